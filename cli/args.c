@@ -54,7 +54,7 @@ static int unknown_long(const struct cli_command *command, const char *name, siz
     for (const struct cli_option *o = command->options; o && o->name && count < 63; o++)
         names[count++] = o->name;
     names[count++] = "help";
-    char typed[NEAR_MAX + 1];
+    char typed[SPELLING_MAX + 1];
     snprintf(typed, sizeof(typed), "%.*s", (int)n, name);
     const char *near = cli_nearest(typed, names, count);
     err_set(err, BK_E_INPUT, "%s: unknown option --%.*s", command->name, (int)n, name);

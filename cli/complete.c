@@ -16,6 +16,7 @@
 #include "cli/compat/compat.h"
 #include "sbpl/sbpl.h"
 #include "settings/keys.h"
+#include "vocab/os.h"
 
 /* ---- lists of words ---- */
 
@@ -43,7 +44,7 @@ static void words_os(struct buf *out)
 static void words_profile(struct buf *out)
 {
     for (const struct sbpl_builtin *b = sbpl_builtins; b->name; b++)
-        buf_fmt(out, "%s ", b->name);
+        buf_fmt(out, "%.*s ", (int)(strlen(b->name) - strlen(".sb")), b->name);
 }
 
 /* Profiles for `sandbox-exec -n`: those that are complete, not parts of others. */

@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Names that shipped rules close, listed from the rules themselves: folders and files by their
- * path, patterns by all texts that they match. A pattern that can match any text in some place has
- * a star there. Rules that deny other operations than reading contents and all writing say nothing
- * about names; nor does what stands below a require-not.
+ * Lists the names that shipped rules deny, from the rules themselves: folders and files by path,
+ * patterns by all texts that they match. A star marks where a pattern matches any text. Rules that
+ * deny operations other than reading contents or all writing do not count, nor does anything below
+ * a require-not.
  */
 
 #include "built-in-names.h"
@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/build.h"
 #include "sbpl/precompiled.h"
 
 enum { TEXTS = 256, LENGTH = 256, NAMES = 2048, DEPTH = 8 };
@@ -45,7 +46,7 @@ static void add_text(struct texts *t, const char *a, const char *b)
     snprintf(t->at[t->n++], LENGTH, "%s%s", a, b);
 }
 
-/* One part of a pattern, without what says how often: the texts that it matches. */
+/* Reads one part of a pattern, without its quantifier: the texts that it matches. */
 static const char *read_part(const char *s, struct texts *out, int depth)
 {
     char one[2] = {*s, '\0'};
@@ -179,7 +180,7 @@ static void add_tests(const struct graph_expr *e, const char *home, bool writes,
         add_path(&e->test, home, writes, at_home);
 }
 
-/* A folder of which some is public, like that of ssh. */
+/* A folder that is partly public, like ssh's. */
 static bool has_exceptions(const struct graph_expr *e)
 {
     if (e->kind == GRAPH_NOT)
@@ -225,7 +226,7 @@ void precompiled_names_add(const struct sbpl_rule *rules, const char *home, bool
 
 /* ---- printing ---- */
 
-/* Lists after one another; in each the parts of paths count one by one. */
+/* List by list; within each, compares paths component by component. */
 static int by_path(const void *a, const void *b)
 {
     const struct name *x = a, *y = b;
@@ -236,7 +237,7 @@ static int by_path(const void *a, const void *b)
     while (*s && *s == *t)
         s++, t++;
     int c = *s == '/' ? 1 : (unsigned char)*s, d = *t == '/' ? 1 : (unsigned char)*t;
-    return c != d ? c - d : y->kind - x->kind; /* w before e: the latter has the last word */
+    return c != d ? c - d : y->kind - x->kind; /* w before e: the latter overrides */
 }
 
 void precompiled_names_print(void)

@@ -5,10 +5,10 @@
 
 #include "sbpl/machine.h"
 
-/* The names that rules of a shipped text close, as src/sbpl/precompiled.h describes them. */
+/* The names that rules of a shipped text deny, as src/sbpl/precompiled.h describes them. */
 
-/* Collects those of the rules; home is what stands for the parameter HOME. What cannot be listed is
- * given to give_up. */
+/* Collects the names of the rules; home represents the parameter HOME. Calls give_up for what
+ * cannot be listed. */
 void precompiled_names_add(const struct sbpl_rule *rules, const char *home, bool ordinary,
                            void (*give_up)(const char *pattern));
 /* Prints them as C. */

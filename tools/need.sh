@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Makes sure that the named Debian packages are installed, and installs those that are not, after
-# naming them. On systems without dpkg it stays silent and leaves the complaint to the build.
+# Installs the named Debian packages that are missing, after listing them. On systems without dpkg
+# it does nothing; the build then reports what is missing.
 set -eu
 
 command -v dpkg-query >/dev/null || exit 0

@@ -2,12 +2,12 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Evaluates shipped profiles and prints what importing them comes to (src/sbpl/precompiled.h):
- * ready NAME… > ready-texts.c. Runs at build time.
+ * Evaluates shipped profiles and prints the result of importing them (src/sbpl/precompiled.h):
+ * precompile NAME… > precompiled-texts.c. Runs at build time.
  *
- * Each is evaluated alone, with letters in place of paths, and once more with others: where both
- * come to the same but for the letters, it does not matter what they stand for. What cannot be
- * written down so ends the build.
+ * Each profile is evaluated alone, with placeholders for paths, and again with other placeholders:
+ * if the results differ only in those, the actual values do not matter. What cannot be represented
+ * this way fails the build.
  */
 
 #include <stdarg.h>
@@ -17,6 +17,7 @@
 
 #include "base/own.h"
 #include "built-in-names.h"
+#include "graph/build.h"
 #include "sbpl/read.h"
 #include "sbpl/precompiled.h"
 
@@ -26,7 +27,7 @@ static void __attribute__((noreturn, format(printf, 1, 2))) give_up(const char *
 {
     va_list ap;
     va_start(ap, fmt);
-    fprintf(stderr, "ready: %s: ", at_work);
+    fprintf(stderr, "precompile: %s: ", at_work);
     vfprintf(stderr, fmt, ap);
     fprintf(stderr, "\n");
     va_end(ap);
@@ -35,7 +36,7 @@ static void __attribute__((noreturn, format(printf, 1, 2))) give_up(const char *
 
 /* ---- numbers and texts ---- */
 
-static void put(struct buf *out, uint64_t value)
+static void put_number(struct buf *out, uint64_t value)
 {
     for (; value >= 0x80; value >>= 7)
         buf_chr(out, (char)(value | 0x80));
@@ -44,7 +45,7 @@ static void put(struct buf *out, uint64_t value)
 
 static void put_signed(struct buf *out, int64_t value)
 {
-    put(out, value < 0 ? (uint64_t)(-(value + 1)) << 1 | 1 : (uint64_t)value << 1);
+    put_number(out, value < 0 ? (uint64_t)(-(value + 1)) << 1 | 1 : (uint64_t)value << 1);
 }
 
 static void put_bytes(struct buf *out, const char *s, size_t n)
@@ -55,7 +56,7 @@ static void put_bytes(struct buf *out, const char *s, size_t n)
 
 /* ---- rules ---- */
 
-/* What stands for the values of parameters. */
+/* Placeholders for the values of parameters. */
 static const char *const letters[2][PRECOMPILED_PARAMS] = {{"/\1H", "/\1T", "/\1O"},
                                                            {"/\1/home", "/\1/temporary", "/\1"}};
 
@@ -79,35 +80,35 @@ static void put_string(const struct recording *r, const struct graph_test *t)
         n -= k;
     }
     if (memchr(s, '\1', n) || (hole && t->how == GRAPH_REGEX))
-        give_up("a parameter stands elsewhere than at the beginning of a path: %.*s", (int)n, s);
-    put(r->out, hole);
-    put(r->out, n);
+        give_up("a parameter must be at the start of a path: %.*s", (int)n, s);
+    put_number(r->out, hole);
+    put_number(r->out, n);
     put_bytes(r->out, s, n);
 }
 
 static void put_test(const struct recording *r, const struct graph_test *t)
 {
-    put(r->out, t->filter);
-    put(r->out, t->how);
+    put_number(r->out, t->filter);
+    put_number(r->out, t->how);
     if (t->how <= GRAPH_REGEX)
         put_string(r, t);
     else if (t->how == GRAPH_NET || t->how == GRAPH_DOMAIN)
-        give_up("hosts and addresses cannot be written down");
+        give_up("hosts and addresses cannot be precompiled");
     else
         put_signed(r->out, t->num);
 }
 
-/* Items, operands first; answers how many. Texts that are shipped are not nested deeply. */
+/* Writes items, operands first; returns how many. Shipped texts are not nested deeply. */
 static size_t put_items(const struct recording *r, const struct graph_expr *e)
 {
     size_t n = 1;
     for (uint32_t i = 0; e->kind != GRAPH_TEST && i < e->nkids; i++)
         n += put_items(r, e->kids[i]);
-    put(r->out, e->kind);
+    put_number(r->out, e->kind);
     if (e->kind == GRAPH_TEST)
         put_test(r, &e->test);
     else
-        put(r->out, e->nkids);
+        put_number(r->out, e->nkids);
     return n;
 }
 
@@ -119,21 +120,21 @@ static void put_condition(const struct recording *r, const struct graph_expr *wh
     size_t n = when ? put_items(&inner, when) : 0;
     if (n > PRECOMPILED_STACK)
         give_up("a condition of %zu parts", n);
-    put(r->out, n);
+    put_number(r->out, n);
     buf_add(r->out, items.s, items.n);
 }
 
 static void put_modifiers(const struct recording *r, const struct sbpl_rule *rule)
 {
-    put(r->out, rule->nmods);
+    put_number(r->out, rule->nmods);
     for (size_t i = 0; i < rule->nmods; i++) {
         const struct graph_mod *mod = &rule->mods[i];
         size_t n = mod->str ? strlen(mod->str) : 0;
         if (mod->id == MOD_MESSAGE_FILTER || memchr(mod->str ? mod->str : "", '\1', n))
-            give_up("a modifier that cannot be written down");
-        put(r->out, mod->id);
+            give_up("a modifier that cannot be precompiled");
+        put_number(r->out, mod->id);
         put_signed(r->out, mod->num);
-        put(r->out, mod->str ? n + 1 : 0);
+        put_number(r->out, mod->str ? n + 1 : 0);
         if (mod->str)
             put_bytes(r->out, mod->str, n);
     }
@@ -142,8 +143,8 @@ static void put_modifiers(const struct recording *r, const struct sbpl_rule *rul
 static void put_offset(const struct recording *r, src_pos pos)
 {
     if (pos < r->src->base || pos > r->src->base + r->src->len)
-        give_up("a rule stands somewhere else");
-    put(r->out, pos - r->src->base);
+        give_up("a rule comes from another text");
+    put_number(r->out, pos - r->src->base);
 }
 
 static void put_place(const struct recording *r, const struct sbpl_rule *rule)
@@ -152,19 +153,19 @@ static void put_place(const struct recording *r, const struct sbpl_rule *rule)
     put_offset(r, rule->pos);
     put_offset(r, rule->top);
     rule_origin(r->m, rule, &o);
-    put(r->out, o.line);
-    put(r->out, o.col);
-    put(r->out, o.via_line);
+    put_number(r->out, o.line);
+    put_number(r->out, o.col);
+    put_number(r->out, o.via_line);
 }
 
 static void put_rule(const struct recording *r, const struct sbpl_rule *rule)
 {
-    put(r->out, rule->allow);
-    put(r->out, rule->flags);
+    put_number(r->out, rule->allow);
+    put_number(r->out, rule->flags);
     put_place(r, rule);
-    put(r->out, rule->nops);
+    put_number(r->out, rule->nops);
     for (size_t i = 0; i < rule->nops; i++)
-        put(r->out, rule->ops[i]);
+        put_number(r->out, rule->ops[i]);
     put_modifiers(r, rule);
     put_condition(r, rule->when);
 }
@@ -174,7 +175,7 @@ static void put_rules(const struct recording *r)
     size_t n = 0;
     for (const struct sbpl_rule *rule = r->m->profile.first; rule; rule = rule->next)
         n++;
-    put(r->out, n);
+    put_number(r->out, n);
     for (const struct sbpl_rule *rule = r->m->profile.first; rule; rule = rule->next)
         put_rule(r, rule);
 }
@@ -198,14 +199,14 @@ static void put_definitions(const struct recording *r)
     size_t n = 0;
     for (struct val *l = forms; l->type == V_PAIR; l = l->cdr)
         n += defined_by(l->car) != NULL;
-    put(r->out, n);
+    put_number(r->out, n);
     for (struct val *l = forms; l->type == V_PAIR; l = l->cdr) {
         const struct symbol *name = defined_by(l->car);
         if (!name)
             continue;
-        put(r->out, name->v.n);
+        put_number(r->out, name->v.n);
         put_bytes(r->out, name->v.s, name->v.n);
-        put(r->out, l->pos - r->src->base);
+        put_number(r->out, l->pos - r->src->base);
     }
 }
 
@@ -215,10 +216,10 @@ static void check_effects(const struct machine *m, bool ordinary)
 {
     const char *missing = m->missing_param;
     if (missing && (ordinary || strcmp(missing, precompiled_params[PRECOMPILED_ORDINARY]) != 0))
-        give_up("it asks for the parameter %s", missing);
+        give_up("it uses the parameter %s", missing);
     if (m->diags->kept || m->policies || m->trace || m->debug || m->no_inference || m->unchecked ||
         m->nimports != 1)
-        give_up("it does more than making rules");
+        give_up("it does more than add rules");
 }
 
 static void __attribute__((noreturn)) refuse_pattern(const char *pattern)
@@ -226,7 +227,7 @@ static void __attribute__((noreturn)) refuse_pattern(const char *pattern)
     give_up("names that cannot be listed: %s", pattern);
 }
 
-/* What these two close is closed under other names as well (src/run/link-targets.h). */
+/* The paths that these two deny are also denied under other names (src/run/link-targets.h). */
 static bool closes_names(const char *name)
 {
     return strcmp(name, "protected.sb") == 0 || strcmp(name, "secrets.sb") == 0;
@@ -247,8 +248,8 @@ static void record(const char *name, bool ordinary, const char *const *values, s
     struct bk_err err;
     sbpl_unit_init(&unit, &opt);
     buf_fmt(&text, "(version 1)\n(import \"%s\")\n", name);
-    if (sbpl_add_text(&unit, "<ready>", text.s, text.n, &err) < 0 || machine_init(&m, &unit) < 0 ||
-        machine_load(&m, &err) < 0)
+    if (sbpl_add_text(&unit, "<precompile>", text.s, text.n, &err) < 0 ||
+        machine_init(&m, &unit) < 0 || machine_load(&m, &err) < 0)
         give_up("%s", err.msg);
     check_effects(&m, ordinary);
     struct recording r = {&m, unit.map.last, values, out};

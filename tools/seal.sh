@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# seal.sh OUT.a IN.a… : one static library from several, in which only the public names are left.
-# Hidden symbols are still global within an archive and would clash with names of the programs that
-# link it; after this they are local.
+# seal.sh OUT.a IN.a… : joins static libraries into one that exports only the public names.
+# Hidden symbols are still global within an archive and would clash with names of programs that
+# link it; this makes them local.
 set -eu
 out=$1
 shift

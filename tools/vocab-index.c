@@ -2,12 +2,11 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Makes the index of the vocabulary at build time. The .def files are written for people: grouped,
- * commented, in no order that a search could use. This program expands them, checks what a compiler
- * cannot (names that collide, parents that go in circles, owners whose constants are scattered) and
- * prints C tables that vocab.c includes: every spelling sorted by name, the spelling of each
- * filter's forms, and what each operation takes through its descendants. The tables hold offsets
- * rather than pointers and need neither sorting nor relocation when the program starts.
+ * Makes the index of the vocabulary at build time. The .def files are for people: grouped,
+ * commented, unsorted. This program expands them, checks what a compiler cannot (colliding names,
+ * cyclic parents, scattered constants) and prints C tables for vocab.c: every spelling sorted by
+ * name, the spelling of each filter's forms, and what each operation takes through its descendants.
+ * The tables hold offsets, not pointers, so they need neither sorting nor relocation at start.
  */
 
 #include <stdarg.h>
@@ -77,7 +76,7 @@ static _Noreturn void __attribute__((format(printf, 1, 2))) die(const char *fmt,
 
 /* ---- gathering ---- */
 
-static void add(const char *text, int kind, unsigned id, int form, int flags)
+static void add_name(const char *text, int kind, unsigned id, int form, int flags)
 {
     if (name_count == MAX_NAMES)
         die("more than %d names", MAX_NAMES);
@@ -108,11 +107,11 @@ static const char *join(const char *a, const char *b)
 static void gather_ops(void)
 {
 #define OP(id, name, parent, tails, where, cats, mods, ids)                                        \
-    add(name, WORD_OP, OP_##id, FORM_PLAIN, ours(where));
+    add_name(name, WORD_OP, OP_##id, FORM_PLAIN, ours(where));
 #include "vocab/ops.def"
 #undef OP
 #define OP_ALIAS(name, op, whose, columns)                                                         \
-    add(name, WORD_OP, OP_##op, FORM_PLAIN, INDEX_ALIAS | ours(whose));
+    add_name(name, WORD_OP, OP_##op, FORM_PLAIN, INDEX_ALIAS | ours(whose));
 #define FILTER_FORM(name, filter, form, whose)
 #define FILTER_ALIAS(name, filter, form, whose)
 #define MODIFIER_ALIAS(name, mod, whose)
@@ -135,14 +134,14 @@ static void imply_form(unsigned filter, int form, const char *suffix)
         return;
     const char *text = join(filter_row[filter].name, suffix);
     spelling[filter][form] = text;
-    add(text, WORD_FILTER, filter, form, ours(filter_row[filter].whose));
+    add_name(text, WORD_FILTER, filter, form, ours(filter_row[filter].whose));
 }
 
 static void gather_filter(unsigned filter)
 {
     const char *text = filter_row[filter].name;
     int arg = filter_row[filter].arg;
-    add(text, WORD_FILTER, filter, plain_form(arg), ours(filter_row[filter].whose));
+    add_name(text, WORD_FILTER, filter, plain_form(arg), ours(filter_row[filter].whose));
     spelling[filter][FORM_PLAIN] = text;
     if (arg == ARG_STRING || arg == ARG_NAME)
         spelling[filter][FORM_LITERAL] = text;
@@ -161,7 +160,7 @@ static void add_form(const char *text, unsigned filter, int form, int flags)
     if (spelling[filter][form])
         die("two spellings of one form: \"%s\" and \"%s\"", spelling[filter][form], text);
     spelling[filter][form] = text;
-    add(text, WORD_FILTER, filter, form, flags);
+    add_name(text, WORD_FILTER, filter, form, flags);
 }
 
 static void gather_filters(void)
@@ -170,9 +169,9 @@ static void gather_filters(void)
 #define FILTER_FORM(name, filter, form, whose)                                                     \
     add_form(name, FILTER_##filter, FORM_##form, ours(whose));
 #define FILTER_ALIAS(name, filter, form, whose)                                                    \
-    add(name, WORD_FILTER, FILTER_##filter, FORM_##form, INDEX_ALIAS | ours(whose));
+    add_name(name, WORD_FILTER, FILTER_##filter, FORM_##form, INDEX_ALIAS | ours(whose));
 #define MODIFIER_ALIAS(name, mod, whose)                                                           \
-    add(name, WORD_MODIFIER, MOD_##mod, FORM_PLAIN, INDEX_ALIAS | ours(whose));
+    add_name(name, WORD_MODIFIER, MOD_##mod, FORM_PLAIN, INDEX_ALIAS | ours(whose));
 #include "vocab/aliases.def"
 #undef OP_ALIAS
 #undef FILTER_FORM
@@ -184,18 +183,18 @@ static void gather_filters(void)
 
 static void gather_modifiers(void)
 {
-#define MODIFIER(id, name, ...) add(name, WORD_MODIFIER, MOD_##id, FORM_PLAIN, 0);
+#define MODIFIER(id, name, ...) add_name(name, WORD_MODIFIER, MOD_##id, FORM_PLAIN, 0);
 #include "vocab/modifiers.def"
 #undef MODIFIER
 }
 
-/* One more row of the owner's range, which must end where this row stands. */
+/* Adds a row to the owner's range, which must end just before it. */
 static void extend(struct vocab_range *range, unsigned row, const char *text)
 {
     if (!range->count)
         range->first = (uint16_t)row;
     else if (range->first + range->count != row)
-        die("constant \"%s\" stands apart from its owner's others", text);
+        die("constant \"%s\" is not next to its owner's others", text);
     range->count++;
 }
 
@@ -204,13 +203,13 @@ static void gather_constants(void)
     unsigned row = 0;
 #define CONSTANT(filter, name, value)                                                              \
     extend(&filter_range[FILTER_##filter], row, name);                                             \
-    add(name, WORD_CONSTANT, row++, FORM_PLAIN, 0);
+    add_name(name, WORD_CONSTANT, row++, FORM_PLAIN, 0);
 #define EXTRA_CONSTANT(filter, name, value)                                                        \
     extend(&filter_range[FILTER_##filter], row, name);                                             \
-    add(name, WORD_CONSTANT, row++, FORM_PLAIN, INDEX_ALIAS | INDEX_EXTENSION);
+    add_name(name, WORD_CONSTANT, row++, FORM_PLAIN, INDEX_ALIAS | INDEX_EXTENSION);
 #define MODIFIER_CONSTANT(mod, name, value)                                                        \
     extend(&modifier_range[MOD_##mod], row, name);                                                 \
-    add(name, WORD_CONSTANT, row++, FORM_PLAIN, 0);
+    add_name(name, WORD_CONSTANT, row++, FORM_PLAIN, 0);
 #define SAME_CONSTANTS(filter, like) filter_range[FILTER_##filter] = filter_range[FILTER_##like];
 #define MODIFIER_TAKES(mod, like) modifier_range[MOD_##mod] = filter_range[FILTER_##like];
 #include "vocab/constants.def"
@@ -234,8 +233,8 @@ static int by_name(const void *left, const void *right)
     return a->id < b->id ? -1 : a->id > b->id;
 }
 
-/* Constants may share a name (each owner has its own); an operation and a filter may, since the
- * place in a rule tells them apart. */
+/* Constants may share a name (one per owner). An operation and a filter may, because their position
+ * in a rule distinguishes them. */
 static bool may_share(const struct name *a, const struct name *b)
 {
     if (a->kind == WORD_CONSTANT && b->kind == WORD_CONSTANT)
@@ -265,7 +264,7 @@ static void check_parents(void)
         unsigned steps = 0;
         for (unsigned up = op; up != OP_NONE; up = op_row[up].parent)
             if (++steps > OP_COUNT)
-                die("the parents of \"%s\" go in a circle", op_name[op]);
+                die("the parents of \"%s\" form a cycle", op_name[op]);
     }
 }
 
@@ -295,8 +294,8 @@ static bool within(unsigned op, unsigned ancestor)
     return op == ancestor;
 }
 
-/* Subjects that do not follow from the category: what arrives here is known by its local end, a
- * MIG call by its routine. Descendants follow. */
+/* Subjects that do not follow from the category: incoming connections are identified by their local
+ * end, a MIG call by its routine. Descendants follow. */
 static const struct {
     uint16_t op, filter;
 } own_subject[] = {
@@ -304,7 +303,8 @@ static const struct {
     {OP_SYSCALL_MIG, FILTER_KERNEL_MIG_ROUTINE},
 };
 
-/* An operation without a subject of its own (process-info*) has its descendants', if they agree. */
+/* An operation without its own subject (process-info*) has that of its descendants, if they
+ * agree. */
 static uint16_t subject(unsigned op)
 {
     for (size_t i = 0; i < sizeof(own_subject) / sizeof(own_subject[0]); i++)

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * `cage`: writes only where it is allowed to, and reads everything but what is denied; presets say
- * which. The network and everything else stay as they are. Mistakes end with 1, as there, and those
- * in the command line with 2.
+ * `cage`: writes only to allowed places and reads everything except denied ones; presets list them.
+ * The network and everything else stay open. As in cage, mistakes exit with 1, and those in the
+ * command line with 2.
  */
 
 #include <errno.h>
@@ -17,7 +17,8 @@
 #include "cli/args.h"
 #include "cli/compat/compat.h"
 #include "cli/help.h"
-#include "settings/preset.h"
+#include "policy/presets.h"
+#include "policy/target.h"
 
 static const char NAME[] = "cage";
 enum { FAILED = 1, MISUSED = 2 };
@@ -53,10 +54,10 @@ struct cage {
     struct preset sum;
     struct access policy;
     struct buf profile;
-    struct compat drop;
+    struct compat compat;
 };
 
-static int tell(const struct bk_err *err, const char *about)
+static int report(const struct bk_err *err, const char *about)
 {
     compat_report(NAME, about, err);
     return FAILED;
@@ -72,14 +73,14 @@ static int show_preset(struct cage *c, const char *name)
     OWN(buf) struct buf out = {0};
     if (format && !raw && !yaml && strcmp(format, "text") != 0) {
         err_set(&err, BK_E_INPUT, "-o must be text, yaml or raw, not %.40s", format);
-        return tell(&err, NULL);
+        return report(&err, NULL);
     }
     const struct preset *one = preset_find(&c->config, name, &err);
     if (!one)
-        return tell(&err, NULL);
+        return report(&err, NULL);
     struct preset shown = {.name = one->name, .about = one->about, .extends = one->extends};
     if (!raw && preset_add(&c->arena, &c->config, name, &shown, &err) < 0)
-        return tell(&err, NULL);
+        return report(&err, NULL);
     preset_print(raw ? one : &shown, raw || yaml ? PRESET_YAML : PRESET_TEXT, &out);
     return cli_emit(&out, CLI_OK);
 }
@@ -136,13 +137,13 @@ static int add_presets(struct cage *c, struct bk_err *err)
 
 static int make_profile(struct cage *c, struct bk_err *err)
 {
-    struct access_target target = access_target_here();
-    struct path_base base = {.cwd = c->drop.cwd, .home = getenv("HOME")};
+    struct access_target target = policy_target_here();
+    struct path_base base = {.cwd = c->compat.cwd, .home = getenv("HOME")};
     struct words unset = {0};
     c->policy = (struct access){
         .else_open = true, .network_open = true, .all_unix_sockets = true, .pty = true};
     if (add_presets(c, err) < 0 || add_flags(c, err) < 0 ||
-        preset_apply(&c->arena, &c->sum, &base, &c->policy, &unset, err) < 0 ||
+        presets_apply(&c->arena, &c->sum, &base, &c->policy, &unset, err) < 0 ||
         preset_protect(&c->arena, &c->config, &base, &c->policy, err) < 0 ||
         access_sbpl(&c->policy, &target, &c->profile, err) < 0)
         return -1;
@@ -154,42 +155,41 @@ static int make_profile(struct cage *c, struct bk_err *err)
 
 /* ---- running ---- */
 
-/* Not at all restricted, so not at all different from running it. */
+/* Without any restriction: just runs it. */
 static int run_free(struct cage *c)
 {
     struct bk_err err;
     setenv("IN_CAGE", "1", 1);
     execvp(c->args.pos[0], (char *const *)c->args.pos);
     err_sys(&err, "%s", c->args.pos[0]);
-    return tell(&err, errno == ENOENT ? "command not found" : "cannot run");
+    return report(&err, errno == ENOENT ? "command not found" : "cannot run");
 }
 
 static int run_caged(struct cage *c)
 {
     static const char *const set[] = {"IN_CAGE=1"};
-    const struct run_source source = {.kind = RUN_TEXT,
-                                      .name = "<cage>",
-                                      .text = c->profile.s,
-                                      .n = c->profile.n,
-                                      .links = c->policy.links,
-                                      .nlinks = c->policy.nlinks};
-    struct run_spec *spec = &c->drop.spec;
+    struct run_spec *spec = &c->compat.spec;
     struct launch_end end;
     struct bk_err err;
-    spec->sources = &source;
-    spec->nsources = 1;
-    spec->argv = (char *const *)c->args.pos;
+    c->compat.base = (struct run_source){.kind = RUN_TEXT,
+                                         .from = SOURCE_PRESET,
+                                         .name = "<cage>",
+                                         .text = c->profile.s,
+                                         .n = c->profile.n,
+                                         .links = c->policy.links,
+                                         .nlinks = c->policy.nlinks};
+    spec->launch.argv = (char *const *)c->args.pos;
     spec->bare = true;
     spec->set_env = set;
     spec->nset_env = 1;
-    c->drop.verbose = args_has(&c->args, "verbose");
-    compat_run(&c->drop, &end, &err);
+    c->compat.verbose = args_has(&c->args, "verbose");
+    compat_run(&c->compat, &end, &err);
     if (end.step == STEP_EXEC)
-        return tell(&err, end.sys == ENOENT ? "command not found" : NULL);
-    return end.step == STEP_POLICY ? FAILED : tell(&err, NULL);
+        return report(&err, end.sys == ENOENT ? "command not found" : NULL);
+    return end.step == STEP_POLICY ? FAILED : report(&err, NULL);
 }
 
-/* Presets' paths as they were found, with who asked for them. */
+/* Prints the presets' resolved paths with their origins. */
 static void show_places(struct buf *out, const char *title, const struct places *places,
                         const char *how)
 {
@@ -247,7 +247,7 @@ static int show_profile(struct cage *c)
     return cli_emit(&out, CLI_OK);
 }
 
-static int run(struct cage *c)
+static int run_cage(struct cage *c)
 {
     struct bk_err err;
     const char *shown = args_value(&c->args, "show-preset");
@@ -255,8 +255,8 @@ static int run(struct cage *c)
         printf("cage version %s (buckle)\n", BK_VERSION);
         return CLI_OK;
     }
-    if (preset_load(&c->arena, args_value(&c->args, "config"), &c->config, &err) < 0)
-        return tell(&err, "error loading config");
+    if (presets_load(&c->arena, args_value(&c->args, "config"), &c->config, &err) < 0)
+        return report(&err, "error loading config");
     if (args_has(&c->args, "list-presets")) {
         OWN(buf) struct buf out = {0};
         preset_names(&c->config, &out);
@@ -266,8 +266,8 @@ static int run(struct cage *c)
         return show_preset(c, shown);
     if (!c->args.npos)
         return usage();
-    if (compat_init(&c->drop, NAME, &err) < 0 || make_profile(c, &err) < 0)
-        return tell(&err, NULL);
+    if (compat_init(&c->compat, NAME, &err) < 0 || make_profile(c, &err) < 0)
+        return report(&err, NULL);
     if (args_has(&c->args, "dry-run"))
         return show_profile(c);
     return args_has(&c->args, "allow-all") ? run_free(c) : run_caged(c);
@@ -289,7 +289,7 @@ static int main_cage(int argc, char **argv)
         usage();
         status = CLI_OK;
     } else {
-        status = run(c);
+        status = run_cage(c);
     }
     args_free(&c->args);
     buf_free(&c->profile);

@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * `sandbox-exec`: macOS's command line, run on Linux. A profile is taken as it is: its paths are
- * paths here, and nothing is added to it, to its parameters or to the environment. Exit statuses
- * are those of sysexits.h, as there: 64 for the command line, 65 for the profile, 71 for what the
- * system refused.
+ * `sandbox-exec`: macOS's command line on Linux. Profiles are used as they are: their paths are
+ * paths here, and nothing is added to the profile, its parameters or the environment. Exit statuses
+ * are those of sysexits.h, as on macOS: 64 for the command line, 65 for the profile, 71 if the
+ * system refuses.
  */
 
 #include <errno.h>
@@ -19,6 +19,7 @@
 #include "cli/args.h"
 #include "cli/compat/compat.h"
 #include "cli/profile/linux-support.h"
+#include "profile/profile.h"
 
 static const char NAME[] = "sandbox-exec";
 
@@ -33,9 +34,9 @@ static const struct cli_option options[] = {
 };
 /* clang-format on */
 
-/* Ours, which need to be told where they are. The others stand as they are on macOS. */
+/* Our own profiles, which need CWD and its like as parameters. The others are as on macOS. */
 static const char *const placed[] = {"default.sb", "open.sb", "readonly.sb", "strict.sb"};
-/* Parts of other profiles, which make none by themselves. */
+/* Parts of other profiles. */
 static const char *const parts[] = {"common.sb", "disks.sb", "protected.sb", "secrets.sb"};
 
 static bool is_one_of(const char *name, const char *const *names, size_t n)
@@ -52,15 +53,15 @@ bool compat_stands_alone(const char *file)
            strncmp(file, "preset", strlen("preset")) != 0;
 }
 
+/* With or without .sb: -n never means a file. */
 static const struct sbpl_builtin *find_shipped(const char *name)
 {
+    char stem[64];
     size_t n = strlen(name);
     n -= n > 3 && strcmp(name + n - 3, ".sb") == 0 ? 3 : 0;
-    for (const struct sbpl_builtin *b = sbpl_builtins; b->name; b++)
-        if (strncmp(b->name, name, n) == 0 && strcmp(b->name + n, ".sb") == 0 &&
-            compat_stands_alone(b->name))
-            return b;
-    return NULL;
+    snprintf(stem, sizeof(stem), "%.*s", (int)(n < sizeof(stem) ? n : 0), name);
+    const struct sbpl_builtin *b = profile_find_shipped(stem);
+    return b && compat_stands_alone(b->name) ? b : NULL;
 }
 
 static void list_names(FILE *to)
@@ -93,8 +94,8 @@ struct asked {
     bool verbose;
 };
 
-/* Takes the word apart in place. */
-static int take_param(struct asked *a, char *word)
+/* Splits the word in place. */
+static int read_param(struct asked *a, char *word)
 {
     char *equals = strchr(word, '=');
     if (!equals || equals == word)
@@ -104,7 +105,7 @@ static int take_param(struct asked *a, char *word)
     return 0;
 }
 
-static int take_name(struct asked *a, const char *name)
+static int read_name(struct asked *a, const char *name)
 {
     const struct sbpl_builtin *b = find_shipped(name);
     if (!b) {
@@ -120,7 +121,7 @@ static int take_name(struct asked *a, const char *name)
     return 0;
 }
 
-static int take_options(struct asked *a, int argc, char **argv)
+static int read_options(struct asked *a, int argc, char **argv)
 {
     int letter, status = 0;
     opterr = 0;
@@ -129,13 +130,13 @@ static int take_options(struct asked *a, int argc, char **argv)
         a->chosen += letter == 'f' || letter == 'n' || letter == 'p';
         switch (letter) {
         case 'D':
-            status = take_param(a, optarg);
+            status = read_param(a, optarg);
             break;
         case 'f':
             a->source = (struct run_source){.kind = RUN_FILE, .name = optarg};
             break;
         case 'n':
-            status = take_name(a, optarg);
+            status = read_name(a, optarg);
             break;
         case 'p':
             a->source = (struct run_source){.kind = RUN_TEXT,
@@ -161,20 +162,20 @@ static int take_options(struct asked *a, int argc, char **argv)
 
 /* ---- what is for macOS only ---- */
 
-/* Rules on these were written with something in mind that is not there. One line, because a
- * profile of macOS has dozens of them and they do no harm. */
-static void tell_absent(struct compat *d)
+/* Lists operations that Linux does not have. One line, because macOS profiles have dozens of them,
+ * and they are harmless. */
+static void report_absent(struct compat *d)
 {
     const struct graph *g = run_graph(&d->run);
     OWN(buf) struct buf names = {0};
-    bool told[OP_COUNT] = {false};
+    bool listed[OP_COUNT] = {false};
     for (uint32_t i = 0; g && i < graph_rule_count(g); i++) {
         const struct graph_rule_info *rule = graph_rule_at(g, i);
         for (uint32_t k = 0; k < rule->nops && !rule->implicit && !rule->is_default; k++) {
             enum vocab_op op = (enum vocab_op)rule->ops[k];
-            if (told[op] || linux_has_operation(op))
+            if (listed[op] || linux_has_operation(op))
                 continue;
-            told[op] = true;
+            listed[op] = true;
             buf_fmt(&names, "%s%s", names.n ? ", " : "", vocab_ops[op].name);
         }
     }
@@ -182,20 +183,19 @@ static void tell_absent(struct compat *d)
         fprintf(stderr, "%s: no effect on Linux: %s\n", NAME, names.s);
 }
 
-static int run_it(struct compat *d, const struct asked *a, char **command)
+static int run_command(struct compat *d, const struct asked *a, char **command)
 {
     struct launch_end end;
     struct bk_err err;
     d->verbose = a->verbose;
-    d->spec.sources = &a->source;
-    d->spec.nsources = 1;
+    d->base = a->source;
     d->spec.params = a->params;
     d->spec.nparams = a->nparams;
-    d->spec.argv = command;
+    d->spec.launch.argv = command;
     d->spec.whole_env = true;
     d->spec.bare = !a->placed;
     d->refused = "sandbox_apply: Operation not permitted"; /* as in a sandbox on macOS */
-    d->opened = a->verbose ? tell_absent : NULL;
+    d->opened = a->verbose ? report_absent : NULL;
     compat_run(d, &end, &err);
     if (end.step == STEP_POLICY)
         return d->compiled ? EX_OSERR : EX_DATAERR;
@@ -207,7 +207,7 @@ static int run_it(struct compat *d, const struct asked *a, char **command)
 
 static int main_sandbox_exec(int argc, char **argv)
 {
-    unsetenv("BUCKLE_BACKEND"); /* who is called so is the back end */
+    unsetenv("BUCKLE_BACKEND"); /* this is the back end itself */
     struct asked a = {.params = calloc((size_t)argc + 1, sizeof(*a.params))};
     struct compat *d = calloc(1, sizeof(*d));
     struct bk_err err;
@@ -215,8 +215,8 @@ static int main_sandbox_exec(int argc, char **argv)
     if (!a.params || !d) {
         err_nomem(&err);
         compat_report(NAME, NULL, &err);
-    } else if ((status = take_options(&a, argc, argv)) != 0) {
-        /* told */
+    } else if ((status = read_options(&a, argc, argv)) != 0) {
+        /* reported */
     } else if (a.chosen != 1) {
         status = usage(a.chosen ? "give one profile only: -f, -n or -p%s" : NULL, "");
     } else if (!argv[optind]) {
@@ -225,7 +225,7 @@ static int main_sandbox_exec(int argc, char **argv)
         compat_report(NAME, NULL, &err);
         status = EX_OSERR;
     } else {
-        status = run_it(d, &a, argv + optind);
+        status = run_command(d, &a, argv + optind);
     }
     free(a.params);
     free(d);

@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * `srt`: one settings file, ~/.srt-settings.json unless another is named, and nothing beside it but
- * the machine's policy. What it does not list is closed for writing and for the network, and open
- * for reading. The command is a shell's: -c takes it as it is, and so does a single argument;
- * several are the words of one command. The environment is passed on whole.
+ * `srt`: one settings file, ~/.srt-settings.json unless another is named, and the machine's policy.
+ * What it does not list can be read, but not written or reached over the network. The command is a
+ * shell's: -c and a single argument are a command line, several arguments are its words. The whole
+ * environment is passed on.
  */
 
 #include <errno.h>
@@ -26,7 +26,7 @@
 #include "cli/run/run-watch.h"
 #include "macos/sandbox-exec.h"
 
-static const char TMPDIR[] = "/tmp/claude"; /* where those expect it who wrote for srt */
+static const char TMPDIR[] = "/tmp/claude"; /* where scripts for srt expect it */
 enum { FAILED = 1 };
 
 /* clang-format off */
@@ -49,10 +49,10 @@ struct srt {
     struct buf command;
     const char *argv[4];
     char tmpdir[PATH_MAX];
-    struct compat drop;
+    struct compat compat;
 };
 
-static int tell(const struct bk_err *err)
+static int report(const struct bk_err *err)
 {
     compat_report("Error", NULL, err);
     return FAILED;
@@ -78,9 +78,8 @@ static int choose_file(struct srt *s, struct bk_err *err)
     return 0;
 }
 
-/* The fixed folder, when it is this person's; on a machine of several the others have one of the
- * run's own. Nobody else's is used, nor one that a link leads to. */
-static bool own_tmpdir(void)
+/* The fixed folder, if it belongs to this user and is no symlink; other users get the run's own. */
+static bool tmpdir_is_ours(void)
 {
     struct stat st;
     if (mkdir(TMPDIR, 0700) < 0 && errno != EEXIST)
@@ -90,7 +89,7 @@ static bool own_tmpdir(void)
 
 static void choose_tmpdir(struct srt *s)
 {
-    if (own_tmpdir() && realpath(TMPDIR, s->tmpdir))
+    if (tmpdir_is_ours() && realpath(TMPDIR, s->tmpdir))
         s->settings.tmpdir = s->tmpdir;
     else
         debug_say("%s belongs to another user: this run uses a private TMPDIR", TMPDIR);
@@ -98,8 +97,8 @@ static void choose_tmpdir(struct srt *s)
 
 static int make_policy(struct srt *s, struct bk_err *err)
 {
-    struct run_spec *spec = &s->drop.spec;
-    s->settings.alone = true;
+    struct run_spec *spec = &s->compat.spec;
+    s->settings.bare = true;
     spec->whole_env = true;
     choose_tmpdir(s);
     return watch_check(&s->watch, &s->args, err) < 0 || choose_file(s, err) < 0 ||
@@ -131,7 +130,7 @@ static int make_command(struct srt *s, struct bk_err *err)
     }
     s->argv[1] = "-c";
     s->argv[2] = s->command.s;
-    s->drop.spec.argv = (char *const *)s->argv;
+    s->compat.spec.launch.argv = (char *const *)s->argv;
     debug_say("Command: %s -c, %zu bytes", s->argv[0], s->command.n - 1);
     return 0;
 }
@@ -148,9 +147,9 @@ static void on_open(struct compat *d)
 {
     struct srt *s = d->owner;
     live_open(&s->live, &d->run, &d->spec);
-    s->watch.quiet = true; /* but for the debug log */
+    s->watch.quiet = true; /* except in the debug log */
     watch_begin(&s->watch, &s->settings, &s->live);
-    d->spec.hears = s->live.hearing.fd;
+    d->spec.launch.hears = s->live.hearing.fd;
     if (s->watch.control >= 0)
         debug_say("Listening for settings on fd %d", s->watch.control);
 }
@@ -161,26 +160,26 @@ static void on_heard(struct compat *d)
     live_heard(&s->live);
 }
 
-static int run(struct srt *s)
+static int run_srt(struct srt *s)
 {
     struct bk_err err;
     struct launch_end end;
     if (!s->args.npos && !args_has(&s->args, "command")) {
         err_set(&err, BK_E_INPUT, "No command specified: give -c STRING or a command");
-        return tell(&err);
+        return report(&err);
     }
-    if (compat_init(&s->drop, "srt", &err) < 0 || make_command(s, &err) < 0 ||
+    if (compat_init(&s->compat, "srt", &err) < 0 || make_command(s, &err) < 0 ||
         make_policy(s, &err) < 0)
-        return tell(&err);
-    s->drop.owner = s;
-    s->drop.opened = on_open;
-    s->drop.heard = on_heard;
-    s->drop.ignored = is_ignored;
-    s->drop.verbose = args_has(&s->args, "debug");
-    s->drop.signals_as_status = true;
-    compat_run(&s->drop, &end, &err);
+        return report(&err);
+    s->compat.owner = s;
+    s->compat.opened = on_open;
+    s->compat.heard = on_heard;
+    s->compat.ignored = is_ignored;
+    s->compat.verbose = args_has(&s->args, "debug");
+    s->compat.signals_as_status = true;
+    compat_run(&s->compat, &end, &err);
     if (end.step != STEP_POLICY)
-        tell(&err);
+        report(&err);
     return FAILED;
 }
 
@@ -204,14 +203,14 @@ static int main_srt(int argc, char **argv)
     arena_init(&s->arena, 16 << 20);
     s->watch.later = s->watch.files.fd = s->watch.control = -1;
     if (args_parse(&s->args, &name_srt, argc, argv, &err) < 0) {
-        status = tell(&err);
+        status = report(&err);
     } else if (s->args.help) {
         status = show_help();
     } else if (args_has(&s->args, "version")) {
         status = printf("%s\n", BK_VERSION) < 0;
     } else {
         debug_start(args_has(&s->args, "debug") || getenv("SRT_DEBUG") ? "[SandboxDebug]" : NULL);
-        status = run(s);
+        status = run_srt(s);
     }
     args_free(&s->args);
     run_settings_free(&s->settings);

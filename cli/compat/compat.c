@@ -2,9 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What the drop-in names have in common: the run itself, and words on standard error that begin
- * with the name the person typed. They are as quiet as the programs whose place they take: no
- * summary, and denied operations are told only when asked for.
+ * What the compat names share: the run, and messages that begin with the name the user typed. They
+ * are as quiet as the programs that they replace: no summary, and denials only on request.
  */
 
 #include "cli/compat/compat.h"
@@ -19,7 +18,6 @@
 #include "cli/profile/profile-options.h"
 #include "cli/run/debug.h"
 #include "cli/run/exit-status.h"
-#include "cli/run/run-settings.h"
 
 const struct cli_command *const compat_names[] = {&name_sandbox_exec, &name_srt, &name_cage, NULL};
 
@@ -43,13 +41,13 @@ void compat_report(const char *name, const char *about, const struct bk_err *err
 static void on_event(void *arg, const struct event *e)
 {
     struct compat *d = arg;
-    struct buf line = {0}, told = {0};
+    struct buf line = {0}, words = {0};
     if (!d->verbose)
         return;
-    event_line(e, &told);
-    if (buf_ok(&told) && told.s && !(d->ignored && d->ignored(d, told.s)))
-        buf_fmt(&line, "%s: %s\n", d->name, told.s);
-    buf_free(&told);
+    event_line(e, &words);
+    if (buf_ok(&words) && words.s && !(d->ignored && d->ignored(d, words.s)))
+        buf_fmt(&line, "%s: %s\n", d->name, words.s);
+    buf_free(&words);
     exit_write(STDERR_FILENO, &line);
 }
 
@@ -60,7 +58,7 @@ static void on_heard(void *arg)
         d->heard(d);
 }
 
-static void complain(void *arg, const struct sbpl_unit *unit, const struct bk_err *err)
+static void report_policy(void *arg, const struct sbpl_unit *unit, const struct bk_err *err)
 {
     const struct compat *d = arg;
     struct buf text = {0};
@@ -77,15 +75,15 @@ int compat_init(struct compat *d, const char *name, struct bk_err *err)
 {
     *d = (struct compat){.name = name};
     d->spec = (struct run_spec){
-        .cwd = d->cwd,
-        /* a container's first process would inherit what is left behind */
-        .leave_judge = getppid() != 1,
-        .give_stdio = true,
-        .no_masks = true, /* scripts ask by looking, and expect an error */
+        .launch.cwd = d->cwd,
+        /* a container's PID 1 would inherit what is left behind */
+        .launch.leave_judge = getppid() != 1,
+        .launch.give_stdio = true,
+        .plan.no_masks = true, /* scripts test with stat() and expect an error */
         .debug = debug_line,
-        .on_event = on_event,
-        .complain = complain,
-        .arg = d,
+        .launch.on_event = on_event,
+        .complain = report_policy,
+        .launch.arg = d,
     };
     return getcwd(d->cwd, sizeof(d->cwd)) ? 0 : err_sys(err, "cannot find the working directory");
 }
@@ -95,60 +93,47 @@ static void __attribute__((noreturn)) finish(struct compat *d, const struct laun
     run_clean(&d->run);
     bool signal = d->signals_as_status && WIFSIGNALED(end->status);
     int status = signal ? 128 + WTERMSIG(end->status) : exit_as(end);
-    /* Whatever is left belongs to the kernel, which gives it back faster than we could. */
+    /* The kernel frees the rest faster than we could. */
     fflush(NULL);
     _exit(status);
 }
 
-/* The machine's policy comes last, whatever the policy is. */
-static int add_caps(struct compat *d, struct bk_err *err)
+static int assemble(struct compat *d, struct bk_err *err)
 {
-    size_t n = d->spec.nsources;
-    bool own = !d->spec.tmpdir && !d->spec.scratch && !d->spec.bare;
-    if (!settings_policy_there() || (n && d->spec.sources[n - 1].last))
-        return 0;
-    if (n >= DROP_SOURCES)
-        return err_set(err, BK_E_BUG, "too many sources");
+    struct policy_request q = {.cwd = d->cwd, .base = d->base};
     d->scratch.lock = -1;
-    if (own && tmpdir_name(&d->scratch, err) < 0)
-        return -1;
-    if (own)
+    if (!d->spec.bare) {
+        if (tmpdir_name(&d->scratch, err) < 0)
+            return -1;
         d->spec.scratch = &d->scratch;
-    const char *tmpdir = d->spec.scratch ? d->spec.scratch->path : d->spec.tmpdir;
-    if (settings_caps(d->cwd, tmpdir, &d->caps, err) < 0)
+        q.tmpdir = d->scratch.path;
+    }
+    if (policy_assemble(&q, &d->policy, err) < 0)
         return -1;
-    memcpy(d->sources, d->spec.sources, n * sizeof(d->sources[0]));
-    d->sources[n] = (struct run_source){.kind = RUN_TEXT,
-                                        .name = "<policy>",
-                                        .text = d->caps.s,
-                                        .n = d->caps.n,
-                                        .last = true,
-                                        .apart = true};
-    d->spec.sources = d->sources;
-    d->spec.nsources = n + 1;
+    run_spec_use(&d->spec, &d->policy);
     return 0;
 }
 
 int compat_run(struct compat *d, struct launch_end *end, struct bk_err *err)
 {
     *end = (struct launch_end){0};
-    if (add_caps(d, err) < 0) {
+    if (d->base.name && assemble(d, err) < 0) {
         compat_report(d->name, NULL, err);
         end->step = STEP_POLICY;
         return -1;
     }
     if (run_open(&d->run, &d->spec, false, err) < 0) {
         end->step = STEP_POLICY;
-        complain(d, &d->run.policy.unit, err);
+        report_policy(d, &d->run.policy.unit, err);
         run_close(&d->run);
         return -1;
     }
-    d->spec.on_heard = d->heard ? on_heard : NULL;
+    d->spec.launch.on_heard = d->heard ? on_heard : NULL;
     if (d->opened)
         d->opened(d);
     if (run_go(&d->run, end, err) == 0)
         finish(d, end);
-    /* shipped texts and those made here are compiled elsewhere, and are sound */
+    /* the judge compiles shipped and generated texts, which are valid */
     d->compiled = d->run.policy.graph || d->run.policy.shipped;
     run_close(&d->run);
     return -1;

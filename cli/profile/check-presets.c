@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cli/profile/check-settings.h"
-#include "settings/preset.h"
+#include "policy/presets.h"
 
 struct checking {
     struct checked_settings *out;
@@ -71,7 +71,7 @@ static void check_paths(struct checking *k, const struct preset *p)
             struct access policy = {0};
             struct words unset = {0};
             one.lists[l] = (struct preset_paths){&path, 1};
-            if (preset_apply(&k->out->arena, &one, &base, &policy, &unset, &k->err) < 0)
+            if (presets_apply(&k->out->arena, &one, &base, &policy, &unset, &k->err) < 0)
                 report_at(k, FINDING_ERROR, path.line, path.col);
             else if (unset.n)
                 report_no_effect(k, path.line, path.col,
@@ -100,7 +100,7 @@ int check_presets(struct checked_settings *c, const char *path, struct bk_err *e
     k.source = source_read(&c->map, path, err);
     if (!k.source)
         return -1;
-    if (preset_parse(&c->arena, k.source->name, k.source->text, k.source->len, &k.config, &k.err) <
+    if (presets_parse(&c->arena, k.source->name, k.source->text, k.source->len, &k.config, &k.err) <
         0) {
         check_report(c, FINDING_ERROR, check_position(k.source, &k.err), &k.err);
         return 0;

@@ -14,6 +14,7 @@
 #include "cli/args.h"
 #include "cli/profile/format-versions.h"
 #include "cli/profile/pair.h"
+#include "vocab/os.h"
 
 enum { MAX_BYTES = 512 << 20 };
 

@@ -8,7 +8,7 @@
 #include "cli/args.h"
 #include "cli/profile/format-versions.h"
 #include "cli/profile/profile-options.h"
-#include "format/format.h"
+#include "profile/profile.h"
 
 static const struct cli_option options[] = {
     {"list", 'l', NULL, "list the profiles of a collection", NULL},
@@ -47,23 +47,21 @@ static int print_profile(const struct cli_args *args, struct blob *b, const char
 
 static int disasm(const struct cli_args *args, struct buf *out, struct bk_err *err)
 {
-    struct arena arena;
-    struct source_map map;
+    OWN(sbpl_unit) struct sbpl_unit unit;
     struct blob blob;
-    struct load_place place;
     enum blob_era era;
-    if (load_era(args, &era, err) < 0 || load_place_of(args, args->pos[0], &place, err) < 0)
+    const char *member;
+    sbpl_unit_init(&unit, NULL);
+    if (load_era(args, &era, err) < 0 || profile_add_named(&unit, args->pos[0], &member, err) < 0)
         return -1;
-    arena_init(&arena, 2 * (size_t)SOURCE_MAX + (1 << 20));
-    source_map_init(&map, &arena);
-    const struct source *s = source_read(&map, place.path, err);
-    int r = s ? blob_open_as(&blob, s->text, s->len, era, err) : -1;
-    if (r == 0)
-        r = print_profile(args, &blob, place.profile, out, err);
-    if (r < 0 && s)
-        err_place(err, s->name, 0, 0);
-    arena_free(&arena);
-    return r;
+    const struct source *s = unit.map.last;
+    if (args_value(args, "name"))
+        member = args_value(args, "name");
+    if (blob_open_as(&blob, s->text, s->len, era, err) == 0 &&
+        print_profile(args, &blob, member, out, err) == 0)
+        return 0;
+    err_place(err, s->name, 0, 0);
+    return -1;
 }
 
 static int cmd_disasm_run(struct cli_args *args)

@@ -54,24 +54,46 @@ int profile_settings(const struct cli_args *args, struct settings *s, struct bk_
     return bare ? 0 : settings_add_defaults(s, err);
 }
 
+static int assemble(const struct cli_args *args, struct arena *arena, struct assembly *out,
+                    struct bk_err *err)
+{
+    char cwd[PATH_MAX];
+    size_t n = args_count(args, "settings");
+    struct named_settings *named = arena_array(arena, n + 1, sizeof(*named));
+    if (!named)
+        return err_nomem(err);
+    for (size_t i = 0; i < n; i++)
+        named[i] = (struct named_settings){.name = args_nth(args, "settings", i)};
+    struct policy_request q = {.cwd = cwd,
+                               .tmpdir = args_value(args, "tmpdir"),
+                               .needs_settings = true,
+                               .bare_settings = args_has(args, "bare"),
+                               .named = named,
+                               .nnamed = n};
+    q.find_settings = !q.bare_settings && !args_has(args, "no-settings");
+    if (!getcwd(cwd, sizeof(cwd)))
+        return err_sys(err, "cannot tell the working directory");
+    if (run_presets_request(args, arena, &q, err) < 0 || policy_assemble(&q, out, err) < 0)
+        return -1;
+    run_presets_log(out);
+    return 0;
+}
+
 static int cmd_profile_run(struct cli_args *args)
 {
-    OWN(settings) struct settings s = {0};
+    OWN(assembly) struct assembly policy = {0};
+    OWN(arena) struct arena arena;
     OWN(buf) struct buf out = {0};
-    struct settings_result r;
     struct access_target target = {.macos = args_has(args, "macos")};
     struct bk_err err;
+    arena_init(&arena, 1 << 20);
     if (profile_port(args, "http-port", &target.http_port) < 0 ||
         profile_port(args, "socks-port", &target.socks_port) < 0)
         return cli_usage(args, "a port must be between 1 and 65535");
-    if (profile_settings(args, &s, &err) < 0 ||
-        settings_build(&s, args_value(args, "tmpdir"), &r, &err) < 0)
+    if (assemble(args, &arena, &policy, &err) < 0)
         return cli_fail(&err);
-    r.policy.tag = args_value(args, "tag");
-    r.policy.as_shipped = !args_has(args, "bare");
-    if (run_has_presets(args) && run_presets_add(args, &s.arena, s.cwd, NULL, &r.policy, &err) < 0)
-        return cli_fail(&err);
-    if (access_sbpl(&r.policy, &target, &out, &err) < 0)
+    policy.result.policy.tag = args_value(args, "tag");
+    if (access_sbpl(&policy.result.policy, &target, &out, &err) < 0)
         return cli_fail(&err);
     return cli_emit(&out, CLI_OK);
 }

@@ -16,6 +16,7 @@
 #include "cli/profile/doc.h"
 #include "cli/profile/format-versions.h"
 #include "cli/profile/vocab-words.h"
+#include "vocab/os.h"
 
 static const struct cli_option options[] = {
     {"os", 0, "VERSION", "only this version: 14.4.1, 13, 10.15, ios9…", "os"},

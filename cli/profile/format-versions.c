@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/own.h"
+#include "vocab/os.h"
 
 static int unknown_version(const char *option, const char *given, struct bk_err *err)
 {

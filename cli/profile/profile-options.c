@@ -2,8 +2,7 @@
 /* Copyright The Buckle Authors */
 
 /*
- * From options to a graph. What the options point to is kept beside the unit, because the unit
- * refers to it for as long as it lives.
+ * From options to a graph. The options' memory is kept beside the unit, which refers to it.
  */
 
 #include "cli/profile/profile-options.h"
@@ -11,11 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/own.h"
 #include "cli/profile/format-versions.h"
-#include "format/format.h"
 #include "profile/profile.h"
 
 bool load_from_text(const struct cli_args *args)
@@ -24,7 +21,7 @@ bool load_from_text(const struct cli_args *args)
 }
 
 /* -D KEY=VALUE …; the values stay where they were typed. */
-static int take_params(const struct cli_args *args, struct loaded *l, struct bk_err *err)
+static int read_params(const struct cli_args *args, struct loaded *l, struct bk_err *err)
 {
     size_t n = args_count(args, "define"), bytes = 1;
     for (size_t i = 0; i < n; i++)
@@ -50,7 +47,7 @@ static int take_params(const struct cli_args *args, struct loaded *l, struct bk_
     return 0;
 }
 
-static int take_dirs(const struct cli_args *args, struct loaded *l, struct bk_err *err)
+static int read_dirs(const struct cli_args *args, struct loaded *l, struct bk_err *err)
 {
     size_t n = args_count(args, "import-dir");
     l->dirs = calloc(n + 1, sizeof(*l->dirs));
@@ -61,10 +58,10 @@ static int take_dirs(const struct cli_args *args, struct loaded *l, struct bk_er
     return 0;
 }
 
-static int take_options(const struct cli_args *args, struct loaded *l, const struct load_how *how,
+static int read_options(const struct cli_args *args, struct loaded *l, const struct load_how *how,
                         struct sbpl_options *opt, struct bk_err *err)
 {
-    if (take_params(args, l, err) < 0 || take_dirs(args, l, err) < 0)
+    if (read_params(args, l, err) < 0 || read_dirs(args, l, err) < 0)
         return -1;
     *opt = (struct sbpl_options){
         .params = l->params,
@@ -79,35 +76,6 @@ static int take_options(const struct cli_args *args, struct loaded *l, const str
     return 0;
 }
 
-static const char *shipped(const char *name)
-{
-    char with_suffix[64];
-    snprintf(with_suffix, sizeof(with_suffix), "%s.sb", name);
-    for (const struct sbpl_builtin *b = sbpl_builtins; b->name; b++)
-        if (strcmp(b->name, name) == 0 || strcmp(b->name, with_suffix) == 0)
-            return b->name;
-    return NULL;
-}
-
-/* A file of that name comes before a shipped profile, so that nobody's file is ever ignored. */
-static int add_named(struct sbpl_unit *unit, const char *name, struct bk_err *err)
-{
-    const char *builtin = shipped(name);
-    if (builtin && strcmp(name, "-") != 0 && access(name, F_OK) != 0)
-        return sbpl_add_builtin(unit, builtin, err);
-    return sbpl_add_file(unit, name, err);
-}
-
-int load_place_of(const struct cli_args *args, const char *name, struct load_place *out,
-                  struct bk_err *err)
-{
-    if (profile_split(name, out->path, sizeof(out->path), &out->profile, err) < 0)
-        return -1;
-    if (args_value(args, "name"))
-        out->profile = args_value(args, "name");
-    return 0;
-}
-
 int load_era(const struct cli_args *args, enum blob_era *era, struct bk_err *err)
 {
     const char *letter = args_value(args, "era");
@@ -117,43 +85,35 @@ int load_era(const struct cli_args *args, enum blob_era *era, struct bk_err *err
                : 0;
 }
 
-/* Compiled profiles are told from text by their bytes: both kinds of file end in .sb. */
-static const struct source *compiled(const struct loaded *l)
-{
-    const struct source *s = l->unit.map.last;
-    return s && blob_is_binary(s->text, s->len) ? s : NULL;
-}
-
-static int decode_chosen(const struct load_how *how, const char *profile, const struct source *s,
-                         struct blob *blob, struct loaded *out, struct bk_err *err)
-{
-    if ((how->os != VOCAB_OS_ANY && blob_use_names(blob, how->os, err) < 0) ||
-        (profile && blob_choose_name(blob, profile, err) < 0))
-        return -1;
-    blob_names_words(blob, &out->names);
-    return (how->apart ? blob_decode_apart : blob_decode)(blob, s->name, &out->graph, err);
-}
-
 static int decode(const struct cli_args *args, const struct source *s, const struct load_how *how,
-                  const char *profile, struct loaded *out, struct bk_err *err)
+                  const char *member, struct loaded *out, struct bk_err *err)
 {
-    struct blob blob;
-    enum blob_era era = BLOB_NONE;
+    struct profile_decoding decoding = {.member = member, .os = how->os, .apart = how->apart};
     if (!how->alone && args_count(args, "prelude"))
         return err_set(err, BK_E_INPUT, "%s: a compiled profile takes no --prelude", s->name);
-    if (!how->any_era && load_era(args, &era, err) < 0)
+    if (!how->any_era && load_era(args, &decoding.era, err) < 0)
         return -1;
-    if (blob_open_as(&blob, s->text, s->len, era, err) < 0 ||
-        decode_chosen(how, profile, s, &blob, out, err) < 0) {
-        err_place(err, s->name, 0, 0);
+    if (profile_decode(s, &decoding, &out->graph, out->ops, &out->names, err) < 0)
         return -1;
-    }
     out->compiled = true;
-    for (uint32_t id = 0; id < blob.nops; id++) {
-        enum vocab_op op = blob_op_name(&blob, id);
-        if (op != OP_NONE)
-            out->ops[op] = true;
-    }
+    return 0;
+}
+
+/* Adds the preludes and the profile, or the text in its place. */
+static int add_texts(const struct cli_args *args, const char *name, const struct load_how *how,
+                     struct sbpl_unit *unit, const char **member, struct bk_err *err)
+{
+    const char *text = how->alone ? NULL : args_value(args, "text"), *unused;
+    for (size_t i = 0; !how->alone && i < args_count(args, "prelude"); i++)
+        if (profile_add_named(unit, args_nth(args, "prelude", i), &unused, err) < 0)
+            return -1;
+    *member = NULL;
+    if (text)
+        return sbpl_add_text(unit, "<text>", text, strlen(text), err);
+    if (profile_add_named(unit, name, member, err) < 0)
+        return -1;
+    if (args_value(args, "name"))
+        *member = args_value(args, "name");
     return 0;
 }
 
@@ -176,26 +136,17 @@ int load_profile_as(const struct cli_args *args, const char *name, const struct 
 {
     struct sbpl_options opt = {.os = VOCAB_OS_ANY};
     *out = (struct loaded){0};
-    int taken = take_options(args, out, how, &opt, err);
+    int taken = read_options(args, out, how, &opt, err);
     sbpl_unit_init(&out->unit, &opt);
     if (taken < 0)
         return -1;
-    for (size_t i = 0; !how->alone && i < args_count(args, "prelude"); i++)
-        if (add_named(&out->unit, args_nth(args, "prelude", i), err) < 0)
-            return -1;
-    const char *text = how->alone ? NULL : args_value(args, "text");
-    struct load_place place = {.profile = NULL};
-    if (!text && load_place_of(args, name, &place, err) < 0)
+    const char *member;
+    if (add_texts(args, name, how, &out->unit, &member, err) < 0)
         return -1;
-    int added = text ? sbpl_add_text(&out->unit, "<text>", text, strlen(text), err)
-                     : add_named(&out->unit, place.path, err);
-    if (added < 0)
-        return -1;
-    const struct source *blob = compiled(out);
-    if (!blob && place.profile)
-        return err_set(err, BK_E_INPUT, "%s is a text, not a collection with %s in it", place.path,
-                       place.profile);
-    if ((blob ? decode(args, blob, how, place.profile, out, err)
+    const struct source *blob = profile_compiled(&out->unit);
+    if (!blob && member)
+        return profile_refuse_member(&out->unit, member, err);
+    if ((blob ? decode(args, blob, how, member, out, err)
               : sbpl_compile(&out->unit, &out->graph, err)) < 0)
         return -1;
     out->cache = graph_cache_new(out->graph);
@@ -227,7 +178,7 @@ void load_findings(const struct sbpl_unit *unit, struct buf *out)
     load_diags(&unit->diags, out);
 }
 
-static int complain(const struct loaded *l, const struct bk_err *err)
+static int report_failure(const struct loaded *l, const struct bk_err *err)
 {
     if (!l->unit.diags.errors)
         return cli_fail(err);
@@ -241,7 +192,7 @@ int load_folded_or_complain(const struct cli_args *args, const char *name, bool 
                             struct loaded *out)
 {
     struct bk_err err;
-    return load_folded(args, name, fold, out, &err) == 0 ? CLI_OK : complain(out, &err);
+    return load_folded(args, name, fold, out, &err) == 0 ? CLI_OK : report_failure(out, &err);
 }
 
 int load_or_complain(const struct cli_args *args, const char *name, struct loaded *out)
@@ -263,5 +214,5 @@ int load_as_or_complain(const struct cli_args *args, const char *name, const str
                         struct loaded *out)
 {
     struct bk_err err;
-    return load_profile_as(args, name, how, out, &err) == 0 ? CLI_OK : complain(out, &err);
+    return load_profile_as(args, name, how, out, &err) == 0 ? CLI_OK : report_failure(out, &err);
 }

@@ -5,6 +5,7 @@
 
 #include "cli/args.h"
 #include "format/format.h"
+#include "graph/eval.h"
 #include "sbpl/sbpl.h"
 
 /* The options of every command that loads a profile, for the head of its table. */
@@ -19,7 +20,7 @@
     {"fold-case", 0, NULL, "ignore upper and lower case in paths, as macOS does", NULL}
 /* clang-format on */
 
-/* Those of commands that take compiled profiles, behind these. */
+/* More options for commands that take compiled profiles. */
 /* clang-format off */
 #define LOAD_BLOB_OPTIONS \
     {"name", 0, "NAME", "the profile to take from a compiled collection", NULL}, \
@@ -34,36 +35,27 @@ struct loaded {
     const char **dirs;
     struct graph *graph; /* NULL when the profile has errors */
     struct graph_cache *cache;
-    bool compiled; /* it was; then these operations have a name in it: */
+    bool compiled; /* from a compiled profile; these operations have a name in it: */
     bool ops[OP_COUNT];
-    struct buf names; /* … and this says whose names they are */
+    struct buf names; /* and this says whose names they are */
 };
 
-/* Where a profile is: a path, and the profile of a collection there. FILE:NAME, or --name; a file
- * of the whole name comes first. */
-struct load_place {
-    char path[4096];
-    const char *profile; /* NULL: none was named */
-};
-int load_place_of(const struct cli_args *args, const char *name, struct load_place *out,
-                  struct bk_err *err);
 /* --era, BLOB_NONE without it. */
 int load_era(const struct cli_args *args, enum blob_era *era, struct bk_err *err);
 
-/* Whether --text stands in for the PROFILE argument. */
+/* Whether --text replaces the PROFILE argument. */
 bool load_from_text(const struct cli_args *args);
 
-/* Reads and compiles `name` (a path, "-" or a shipped profile's name; ignored with --text), or
- * decodes it when it is a compiled profile. Fails when it cannot be had or has errors;
- * out->unit.diags then says more than *err when it is not empty. Free with loaded_free() whatever
- * happened. */
+/* Reads and compiles `name` (profile/profile.h has the rule; ignored with --text), or decodes a
+ * compiled profile. Fails if it cannot be read or has errors; then out->unit.diags may say more
+ * than *err. Free with loaded_free() whatever happened. */
 int load_profile(const struct cli_args *args, const char *name, struct loaded *out,
                  struct bk_err *err);
-/* The same, whatever --fold-case and --os say. */
+/* The same, without --fold-case and --os. */
 struct load_how {
     bool fold;        /* without regard to case */
-    bool apart;       /* a compiled profile's nodes stay as many as they are */
-    bool alone;       /* the file as named, whatever --text and --prelude say */
+    bool apart;       /* a compiled profile's equal nodes stay apart */
+    bool alone;       /* ignore --text and --prelude */
     bool no_inferred; /* rules bring no others along */
     bool any_era;     /* --era means something else */
     enum vocab_os os; /* names that are accepted */
@@ -73,13 +65,13 @@ int load_profile_as(const struct cli_args *args, const char *name, const struct 
 void loaded_free(struct loaded *l);
 #define OWN_loaded loaded_free
 
-/* The same for commands that only want the graph: errors go to standard error. Returns CLI_OK or
- * CLI_ERROR. */
+/* The same for commands that only need the graph: prints errors to standard error. Returns CLI_OK
+ * or CLI_ERROR. */
 int load_or_complain(const struct cli_args *args, const char *name, struct loaded *out);
-/* The same, whatever --fold-case says. */
+/* The same, without --fold-case. */
 int load_folded_or_complain(const struct cli_args *args, const char *name, bool fold,
                             struct loaded *out);
-/* The same for a file beside the profile that --text and --prelude are about. */
+/* The same for a second profile, which --text and --prelude don't apply to. */
 int load_file_or_complain(const struct cli_args *args, const char *name, struct loaded *out);
 int load_as_or_complain(const struct cli_args *args, const char *name, const struct load_how *how,
                         struct loaded *out);

@@ -4,6 +4,7 @@
 /* Describes an operation, filter, modifier or constant with everything the tables contain. */
 
 #include "cli/profile/vocab-words.h"
+#include "vocab/os.h"
 
 #include <stdio.h>
 #include <string.h>

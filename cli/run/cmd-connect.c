@@ -2,9 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * `buckle connect`: standard input and output become a connection through the proxy that the
- * environment names. It is what GIT_SSH_COMMAND has ssh call inside a sandbox, where there may be
- * neither nc nor socat.
+ * `buckle connect`: connects standard input and output through the proxy that the environment
+ * names. Inside a sandbox GIT_SSH_COMMAND makes ssh use it, because nc and socat may be missing.
  */
 
 #include <errno.h>
@@ -56,7 +55,8 @@ static int send_all(int fd, const void *data, size_t n)
     return 0;
 }
 
-/* Until the connection stands; what follows the proxy's last word is left for the relay. */
+/* Talks to the proxy until the connection is open; leaves the bytes behind its answer for the
+ * relay. */
 static int talk(int fd, struct upstream_exchange *t)
 {
     uint8_t data[UPSTREAM_IN_MAX];
@@ -75,13 +75,13 @@ static int talk(int fd, struct upstream_exchange *t)
             return (int)used;
         if (used > 0 && recv(fd, data, (size_t)used, MSG_WAITALL) != used)
             return -ECONNRESET;
-        least = used > 0 ? 1 : (int)got + 1; /* what is there is not all of it */
+        least = used > 0 ? 1 : (int)got + 1; /* incomplete */
     }
     least = 1;
     return setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &least, sizeof(least)) < 0 ? -errno : 0;
 }
 
-/* One direction's turn; false when it has ended. */
+/* Relays one direction; false at its end. */
 static bool pass(int from, int to)
 {
     char data[65536];

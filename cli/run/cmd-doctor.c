@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* `buckle doctor`: what this host can enforce (run/doctor.h), for a person to read. */
+/* `buckle doctor`: what this host can enforce (run/doctor.h), as text. */
 
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static const struct cli_option options[] = {
 
 /* ---- text ---- */
 
-static void put_indented(struct buf *out, const char *text)
+static void write_indented(struct buf *out, const char *text)
 {
     while (text && *text) {
         size_t n = strcspn(text, "\n");
@@ -30,7 +30,7 @@ static void put_indented(struct buf *out, const char *text)
     }
 }
 
-static void put_ability(const struct host *h, const struct host_ability *a, struct buf *out)
+static void write_ability(const struct host *h, const struct host_ability *a, struct buf *out)
 {
     bool good = host_ability_good(h, a);
     char words[96];
@@ -45,7 +45,7 @@ static void put_ability(const struct host *h, const struct host_ability *a, stru
         return;
     OWN(buf) struct buf remedy = {0};
     host_fix_text(h, a, &remedy);
-    put_indented(out, remedy.s);
+    write_indented(out, remedy.s);
 }
 
 static void print_text(const struct doctor *d, struct buf *out)
@@ -55,7 +55,7 @@ static void print_text(const struct doctor *d, struct buf *out)
     buf_safe(out, h->kernel, strlen(h->kernel));
     buf_fmt(out, ", %s\n\n", h->root ? "as root" : "as an ordinary user");
     for (size_t i = 0; i < host_ability_count; i++)
-        put_ability(h, &host_abilities[i], out);
+        write_ability(h, &host_abilities[i], out);
     buf_str(out, "\nKernel features\n");
     for (size_t i = 0; i < host_feature_count; i++) {
         const struct host_feature *f = &host_features[i];

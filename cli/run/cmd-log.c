@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* `buckle log`: what was denied in the session that is under way. It lives in the memory of whoever
- * keeps that session, and ends with it. */
+/* `buckle log`: denials of the running session. The session keeps them in memory only. */
 
 #include <stdio.h>
 #include <string.h>
@@ -45,7 +44,7 @@ static void show(struct log *l, const json_t *event)
         buf_json_text(&l->out, text ? text : "", text ? strlen(text) : 0);
         buf_chr(&l->out, '\n');
     } else {
-        buf_fmt(&l->out, "%s\n", line); /* made safe for a terminal where it was made */
+        buf_fmt(&l->out, "%s\n", line); /* the run has escaped it for terminals */
     }
 }
 
@@ -65,13 +64,13 @@ static void show_groups(struct log *l)
     }
 }
 
-/* All that is there after *last; how many, or -1. */
-static int fetch(struct log *l, int door, json_int_t *last, struct bk_err *err)
+/* Prints all events after *last. Returns how many, or -1. */
+static int fetch(struct log *l, int control, json_int_t *last, struct bk_err *err)
 {
     int n = 0;
     for (;;) {
         OWN(json) json_t *question = json_pack("{s:b, s:I}", "log", 1, "after", *last);
-        OWN(json) json_t *answer = control_server_ask(door, question, CONTROL_USUAL_MS, err);
+        OWN(json) json_t *answer = control_server_ask(control, question, CONTROL_USUAL_MS, err);
         if (!answer)
             return -1;
         const json_t *events = json_object_get(answer, "events");
@@ -84,11 +83,11 @@ static int fetch(struct log *l, int door, json_int_t *last, struct bk_err *err)
     }
 }
 
-static int follow(struct log *l, int door, json_int_t last)
+static int follow(struct log *l, int control, json_int_t last)
 {
     enum { PAUSE_US = 100000 };
     struct bk_err err;
-    while (fetch(l, door, &last, &err) >= 0) { /* until the run ends */
+    while (fetch(l, control, &last, &err) >= 0) { /* until the run ends */
         if (fwrite(l->out.s ? l->out.s : "", 1, l->out.n, stdout) != l->out.n || fflush(stdout))
             return CLI_ERROR;
         buf_free(&l->out);
@@ -105,15 +104,16 @@ static int cmd_log_run(struct cli_args *args)
     if (args_has(args, "follow") && args_has(args, "group"))
         return cli_usage(args, "--follow and --group exclude each other");
     OWN(fd)
-    int door = control_client_current(args_value(args, "run"), args_value(args, "session"), &err);
-    if (door < 0)
+    int control =
+        control_client_current(args_value(args, "run"), args_value(args, "session"), &err);
+    if (control < 0)
         return cli_fail(&err);
     OWN(json) json_t *groups = args_has(args, "group") ? json_object() : NULL;
     struct log l = {.args = args, .groups = groups};
     json_int_t last = 0;
     if (args_has(args, "follow"))
-        return follow(&l, door, last);
-    if (fetch(&l, door, &last, &err) < 0)
+        return follow(&l, control, last);
+    if (fetch(&l, control, &last, &err) < 0)
         return buf_free(&l.out), cli_fail(&err);
     if (groups)
         show_groups(&l);

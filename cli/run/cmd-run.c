@@ -2,9 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * `buckle run`: flags → SBPL → graph → plan → launch → summary. Everything a flag says about policy
- * becomes SBPL text first, so that --dry-run, the report and `buckle explain` speak of the same
- * rules.
+ * `buckle run`: flags → SBPL → graph → plan → launch → summary. Flags about policy become SBPL text
+ * first, so that --dry-run, the report and `buckle explain` show the same rules.
  */
 
 #include <errno.h>
@@ -92,7 +91,7 @@ static const struct cli_option options[] = {
 };
 /* clang-format on */
 
-/* as env(1) and its like do when it was not the command that failed */
+/* as in env(1), if the command is not what failed */
 enum { FAILED = 125 };
 
 enum report_how { REPORT_TEXT, REPORT_JSON, REPORT_NONE };
@@ -135,13 +134,13 @@ static int parse_count(const char *name, const char *text, uint64_t max, uint64_
         end++;
     }
     if (*end || v == 0 || v > max)
-        return err_set(err, BK_E_INPUT, "--%s must be between 1 and %llu", name,
-                       (unsigned long long)max);
+        return err_set(err, BK_E_INPUT, "--%s must be between 1 and %llu, not %s", name,
+                       (unsigned long long)max, text);
     *out = v;
     return 0;
 }
 
-/* The folder that the command may change must not be everything one has. */
+/* The writable folder must not be the whole home or disk. */
 static int check_place(struct invocation *r, struct bk_err *err)
 {
     const char *all = run_place_is_all(r->cwd);
@@ -171,7 +170,7 @@ static int choose_report(struct invocation *r, struct bk_err *err)
     if (strncmp(how, "fd:", 3) != 0 && strcmp(how, "json") != 0)
         return err_set(err, BK_E_INPUT, "--report must be text, json, none or fd:N, not %s", how);
     r->report_fd = (int)fd;
-    /* what the command could write to would not be believed */
+    /* a descriptor that the command can write to is not trustworthy */
     if (fd > STDERR_FILENO && fcntl((int)fd, F_SETFD, FD_CLOEXEC) < 0)
         return err_sys(err, "--report: descriptor %d", (int)fd);
     return 0;
@@ -202,8 +201,8 @@ static void on_event(void *arg, const struct event *e)
     exit_write(r->report_fd, &line);
 }
 
-/* "Always", in the thread that asks: the user's settings have it from now on. */
-static bool remember(void *arg, const char *host)
+/* "Always": saves the host in the user's settings. Runs in the thread that asks. */
+static bool remember_host(void *arg, const char *host)
 {
     struct invocation *r = arg;
     OWN(settings) struct settings s = {0};
@@ -216,18 +215,19 @@ static bool remember(void *arg, const char *host)
 static void on_question(void *arg, const struct consent_question *q, int channel)
 {
     struct invocation *r = arg;
-    if (run_settings_strict(&r->settings) && !q->withdrawn) { /* by now */
+    if (run_settings_strict(&r->settings) && !q->withdrawn) { /* settings may have changed */
         consent_answer(channel, q->id, CONSENT_DENY);
         return;
     }
-    r->asker.remember = args_has(r->args, "profile") ? NULL : remember; /* settings have no say */
+    r->asker.remember =
+        args_has(r->args, "profile") ? NULL : remember_host; /* settings don't count */
     r->asker.arg = r;
     ask_tty_question(&r->asker, q, channel);
 }
 
-/* A program that misses a variable fails in its own words; this line says why. It is not worth
- * breaking the silence of a run that went well. */
-static void tell_removed(const struct invocation *r)
+/* A program without an expected variable fails in its own way; this line says why. A successful run
+ * stays silent. */
+static void report_removed(const struct invocation *r)
 {
     if (!r->run.env.nremoved || r->how != REPORT_TEXT)
         return;
@@ -261,10 +261,11 @@ static int choose_limits(struct invocation *r, struct bk_err *err)
     uint64_t seconds = 0, nprocs = 0;
     if ((timeout && parse_count("timeout", timeout, UINT32_MAX / 1000, &seconds, err) < 0) ||
         (procs && parse_count("max-procs", procs, UINT32_MAX, &nprocs, err) < 0) ||
-        (memory && parse_count("max-memory", memory, INT64_MAX, &r->spec.max_memory, err) < 0))
+        (memory &&
+         parse_count("max-memory", memory, INT64_MAX, &r->spec.launch.max_memory, err) < 0))
         return -1;
-    r->spec.timeout_ms = (uint32_t)seconds * 1000;
-    r->spec.max_procs = (uint32_t)nprocs;
+    r->spec.launch.timeout_ms = (uint32_t)seconds * 1000;
+    r->spec.launch.max_procs = (uint32_t)nprocs;
     return 0;
 }
 
@@ -274,12 +275,12 @@ static int choose_asking(struct invocation *r, struct bk_err *err)
     uint64_t seconds = 0;
     if (timeout && parse_count("ask-timeout", timeout, UINT32_MAX / 1000, &seconds, err) < 0)
         return -1;
-    r->spec.ask_ms = (uint32_t)seconds * 1000;
-    r->spec.on_question = args_has(r->args, "ask") ? on_question : NULL;
+    r->spec.launch.ask_ms = (uint32_t)seconds * 1000;
+    r->spec.launch.on_question = args_has(r->args, "ask") ? on_question : NULL;
     return 0;
 }
 
-/* A name that leads elsewhere by now may be the work of a command that ran there before. */
+/* A name that leads elsewhere now may be the work of an earlier command there. */
 static int choose_root(struct invocation *r, const char *root, struct bk_err *err)
 {
     struct stat st;
@@ -295,11 +296,11 @@ static int choose_root(struct invocation *r, const char *root, struct bk_err *er
         return -1;
     }
     memcpy(r->cwd, found, sizeof(r->cwd));
-    r->spec.start = r->start;
+    r->spec.launch.start = r->start;
     return 0;
 }
 
-/* By their real names: what is mounted for the sandbox is found by these. */
+/* As real paths: mounts for the sandbox are found by them. */
 static int choose_folders(struct invocation *r, struct bk_err *err)
 {
     const char *cd = args_value(r->args, "cd"), *tmpdir = args_value(r->args, "tmpdir");
@@ -312,7 +313,7 @@ static int choose_folders(struct invocation *r, struct bk_err *err)
         return err_sys(err, "--tmpdir %s", tmpdir);
     if (tmpdir && !realpath(tmpdir, r->tmpdir))
         return err_sys(err, "--tmpdir %s", tmpdir);
-    r->spec.start = cd || root ? r->start : NULL;
+    r->spec.launch.start = cd || root ? r->start : NULL;
     r->spec.tmpdir = tmpdir ? r->tmpdir : NULL;
     return 0;
 }
@@ -337,12 +338,12 @@ static int choose_kept(struct invocation *r, struct bk_err *err)
     }
     r->spec.keep_env = r->keep_env;
     r->spec.nkeep_env = nenv + nkeep;
-    r->spec.keep_fds = r->keep_fds;
-    r->spec.nkeep_fds = nfds;
+    r->spec.launch.keep_fds = r->keep_fds;
+    r->spec.launch.nkeep = nfds;
     return 0;
 }
 
-static void complain(void *arg, const struct sbpl_unit *unit, const struct bk_err *err)
+static void report_policy(void *arg, const struct sbpl_unit *unit, const struct bk_err *err)
 {
     (void)arg;
     run_complain(unit, err);
@@ -354,7 +355,7 @@ static void on_heard(void *arg)
     live_heard(&r->live);
 }
 
-/* What flags set comes first, and counts. */
+/* Variables of flags come first, and win. */
 static int add_variables(struct invocation *r, struct bk_err *err)
 {
     size_t n = r->flags.nset, more = r->spec.nset_env;
@@ -373,9 +374,9 @@ static int join_session(struct invocation *r, struct bk_err *err)
     OWN(buf) struct buf command = {0};
     for (size_t i = 0; i < r->args->npos; i++)
         buf_fmt(&command, "%s%s", i ? " " : "", r->args->pos[i]);
-    const char *told = args_value(r->args, "command-text");
+    const char *text = args_value(r->args, "command-text");
     return live_join(&r->live, args_value(r->args, "session"),
-                     told        ? told
+                     text        ? text
                      : command.s ? command.s
                                  : "",
                      !args_has(r->args, "profile"), &r->flags.rules, &r->flags.links, err);
@@ -384,27 +385,27 @@ static int join_session(struct invocation *r, struct bk_err *err)
 static int fill_spec(struct invocation *r, struct bk_err *err)
 {
     r->spec = (struct run_spec){
-        .argv = (char *const *)r->args->pos,
-        .cwd = r->cwd,
-        .updatable = args_has(r->args, "updatable"),
-        .grantable = args_has(r->args, "grantable"),
-        .watch_net = args_has(r->args, "watch-net"),
-        .late_names = args_has(r->args, "late-names"),
-        .accept_weaker = args_has(r->args, "accept-weaker"),
-        .keep_userns = args_has(r->args, "allow-userns"),
-        .core_dumps = args_has(r->args, "core-dumps"),
-        .strict_reads = args_has(r->args, "strict-reads"),
+        .launch.argv = (char *const *)r->args->pos,
+        .launch.cwd = r->cwd,
+        .plan.updatable = args_has(r->args, "updatable"),
+        .plan.grantable = args_has(r->args, "grantable"),
+        .plan.watch_net = args_has(r->args, "watch-net"),
+        .launch.late_names = args_has(r->args, "late-names"),
+        .plan.accept_weaker = args_has(r->args, "accept-weaker"),
+        .plan.keep_userns = args_has(r->args, "allow-userns"),
+        .plan.core_dumps = args_has(r->args, "core-dumps"),
+        .plan.strict_reads = args_has(r->args, "strict-reads"),
         .upstream = args_value(r->args, "upstream"),
-        .wait_all = args_has(r->args, "wait"),
-        /* We end right after it. But a container's first process would inherit what we leave
+        .launch.wait_all = args_has(r->args, "wait"),
+        /* We end right after the command. But a container's PID 1 would inherit what we leave
          * behind, and may take its end for ours (firejail does). */
-        .leave_judge = getppid() != 1,
-        .give_stdio = true,
+        .launch.leave_judge = getppid() != 1,
+        .launch.give_stdio = true,
         .debug = debug_line,
-        .on_event = on_event,
-        .complain = complain,
-        .on_heard = on_heard,
-        .arg = r,
+        .launch.on_event = on_event,
+        .complain = report_policy,
+        .launch.on_heard = on_heard,
+        .launch.arg = r,
     };
     if (!getcwd(r->cwd, sizeof(r->cwd)))
         return err_sys(err, "cannot find the working directory");
@@ -412,10 +413,12 @@ static int fill_spec(struct invocation *r, struct bk_err *err)
         return -1;
     if (args_has(r->args, "session") && join_session(r, err) < 0)
         return -1;
-    if (asked_caps(r->args, &r->spec.caps, err) < 0 || choose_limits(r, err) < 0 ||
+    if (asked_caps(r->args, &r->spec.plan.caps, err) < 0 || choose_limits(r, err) < 0 ||
         choose_asking(r, err) < 0 || run_flags_read(&r->flags, r->args, &r->spec, err) < 0 ||
         choose_kept(r, err) < 0)
         return -1;
+    r->settings.profile = r->flags.profile;
+    r->settings.rules = r->flags.made;
     if (watch_check(&r->watch, r->args, err) < 0 ||
         run_settings_read(&r->settings, r->args, &r->spec, err) < 0)
         return -1;
@@ -437,21 +440,21 @@ static void __attribute__((noreturn)) finish(struct invocation *r, const struct 
     }
     exit_write(STDERR_FILENO, &summary);
     if (r->verbose || end->status != 0 || denied)
-        tell_removed(r);
+        report_removed(r);
     if (denied && r->how == REPORT_TEXT)
-        run_settings_tell(&r->settings);
+        run_settings_warn(&r->settings);
     if (end->timed_out)
         fprintf(stderr, "buckle: the command exceeded its time limit\n");
     run_clean(&r->run);
     int status = exit_as(end);
-    /* Whatever is left belongs to the kernel, which gives it back faster than we could. */
+    /* The kernel frees the rest faster than we could. */
     fflush(NULL);
     _exit(status);
 }
 
 static int failed(const struct launch_end *end, const struct bk_err *err)
 {
-    if (end->step != STEP_POLICY) /* that was told already */
+    if (end->step != STEP_POLICY) /* already reported */
         cli_fail(err);
     /* as shells and env(1) do */
     return end->step == STEP_EXEC ? (end->sys == ENOENT ? 127 : 126) : FAILED;
@@ -486,7 +489,7 @@ static int run_all(struct invocation *r)
     live_open(&r->live, &r->run, &r->spec);
     r->watch.quiet = r->how == REPORT_NONE;
     watch_begin(&r->watch, &r->settings, &r->live);
-    r->spec.hears = r->live.hearing.fd;
+    r->spec.launch.hears = r->live.hearing.fd;
     int went = run_go(&r->run, &end, &err);
     ask_tty_end(&r->asker);
     if (went < 0)
@@ -494,7 +497,7 @@ static int run_all(struct invocation *r)
     finish(r, &end);
 }
 
-static int cmd_run_main(struct cli_args *args)
+static int run_main(struct cli_args *args)
 {
     if (args->npos == 0 && !args_has(args, "dry-run"))
         return cli_usage(args, "no command given");
@@ -538,5 +541,5 @@ const struct cli_command cmd_run = {
     .options = options,
     .complete = "command",
     .takes_command = true,
-    .run = cmd_run_main,
+    .run = run_main,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* `buckle wrap`: a command line for macOS that runs another one under what settings come to. */
+/* `buckle wrap`: prints a command line for macOS that runs a command under settings. */
 
 #include "agent/wrap-command.h"
 #include "base/own.h"
@@ -21,8 +21,8 @@ static const struct cli_option options[] = {
     {0},
 };
 
-/* One word is a shell's command line as it is; several are the words of one. */
-static void say_command(const struct cli_args *args, struct buf *out)
+/* One argument is a shell's command line; several are its words. */
+static void write_command(const struct cli_args *args, struct buf *out)
 {
     for (size_t i = 0; i < args->npos; i++) {
         buf_str(out, i ? " " : "");
@@ -48,7 +48,7 @@ static int cmd_wrap_run(struct cli_args *args)
     if (profile_port(args, "http-port", &w.ports.http) < 0 ||
         profile_port(args, "socks-port", &w.ports.socks) < 0)
         return cli_usage(args, "a port must be between 1 and 65535");
-    say_command(args, &command);
+    write_command(args, &command);
     w.command = buf_ok(&command) ? command.s : NULL;
     if (!w.command)
         return err_nomem(&err), cli_fail(&err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* One line at a time, so that what several processes say does not mix. */
+/* One write for each line, so that lines of several processes don't mix. */
 
 #include "cli/run/debug.h"
 
@@ -11,18 +11,18 @@
 #include <unistd.h>
 
 #include "cli/run/exit-status.h"
-#include "net/upstream.h"
+#include "graph/proxy-url.h"
 
-static const char *said_first;
+static const char *prefix_of_lines;
 
 void debug_start(const char *prefix)
 {
-    said_first = prefix;
+    prefix_of_lines = prefix;
 }
 
 bool debug_on(void)
 {
-    return said_first;
+    return prefix_of_lines;
 }
 
 void debug_say(const char *fmt, ...)
@@ -30,12 +30,12 @@ void debug_say(const char *fmt, ...)
     char text[1024];
     struct buf line = {0};
     va_list ap;
-    if (!said_first)
+    if (!prefix_of_lines)
         return;
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
-    buf_fmt(&line, "%s ", said_first);
+    buf_fmt(&line, "%s ", prefix_of_lines);
     buf_safe(&line, text, strlen(text));
     buf_chr(&line, '\n');
     exit_write(STDERR_FILENO, &line);
@@ -104,7 +104,7 @@ static void debug_ports(struct settings *s, const struct settings_result *r)
 
 void debug_settings(struct settings *s, const struct settings_result *r)
 {
-    if (!said_first)
+    if (!prefix_of_lines)
         return;
     for (size_t i = 0; i < s->n; i++)
         if (s->layers[i].path)

@@ -8,18 +8,17 @@
 #include "settings/settings.h"
 
 /*
- * The debug log: what was decided before and around a command, on standard error. Never what could
- * be secret: no arguments, no values of variables, no logins of proxies; paths and hosts only by
- * how many they are.
+ * The debug log: decisions before and around a command, on standard error. It has no secrets: no
+ * arguments, values of variables or logins of proxies; only counts of paths and hosts.
  */
-void debug_start(const char *prefix); /* before each line; NULL: none is said */
+void debug_start(const char *prefix); /* before each line; NULL: no log */
 bool debug_on(void);
 void debug_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* A line that somebody else made, for struct run_spec. */
+/* For run_spec.debug. */
 void debug_line(void *arg, const char *line);
 
-/* What a policy restricts, in numbers, and somebody else's proxies that it leads to. */
+/* What a policy restricts, in numbers, and its external proxies. */
 void debug_policy(const struct access *p);
 void debug_settings(struct settings *s, const struct settings_result *r);
 

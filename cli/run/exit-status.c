@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* How a program ends that ran another one. */
+/* Ending like the command that was run. */
 
 #include "cli/run/exit-status.h"
 
@@ -21,8 +21,8 @@ int exit_as(const struct launch_end *end)
         return WEXITSTATUS(end->status);
     int sig = WTERMSIG(end->status);
     sigset_t one;
-    /* one core is enough, and ours would be all that the command was not to have; a limit would not
-     * keep it from a handler */
+    /* no second core: ours would hold what the command must not have; a limit does not stop a core
+     * handler */
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     signal(sig, SIG_DFL);
     sigemptyset(&one);

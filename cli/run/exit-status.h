@@ -6,11 +6,11 @@
 #include "base/buf.h"
 #include "kernel/launch/launch.h"
 
-/* The exit status that tells of the command's end; when a signal ended it, this ends by the same
- * one, so that nobody can tell the difference. */
+/* The exit status for the command's end. If a signal ended the command, this process ends by the
+ * same signal. */
 int exit_as(const struct launch_end *end);
 
-/* Writes all of it, as far as that is possible, and frees it. */
+/* Writes all of it if possible, and frees it. */
 void exit_write(int fd, struct buf *b);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* What flags say goes to the end of the profile, as SBPL (settings/rule.h). */
+/* Rules made from flags, as SBPL for the end of the policy (settings/flag-rule.h). */
 
 #include "cli/run/run-flags.h"
 
@@ -36,7 +36,7 @@ static int word_rules(const struct cli_args *args, bool hosts, const char *cwd, 
     return 0;
 }
 
-/* A server of the command's that this machine may call. */
+/* Opens a server of the command to this machine. */
 static int publish_rule(const char *given, struct buf *out, struct bk_err *err)
 {
     uint16_t lo, hi;
@@ -103,7 +103,7 @@ static int unknown_socket(const char *name, struct bk_err *err)
     return -1;
 }
 
-/* Remembers a variable; the list gets an offset until all are known. */
+/* Adds a variable; the list has offsets until all are known. */
 static void add_variable(struct run_flags *f, const char *text, size_t n, const char ***list,
                          size_t *count)
 {
@@ -159,12 +159,12 @@ static int socket_rules(struct run_flags *f, const struct cli_args *args, const 
 static int flag_rules(const struct cli_args *args, const char *cwd, bool shipped, struct buf *out,
                       struct buf *links, struct bk_err *err)
 {
-    /* before what opens a disk after all */
+    /* before rules that open a disk */
     if (!shipped && args_count(args, "deny-read"))
         buf_fmt(out, "(deny file-read-data %s)\n", rule_disks);
     if (word_rules(args, false, cwd, shipped, out, links, err) < 0)
         return -1;
-    /* whoever makes a user namespace says there who is who in it */
+    /* creators of user namespaces write these */
     if (args_has(args, "allow-userns"))
         buf_str(out, "(allow file-write-data (regex "
                      "#\"^/proc/[0-9]+/(task/[0-9]+/)?(uid_map|gid_map|setgroups)$\"))\n");
@@ -208,23 +208,22 @@ int run_flags_read(struct run_flags *f, const struct cli_args *args, struct run_
     const char *name = args_value(args, "profile");
     if (set_params(f, args, spec, err) < 0)
         return -1;
-    f->sources[0] = run_named_profile(name ? name : "default");
-    if (flag_rules(args, spec->cwd, f->sources[0].kind == RUN_SHIPPED, &f->rules, &f->links, err) <
-        0)
+    f->profile = run_named_profile(name ? name : "default");
+    bool shipped = source_is_shipped(&f->profile);
+    if (flag_rules(args, spec->launch.cwd, shipped, &f->rules, &f->links, err) < 0)
         return -1;
-    if (net_rules(args, &f->rules, err) < 0 || socket_rules(f, args, spec->cwd, err) < 0)
+    if (net_rules(args, &f->rules, err) < 0 || socket_rules(f, args, spec->launch.cwd, err) < 0)
         return -1;
     if (!buf_ok(&f->rules) || !buf_ok(&f->links))
         return err_nomem(err);
-    f->sources[1] = (struct run_source){.kind = RUN_TEXT,
-                                        .name = "<flags>",
-                                        .text = f->rules.s,
-                                        .n = f->rules.n,
-                                        .apart = f->sources[0].kind != RUN_SHIPPED,
-                                        .links = f->links.s,
-                                        .nlinks = f->links.n};
-    spec->sources = f->sources;
-    spec->nsources = f->rules.n ? 2 : 1;
+    f->made = (struct run_source){.kind = RUN_TEXT,
+                                  .from = SOURCE_FLAG,
+                                  .name = "<flags>",
+                                  .text = f->rules.s,
+                                  .n = f->rules.n,
+                                  .apart = !shipped,
+                                  .links = f->links.s,
+                                  .nlinks = f->links.n};
     return 0;
 }
 

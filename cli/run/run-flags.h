@@ -7,30 +7,30 @@
 #include "run/run-policy.h"
 
 /*
- * What flags say about policy: a profile, its parameters and rules, as SBPL. A flag that opens a
- * folder does not open what the profile protects inside it, unless it names exactly that.
+ * The flags about policy: a profile, its parameters, and rules as SBPL. A flag that opens a folder
+ * does not open protected names inside, unless it names exactly them.
  */
 struct run_flags {
-    struct run_source sources[2]; /* the profile, and the rules */
+    struct run_source profile, made; /* the profile, and the rules that flags make */
     struct sbpl_param *params;
     char *words;      /* the parameters' keys and values */
     struct buf rules; /* SBPL made from flags */
-    struct buf links; /* that they lead through */
+    struct buf links; /* symlinks that they follow */
 
-    /* What programs need to find the sockets that they may reach. */
-    struct buf variables; /* texts of the below, each ending in NUL */
+    /* Variables that programs need to find allowed sockets. */
+    struct buf variables; /* texts of the lists below, each ending in NUL */
     const char **keep, **set;
     size_t nkeep, nset;
 };
 
-/* Fills the spec's sources and parameters; the spec has its cwd. Free with run_flags_free()
+/* Fills the spec's parameters; the spec has its cwd. Free with run_flags_free()
  * whatever happened. */
 int run_flags_read(struct run_flags *f, const struct cli_args *args, struct run_spec *spec,
                    struct bk_err *err);
 void run_flags_free(struct run_flags *f);
 #define OWN_run_flags run_flags_free
 
-/* What is wrong with a policy, to standard error. */
+/* Prints what is wrong with a policy to standard error. */
 void run_complain(const struct sbpl_unit *unit, const struct bk_err *err);
 
 #endif

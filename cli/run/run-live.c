@@ -30,17 +30,17 @@
 
 /* ---- events ---- */
 
-/* Nobody is waited for: what a session does not take at once is told as a number later on. */
-static void tell_session(struct live *l, const struct event *e)
+/* Never waits: events that the session does not read at once are only counted. */
+static void report_to_session(struct live *l, const struct event *e)
 {
     OWN(buf) struct buf message = {0};
     struct policies policies = run_policies(l->run);
     buf_fmt(&message, "{\"missed\": %llu, \"event\": ", (unsigned long long)l->missed);
     event_json(e, policies_graph(&policies, e->policy), NULL, &message);
     buf_chr(&message, '}');
-    bool told = buf_ok(&message) && message.n <= CONTROL_MESSAGE &&
+    bool sent = buf_ok(&message) && message.n <= CONTROL_MESSAGE &&
                 send(l->session, message.s, message.n, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
-    l->missed = told ? 0 : l->missed + !e->allow;
+    l->missed = sent ? 0 : l->missed + !e->allow;
 }
 
 void live_leave(struct live *l)
@@ -54,7 +54,7 @@ void live_leave(struct live *l)
     setsockopt(l->session, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
     if (l->missed)
         (void)!send(l->session, message, (size_t)n, MSG_NOSIGNAL);
-    shutdown(l->session, SHUT_RDWR); /* it has ended, whoever else holds the socket */
+    shutdown(l->session, SHUT_RDWR); /* it has ended, even if other processes hold the socket */
     close(l->session);
     l->session = 0;
 }
@@ -67,7 +67,7 @@ void live_event(struct live *l, const struct event *e)
         memcpy(&l->events[l->total % LIVE_EVENTS], e, event_wire_size(e));
     l->total += l->events != NULL;
     if (l->session > 0)
-        tell_session(l, e);
+        report_to_session(l, e);
 }
 
 /* The newest hundred, oldest first. */
@@ -111,7 +111,7 @@ static void answer_grant(struct live *l, const json_t *message, struct buf *out)
     buf_chr(out, '}');
 }
 
-/* As many as fit; who asked goes on from there. */
+/* As many as fit; the client asks again for the rest. */
 static void answer_log(struct live *l, const json_t *message, struct buf *out)
 {
     enum { ROOM = CONTROL_MESSAGE - 20000 }; /* for one more, whatever it is */
@@ -130,7 +130,7 @@ static void answer_log(struct live *l, const json_t *message, struct buf *out)
 
 static void answer_about(const struct live *l, struct buf *out)
 {
-    const struct run_spec *s = l->run->spec;
+    const struct launch *s = &l->run->spec->launch;
     buf_fmt(out, "{\"ok\": true, \"pid\": %d, \"member\": %s, \"cwd\": ", (int)getpid(),
             l->session > 0 ? "true" : "false");
     buf_json(out, s->cwd, strlen(s->cwd));
@@ -159,8 +159,8 @@ static void answer(void *arg, int guest, const json_t *m, struct buf *out)
 
 /* ---- a session ---- */
 
-static int take_grants(const json_t *grants, bool shipped, struct buf *rules, struct buf *links,
-                       struct bk_err *err)
+static int add_grants(const json_t *grants, bool shipped, struct buf *rules, struct buf *links,
+                      struct bk_err *err)
 {
     for (size_t i = 0; i < json_array_size(grants); i++) {
         const json_t *one = json_array_get(grants, i);
@@ -171,7 +171,7 @@ static int take_grants(const json_t *grants, bool shipped, struct buf *rules, st
     return 0;
 }
 
-/* A process that keeps a session, or a descriptor that leads to one: fd:N. */
+/* The pid of a session, or a descriptor that leads to one: fd:N. */
 static int find_session(const char *where, struct bk_err *err)
 {
     char *end;
@@ -186,16 +186,17 @@ static int find_session(const char *where, struct bk_err *err)
 int live_join(struct live *l, const char *where, const char *command, bool shipped,
               struct buf *rules, struct buf *links, struct bk_err *err)
 {
-    OWN(fd) int door = find_session(where, err);
+    OWN(fd) int socket_fd = find_session(where, err);
     OWN(buf) struct buf text = {0};
     buf_safe(&text, command, strnlen(command, 4000)); /* any bytes, as text */
     OWN(json)
     json_t *hello = json_pack("{s:s, s:i}", "join", text.s ? text.s : "", "pid", getpid());
     OWN(json)
-    json_t *answer = door >= 0 ? control_server_ask(door, hello, CONTROL_LONG_MS, err) : NULL;
-    if (!answer || take_grants(json_object_get(answer, "grants"), shipped, rules, links, err) < 0)
+    json_t *answer =
+        socket_fd >= 0 ? control_server_ask(socket_fd, hello, CONTROL_LONG_MS, err) : NULL;
+    if (!answer || add_grants(json_object_get(answer, "grants"), shipped, rules, links, err) < 0)
         return -1;
-    l->session = steal_fd(&door);
+    l->session = steal_fd(&socket_fd);
     return 0;
 }
 
@@ -212,21 +213,21 @@ void live_open(struct live *l, struct run *r, struct run_spec *spec)
     l->run = r;
     fd_watch_init(&l->hearing);
     grants_init(&l->grants, r);
-    l->desk = (struct control_server){.fds = &l->hearing, .fn = answer, .arg = l};
-    (void)control_server_open(&l->desk, "run", 0, &err);
-    spec->hears = l->hearing.fd;
-    const int own[] = {l->hearing.fd, l->desk.listener, l->desk.key, l->session};
-    spec->nuser_fds = 0;
-    spec->user_fds = l->own;
+    l->server = (struct control_server){.fds = &l->hearing, .fn = answer, .arg = l};
+    (void)control_server_open(&l->server, "run", 0, &err);
+    spec->launch.hears = l->hearing.fd;
+    const int own[] = {l->hearing.fd, l->server.listener, l->server.key, l->session};
+    spec->launch.nuser_fds = 0;
+    spec->launch.user_fds = l->own;
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
         if (own[i] > STDERR_FILENO)
-            l->own[spec->nuser_fds++] = own[i];
+            l->own[spec->launch.nuser_fds++] = own[i];
 }
 
 void live_close(struct live *l)
 {
     if (l->run) {
-        control_server_close(&l->desk);
+        control_server_close(&l->server);
         fd_watch_end(&l->hearing);
     }
     live_leave(l);

@@ -4,42 +4,40 @@
 #define BK_CLI_RUN_RUN_LIVE_H
 
 #include "agent/control-server.h"
+#include "run/grant.h"
 #include "run/run.h"
-#include "settings/grant.h"
 
 /*
- * What can be said to a command that runs, from outside: another policy (settings that changed),
- * grants on top of it, and questions about what was denied. Grants outlive a change of the policy
- * and end with the run.
+ * Requests from outside to a running command: another policy (changed settings), grants on top of
+ * it, and queries about denials. Grants survive a change of the policy and end with the run.
  */
 enum { LIVE_EVENTS = 100 };
 
 struct live {
     struct run *run;
     struct fd_watch hearing;
-    struct control_server desk;
+    struct control_server server;
     struct grants grants; /* the policy, and these on top of it */
     struct event *events; /* the newest, in a ring; NULL until there is one */
     uint64_t total;
-    int session;     /* the session that hears of events; 0: none */
-    int own[4];      /* what no process of the sandbox keeps (launch.h) */
-    uint64_t missed; /* denials that it did not hear of */
+    int session;     /* the session that gets events; 0: none */
+    int own[4];      /* for launch.user_fds */
+    uint64_t missed; /* denials that it did not get */
 };
 
-/* Joins the session of a process, or at the other end of a descriptor ("fd:8"), which hears of
- * every event from then on. What was granted to it is appended to rules. shipped and
- * links: as in rule_write(). */
+/* Joins the session of a process, or at the other end of a descriptor ("fd:8"), which then gets
+ * every event. Appends the session's grants to rules. shipped and links: as in rule_write(). */
 int live_join(struct live *l, const char *where, const char *command, bool shipped,
               struct buf *rules, struct buf *links, struct bk_err *err);
-/* At the end: the session has all counts, and no run any more. */
+/* At the end: reports the last counts to the session and leaves it. */
 void live_leave(struct live *l);
 
-/* Before run_go(): opens the door, and fills spec->hears and on_heard. Where there can be none the
- * run goes on without. */
+/* Before run_go(): opens the control socket, and fills spec->launch.hears and user_fds. If there
+ * can be none, the run continues without. */
 void live_open(struct live *l, struct run *r, struct run_spec *spec);
 void live_heard(struct live *l); /* for on_heard */
 void live_event(struct live *l, const struct event *e);
-/* What was denied, for an agent to read (report/annotate.h). */
+/* Denials for an agent (report/annotate.h). */
 void live_annotate(const struct live *l, struct buf *out);
 void live_close(struct live *l);
 

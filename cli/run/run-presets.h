@@ -4,7 +4,7 @@
 #define BK_CLI_RUN_RUN_PRESETS_H
 
 #include "cli/args.h"
-#include "settings/preset.h"
+#include "policy/assemble.h"
 
 /* Options of commands that take presets besides settings. */
 /* clang-format off */
@@ -15,9 +15,10 @@
 
 bool run_has_presets(const struct cli_args *args);
 
-/* Adds the presets that are named, those of the command and the file's defaults to a policy.
- * command may be NULL. */
-int run_presets_add(const struct cli_args *args, struct arena *a, const char *cwd,
-                    const char *command, struct access *policy, struct bk_err *err);
+/* Fills the request's presets; their names are in the arena. */
+int run_presets_request(const struct cli_args *args, struct arena *a, struct policy_request *q,
+                        struct bk_err *err);
+/* For the debug log: what presets were read, and what they could not open. */
+void run_presets_log(const struct assembly *policy);
 
 #endif

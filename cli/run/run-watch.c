@@ -2,16 +2,14 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Whatever happens to a file, all settings are read anew and compared as the policy that they come
- * to: the same is no change. A file that is gone, half written or wrong leaves everything as it
- * was.
+ * After any change of a file, all settings are read again, and the resulting policies are compared.
+ * A file that is missing, half written or wrong changes nothing.
  *
- * Files are watched only when the command has run for a while, because to end that is slow; what
- * has happened until then is found by reading once more. Settings lie in folders that the command
- * works in, and to be woken for each file it makes there costs it as much again as making it: after
- * something that was no business of ours, what follows waits for a moment and is heard at once.
+ * Watching starts after a while, because closing a watch is slow; another reading finds earlier
+ * changes. Settings are in folders that the command works in, and waking up for each new file would
+ * double the cost of creating it. So after an irrelevant change watching pauses for a moment.
  *
- * Nothing inside the sandbox has the control descriptor.
+ * No process of the sandbox has the control descriptor.
  */
 
 #include "cli/run/run-watch.h"
@@ -32,7 +30,7 @@ enum { AFTER_MS = 100, REST_MS = 50 };
 
 /* ---- taking over ---- */
 
-static void tell(const struct watch_settings *w, const char *what)
+static void report(const struct watch_settings *w, const char *what)
 {
     if (w->quiet)
         debug_say("%s", what);
@@ -40,7 +38,7 @@ static void tell(const struct watch_settings *w, const char *what)
         fprintf(stderr, "buckle: %s\n", what);
 }
 
-/* Once, however often a file that stays wrong is read. */
+/* Reports once, however often a wrong file is read. */
 static void refuse(struct watch_settings *w, const struct bk_err *err)
 {
     OWN(buf) struct buf line = {0};
@@ -48,7 +46,7 @@ static void refuse(struct watch_settings *w, const struct bk_err *err)
     err_line(err, &line);
     if (!buf_ok(&line) || (w->refused.s && strcmp(line.s, w->refused.s) == 0))
         return;
-    tell(w, line.s);
+    report(w, line.s);
     buf_free(&w->refused);
     w->refused = line;
     line = (struct buf){0};
@@ -69,22 +67,22 @@ static bool same_text(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* What a running command has already. */
-static void tell_fixed(const struct watch_settings *w, const struct settings_result *was,
-                       const struct settings_result *is)
+/* Reports settings that a running command already has. */
+static void report_fixed(const struct watch_settings *w, const struct settings_result *was,
+                         const struct settings_result *is)
 {
     if (!same_words(&was->env, &is->env))
-        tell(w,
-             "takes effect with the next command: network.httpProxyPort, network.socksProxyPort");
+        report(w,
+               "takes effect with the next command: network.httpProxyPort, network.socksProxyPort");
     if (!same_text(was->upstream, is->upstream))
-        tell(w, "takes effect with the next command: network.parentProxy");
+        report(w, "takes effect with the next command: network.parentProxy");
     if (was->nested_userns != is->nested_userns)
-        tell(w, "takes effect with the next command: allowNestedUserNamespaces");
+        report(w, "takes effect with the next command: allowNestedUserNamespaces");
     if (was->strict_allowlist && !is->strict_allowlist && args_has(w->settings->args, "ask"))
-        tell(w, "takes effect with the next command: network.strictAllowlist");
+        report(w, "takes effect with the next command: network.strictAllowlist");
 }
 
-static void tell_waits(const struct watch_settings *w, const struct buf *waits)
+static void report_waits(const struct watch_settings *w, const struct buf *waits)
 {
     for (const char *at = waits->s; at && *at;) {
         const char *end = strchr(at, '\n');
@@ -92,14 +90,14 @@ static void tell_waits(const struct watch_settings *w, const struct buf *waits)
         char line[400];
         snprintf(line, sizeof(line), "takes effect with the next command: %.*s", (int)n, at);
         if (n)
-            tell(w, line);
+            report(w, line);
         at += n + (end != NULL);
     }
 }
 
-static bool same_policy(const struct settled *a, const struct settled *b)
+static bool same_policy(const struct assembly *a, const struct assembly *b)
 {
-    if (!a || a->nsources != b->nsources)
+    if (a->nsources != b->nsources)
         return false;
     for (size_t i = 0; i < a->nsources; i++)
         if (a->sources[i].n != b->sources[i].n ||
@@ -109,8 +107,8 @@ static bool same_policy(const struct settled *a, const struct settled *b)
     return true;
 }
 
-/* A layer that was there and is not: perhaps it is only being replaced. */
-static bool lost_layer(const struct settled *was, const struct settled *is, struct bk_err *err)
+/* A layer that disappeared: perhaps it is being replaced. */
+static bool lost_layer(const struct assembly *was, const struct assembly *is, struct bk_err *err)
 {
     for (enum layer_id id = LAYER_USER; id <= LAYER_POLICY; id++)
         if (settings_has(&was->settings, id) && !settings_has(&is->settings, id)) {
@@ -122,57 +120,56 @@ static bool lost_layer(const struct settled *was, const struct settled *is, stru
     return false;
 }
 
-static void take_over(struct watch_settings *w, struct settled *next)
+static void use_policy(struct watch_settings *w, struct assembly *next)
 {
-    static const struct settled nothing;
-    struct settled *now = w->settings->now;
-    const struct settled *was = now ? now : &nothing;
+    struct assembly *now = w->settings->now;
     OWN(buf) struct buf waits = {0};
     struct bk_err err;
     bool change = !same_policy(now, next);
-    if (lost_layer(was, next, &err) || (change && grants_base(&w->live->grants, next->sources,
+    if (lost_layer(now, next, &err) || (change && grants_base(&w->live->grants, next->sources,
                                                               next->nsources, &waits, &err) < 0)) {
         refuse(w, &err);
-        settled_free(next);
+        run_settings_free_policy(next);
         return;
     }
     buf_free(&w->refused);
     if (change && !atomic_exchange(&w->own, false)) {
-        tell(w, "the new settings are in force");
-        tell_waits(w, &waits);
+        report(w, "the new settings are in force");
+        report_waits(w, &waits);
     }
-    tell_fixed(w, &was->result, &next->result);
+    report_fixed(w, &now->result, &next->result);
     if (!change)
         grants_moved(&w->live->grants, next->sources, next->nsources);
     w->settings->now = next;
-    settled_free(now);
+    run_settings_free_policy(now);
 }
 
-static bool renew(struct watch_settings *w, const char *control, size_t n)
+static bool update_settings(struct watch_settings *w, const char *control, size_t n)
 {
     struct bk_err err;
-    struct settled *next = run_settings_again(w->settings, control, n, &err);
+    struct assembly *next = run_settings_again(w->settings, control, n, &err);
     if (!next)
         return refuse(w, &err), false;
-    if (!w->settings->now && !next->settings.n)
-        return settled_free(next), false;
-    take_over(w, next);
+    const struct assembly *now = w->settings->now;
+    if (!now->by_settings && !now->settings.n && !next->settings.n)
+        return run_settings_free_policy(next), false;
+    use_policy(w, next);
     return w->settings->now == next;
 }
 
 /* ---- files ---- */
 
-/* Where settings are, and where they could come to be. */
+/* Watches settings' files, and places where they could be created. */
 static void name_files(struct watch_settings *w)
 {
     static const enum layer_id found[] = {LAYER_USER, LAYER_PROJECT, LAYER_LOCAL, LAYER_POLICY};
     const struct run_settings *rs = w->settings;
     OWN(settings) struct settings s = {0};
     struct bk_err err;
-    for (size_t i = 0; rs->now && i < rs->now->settings.n; i++)
+    for (size_t i = 0; i < rs->now->settings.n; i++)
         if (rs->now->settings.layers[i].path)
             watch_path(&w->files, rs->now->settings.layers[i].path);
-    if (!run_settings_found(rs) || settings_init(&s, rs->cwd, &err) < 0)
+    if (!run_settings_found(rs) || settings_init(&s, rs->request.cwd, &err) < 0)
         return;
     for (size_t i = 0; i < sizeof(found) / sizeof(found[0]); i++)
         if (settings_layer_path(&s, found[i]))
@@ -183,7 +180,7 @@ static void read_again(struct watch_settings *w)
 {
     watch_forget(&w->files);
     name_files(w);
-    renew(w, w->said.n ? w->said.s : NULL, w->said.n);
+    update_settings(w, w->last_line.n ? w->last_line.s : NULL, w->last_line.n);
 }
 
 static void watch_later(struct watch_settings *w, unsigned ms);
@@ -199,7 +196,7 @@ static void on_files(void *arg, int fd)
     watch_later(w, REST_MS);
 }
 
-/* Listens to files, from now on or again. */
+/* Starts to watch files, or continues. */
 static void on_later(void *arg, int fd)
 {
     struct watch_settings *w = arg;
@@ -234,9 +231,9 @@ static void watch_later(struct watch_settings *w, unsigned ms)
 
 static void on_line(struct watch_settings *w)
 {
-    if (w->line.n && !w->skipping && renew(w, w->line.s, w->line.n)) {
-        struct buf was = w->said;
-        w->said = w->line;
+    if (w->line.n && !w->skipping && update_settings(w, w->line.s, w->line.n)) {
+        struct buf was = w->last_line;
+        w->last_line = w->line;
         w->line = was;
     }
     w->skipping = false;
@@ -297,9 +294,7 @@ void watch_begin(struct watch_settings *w, struct run_settings *rs, struct live 
     struct bk_err err;
     w->settings = rs;
     w->live = live;
-    if (!rs->now && !rs->tmpdir) /* settings that come to be name it */
-        rs->tmpdir = run_tmpdir(live->run);
-    if ((rs->now && rs->now->settings.n) || run_settings_found(rs))
+    if (rs->now->settings.n || run_settings_found(rs))
         watch_later(w, AFTER_MS);
     if (w->control >= 0 && fd_watch_add(&live->hearing, w->control, on_control, w, &err) < 0)
         refuse(w, &err);
@@ -311,6 +306,6 @@ void watch_end(struct watch_settings *w)
         close(w->later);
     watch_close(&w->files);
     buf_free(&w->line);
-    buf_free(&w->said);
+    buf_free(&w->last_line);
     buf_free(&w->refused);
 }

@@ -10,26 +10,26 @@
 #include "run/file-watch.h"
 
 /*
- * Settings that change while a command runs: their files, and whole settings as lines of JSON from
- * a descriptor. What is wrong changes nothing; what the running command cannot be given is told.
+ * Settings that change while a command runs: files, and whole settings as lines of JSON from a
+ * descriptor. Wrong settings change nothing; what has to wait for the next command is reported.
  */
 struct watch_settings {
     struct run_settings *settings;
     struct live *live;
-    int later; /* a clock: files are listened to when it strikes; -1 for none */
+    int later; /* a timer for watching files; -1 for none */
     struct watch_files files;
     int control; /* --control-fd; -1 for none, or when it has ended */
     struct buf line;
-    bool skipping;      /* the rest of a line that was too long */
-    struct buf said;    /* the last line that was right: it counts from then on */
-    struct buf refused; /* the last complaint; empty when all is well */
+    bool skipping;        /* the rest of a line that was too long */
+    struct buf last_line; /* the last valid line, which counts from then on */
+    struct buf refused;   /* the last complaint; empty when all is well */
     bool quiet;
-    atomic_bool own; /* the next change is ours: whoever said "always" knows of it */
+    atomic_bool own; /* the next change is ours: the user who said "always" knows of it */
 };
 
 /* --control-fd; before the run. */
 int watch_check(struct watch_settings *w, const struct cli_args *args, struct bk_err *err);
-/* Begins to watch; after live_open(). */
+/* Starts to watch; call it after live_open(). */
 void watch_begin(struct watch_settings *w, struct run_settings *rs, struct live *live);
 void watch_end(struct watch_settings *w);
 

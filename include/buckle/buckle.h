@@ -133,7 +133,7 @@ BUCKLE_API void buckle_command_free(struct buckle_command *command);
 /* The policy: a profile, or settings in its place; then texts; then rules. Without any of them the
  * shipped profile `default`. The machine's own policy (/etc/buckle/policy.json) always counts.
  *
- * A profile is shipped (a bare word) or a file (it has a slash, or ends in .sb). */
+ * A profile is shipped (a bare word) or a file (it has a slash, or a suffix such as .sb). */
 BUCKLE_API int buckle_command_profile(struct buckle_command *command, const char *profile);
 /* Settings as JSON, of an embedding program or a person; see docs/settings.md. */
 BUCKLE_API int buckle_command_settings(struct buckle_command *command, const char *json,

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "run/grant.h"
 #include "settings/flag-rule.h"
-#include "settings/grant.h"
 
 struct session_run {
     int client;

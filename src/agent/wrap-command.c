@@ -15,8 +15,8 @@
 #include "base/own.h"
 #include "macos/sandbox-exec.h"
 #include "report/tag.h"
-#include "run/links.h"
 #include "run/run.h"
+#include "settings/links.h"
 
 struct work {
     const struct wrapping *w;

@@ -3,11 +3,12 @@
 #ifndef BK_ANALYZE_ANALYZE_H
 #define BK_ANALYZE_ANALYZE_H
 
+#include "graph/eval.h"
 #include "graph/graph.h"
 
 /*
- * What can be said about a frozen graph without changing it: printed, explained, compared, checked
- * for rules that can never decide. Nothing that enforces a policy depends on this.
+ * Read-only analyses of a frozen graph: print, explain, compare, and find rules that can never
+ * decide. Nothing that enforces a policy depends on this.
  */
 
 /* ---- printing ---- */
@@ -21,7 +22,8 @@ void graph_print_json(const struct graph *g, enum vocab_op op, struct buf *out);
 
 /* ---- explaining ---- */
 
-/* The decision, the deciding rule with its place, what was tried before it, in words or JSON. */
+/* The decision, the deciding rule with its position, and the rules tried before it, as text or
+ * JSON. */
 void graph_explain_text(const struct graph *g, struct graph_cache *cache,
                         const struct graph_query *q, struct buf *out);
 void graph_explain_json(const struct graph *g, struct graph_cache *cache,
@@ -31,51 +33,52 @@ void graph_explain_json(const struct graph *g, struct graph_cache *cache,
 
 enum graph_equality { GRAPH_EQUAL, GRAPH_UNDECIDED, GRAPH_DIFFERENT };
 
-/* An operation, an argument of it and what both graphs say. */
+/* An operation, an argument for it, and the verdicts of both graphs. */
 struct graph_difference {
     uint16_t op;
     bool nested;        /* op filters messages, in these policies; 0: that graph has no filter */
     uint32_t policy[2]; /* 0 otherwise */
     struct graph_fact *facts;
     size_t nfacts;
-    struct graph_verdict verdict[2]; /* alike when only modifiers differ */
+    struct graph_verdict verdict[2]; /* equal if only modifiers differ */
 };
 
 struct graph_diff_how {
-    const bool *ops; /* OP_COUNT: those that are compared; NULL: all */
-    bool verdicts;   /* allow or deny only: neither modifiers nor message filters count */
+    const bool *ops; /* OP_COUNT: those to compare; NULL: all */
+    bool verdicts;   /* compare allow or deny only, not modifiers and message filters */
 };
 
 /* Calls each for every operation that the graphs decide differently, with a witness, and for those
- * about which nothing could be proved (facts then mean nothing). *out is the worst. EQUAL is a
- * proof; see diff.c for what may stay undecided. how NULL: everything is compared. */
+ * where nothing could be proved (facts are then meaningless). *out is the worst result. EQUAL is a
+ * proof; see diff.c for what may stay undecided. how NULL: compare everything. */
 typedef void graph_diff_fn(void *arg, enum graph_equality how, const struct graph_difference *d);
 int graph_diff(const struct graph *a, const struct graph *b, const struct graph_diff_how *how,
                graph_diff_fn *each, void *arg, enum graph_equality *out, struct bk_err *err);
 
-/* ---- looking for rules that can never decide ---- */
+/* ---- finding rules that can never decide ---- */
 
 enum graph_lint_kind {
     GRAPH_LINT_SHADOWED,      /* a rule consulted earlier takes everything it could match */
-    GRAPH_LINT_REPLACED,      /* an unfiltered rule that a later unfiltered one replaces */
+    GRAPH_LINT_REPLACED,      /* an unfiltered rule replaced by a later one */
     GRAPH_LINT_CONTRADICTORY, /* its conditions exclude each other */
     GRAPH_LINT_IMPOSSIBLE,    /* a filter that nothing can match: "subpath foo", "^x" */
 };
 
 struct graph_lint {
     enum graph_lint_kind kind;
-    uint32_t rule; /* the one that never decides */
-    uint32_t by;   /* the one that takes its place, or GRAPH_NO_RULE */
+    uint32_t rule; /* the rule that never decides */
+    uint32_t by;   /* the rule that decides instead, or GRAPH_NO_RULE */
     const char *why;
 };
-/* Calls found for each of them, in source order. What is reported is proved; work is bounded, so of
- * very large profiles only a part is judged. */
+/* Calls found for each, in source order. Every report is proved. Work is bounded, so only a part of
+ * a very large profile is checked. */
 typedef void graph_lint_fn(void *arg, const struct graph_lint *lint);
 void graph_lint(const struct graph *g, graph_lint_fn *found, void *arg);
 
 /* ---- comparing tests ---- */
 
-/* Whether no operation can satisfy both. True is a proof, false only means that none was found. */
+/* Whether no operation can satisfy both. True is proved; false only means that no proof was
+ * found. */
 bool graph_tests_exclude(const struct graph_test *a, const struct graph_test *b);
 
 #endif

@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * From conditions to clauses. A condition is a formula of any shape; a person reads "one of these,
- * when that, except those". So disjunctions become clauses of their own, as far down as a few
- * levels of exceptions to exceptions go; what lies deeper stays a formula inside of its clause.
- * Splitting never changes what is said:
+ * From conditions to clauses. A condition is a formula of any shape; people read "one of these,
+ * when that, except those". So disjunctions become separate clauses, down to a few levels of
+ * exceptions to exceptions; what is deeper stays a formula inside its clause. Splitting never
+ * changes the meaning:
  *
  *     any of (a, b, all of (c, not d))     a, b    |   c except d
  *     all of (a, any of (not b, not c))    a except (b and c)
@@ -15,11 +15,12 @@
 #include <string.h>
 
 #include "analyze/catalog-int.h"
+#include "graph/build.h"
 
 enum {
-    MAX_OPEN = 300,      /* conditions that a clause inherits from what it was part of */
-    MAX_CLAUSES = 20000, /* of one entry; past it nothing is split any more */
-    MAX_GROUPS = 32,     /* of items that have the same exceptions, in one clause */
+    MAX_OPEN = 300,      /* conditions that a clause inherits */
+    MAX_CLAUSES = 20000, /* per entry; past it nothing is split any more */
+    MAX_GROUPS = 32,     /* of items with the same exceptions, per clause */
     MAX_WORK = 1 << 27,
 };
 
@@ -69,7 +70,7 @@ static bool needs_extension(struct maker *m, const struct graph_expr *e)
     return !all;
 }
 
-/* Whether it says only what must not be. */
+/* Whether it consists of negations only. */
 static bool is_negative(struct maker *m, const struct graph_expr *e)
 {
     if (!spend(m) || e->kind == GRAPH_TEST || e->nkids == 0)
@@ -89,7 +90,7 @@ static const struct graph_expr *make_expr(struct maker *m, enum graph_expr_kind 
     return e;
 }
 
-/* The opposite of what is negative, which is negated nowhere. */
+/* The opposite of a negative formula, without negations. */
 static const struct graph_expr *opposite(struct maker *m, const struct graph_expr *e)
 {
     if (e->kind == GRAPH_NOT)
@@ -104,13 +105,14 @@ static const struct graph_expr *opposite(struct maker *m, const struct graph_exp
 
 /* What holds in a clause, the last first. */
 struct held {
-    const struct graph_expr *expr; /* not to hold when it is an exception */
+    const struct graph_expr *expr; /* must not hold if it is an exception */
     bool except;
     unsigned depth;
     const struct held *up;
 };
 
-static const struct held *hold(struct maker *m, const struct held *up, const struct graph_expr *e)
+static const struct held *add_held(struct maker *m, const struct held *up,
+                                   const struct graph_expr *e)
 {
     struct held *h = room(m, 1, sizeof(*h));
     if (!h)
@@ -131,7 +133,7 @@ static bool is_tests(const struct graph_expr *e)
     return e->kind == GRAPH_TEST || (e->kind == GRAPH_ANY && e->nkids);
 }
 
-/* Tests of what the operation is about: paths, names, addresses. */
+/* Tests of the operation's subject: paths, names, addresses. */
 static bool is_subject(const struct graph_expr *e)
 {
     if (!is_tests(e))
@@ -144,7 +146,7 @@ static bool is_subject(const struct graph_expr *e)
     return true;
 }
 
-/* The first that says what it is about, else the first list of tests. */
+/* The first that tests the subject, else the first list of tests. */
 static const struct held *choose_subject(const struct held *h)
 {
     const struct held *subject = NULL, *tests = NULL;
@@ -170,7 +172,7 @@ static void list_any(struct maker *m, const struct graph_expr *e, struct catalog
     }
 }
 
-/* An exception for any of several things is as many exceptions. */
+/* An exception for any of several things counts as several exceptions. */
 static void list_except(const struct graph_expr *e, const struct graph_expr **list, uint32_t *n)
 {
     if (e->kind != GRAPH_ANY) {
@@ -181,7 +183,7 @@ static void list_except(const struct graph_expr *e, const struct graph_expr **li
         list[(*n)++] = e->kids[i];
 }
 
-/* In the order in which they were met. */
+/* In the order they were found. */
 static const struct held **in_order(struct maker *m, const struct held *held, uint32_t *n,
                                     uint32_t *most)
 {
@@ -206,7 +208,7 @@ static void add_clause(struct maker *m, const struct catalog_clause *c)
     m->nclauses++;
 }
 
-/* Whether an exception cannot be about an item. */
+/* Whether an exception cannot apply to an item. */
 static bool is_beside(const struct graph_expr *item, const struct graph_expr *except)
 {
     if (except->kind == GRAPH_TEST)
@@ -223,7 +225,7 @@ static bool same_exceptions(const struct catalog_clause *a, const struct catalog
            (a->nexcept == 0 || memcmp(a->except, b->except, a->nexcept * sizeof(*a->except)) == 0);
 }
 
-/* The exceptions of c that may be about the item. */
+/* The exceptions of c that may apply to the item. */
 static struct catalog_clause about_item(struct maker *m, const struct catalog_clause *c,
                                         const struct graph_expr *item)
 {
@@ -237,8 +239,8 @@ static struct catalog_clause about_item(struct maker *m, const struct catalog_cl
     return mine;
 }
 
-/* Items go with those that have the same exceptions. Once there are many such groups the last takes
- * all others, with every exception: those that are beside an item do no harm. */
+/* Groups items that have the same exceptions. When there are too many groups, the last takes all
+ * other items, with every exception: an exception that does not apply does no harm. */
 static uint32_t group_for(struct catalog_clause groups[MAX_GROUPS], uint32_t *n,
                           const struct catalog_clause *mine, const struct catalog_clause *whole)
 {
@@ -301,7 +303,7 @@ static bool may_open(const struct maker *m, const struct held *held)
     return m->nclauses < MAX_CLAUSES && (!held || held->depth < MAX_OPEN);
 }
 
-/* Alternatives, of which some need an extension and some do not. */
+/* Alternatives of which some need an extension and some do not. */
 static bool is_mixed(struct maker *m, const struct graph_expr *e)
 {
     uint32_t need = 0;
@@ -312,8 +314,8 @@ static bool is_mixed(struct maker *m, const struct graph_expr *e)
 
 static void split(struct maker *m, const struct graph_expr *e, const struct held *held);
 
-/* The operand of a conjunction that is opened: one that hides what extensions do, else the last
- * that is no plain list. */
+/* The operand of a conjunction to open: one that hides extensions, else the last one that is not a
+ * plain list. */
 static const struct graph_expr *choose_open(struct maker *m, const struct graph_expr *e)
 {
     const struct graph_expr *open = NULL;
@@ -332,14 +334,15 @@ static void split_all(struct maker *m, const struct graph_expr *e, const struct 
     const struct graph_expr *open = may_open(m, held) ? choose_open(m, e) : NULL;
     for (uint32_t i = 0; i < e->nkids; i++)
         if (e->kids[i] != open)
-            held = hold(m, held, e->kids[i]);
+            held = add_held(m, held, e->kids[i]);
     if (open)
         split(m, open, held);
     else
         end_clause(m, held);
 }
 
-/* Those alternatives that are tests and do, or do not, ask for an extension are one clause. */
+/* Joins the alternatives that are tests, and that do or do not need an extension, into one
+ * clause. */
 static void join_tests(struct maker *m, const struct graph_expr *e, bool extension,
                        const struct held *held)
 {
@@ -349,7 +352,7 @@ static void join_tests(struct maker *m, const struct graph_expr *e, bool extensi
         if (e->kids[i]->kind == GRAPH_TEST && asks_for_extension(e->kids[i]) == extension)
             some[n++] = e->kids[i];
     if (n)
-        end_clause(m, hold(m, held, n == 1 ? some[0] : make_expr(m, GRAPH_ANY, some, n)));
+        end_clause(m, add_held(m, held, n == 1 ? some[0] : make_expr(m, GRAPH_ANY, some, n)));
 }
 
 static void split_any(struct maker *m, const struct graph_expr *e, const struct held *held)
@@ -370,10 +373,10 @@ static void split(struct maker *m, const struct graph_expr *e, const struct held
     else if (e->kind == GRAPH_ANY && may_open(m, held) && !is_negative(m, e))
         split_any(m, e, held);
     else
-        end_clause(m, hold(m, held, e));
+        end_clause(m, add_held(m, held, e));
 }
 
-/* ---- all of an entry ---- */
+/* ---- a whole entry ---- */
 
 int catalog_clauses(struct arena *arena, const struct graph_expr *const when[ALLOW_TERMS],
                     struct catalog_entry *entry, struct bk_err *err)
@@ -386,7 +389,7 @@ int catalog_clauses(struct arena *arena, const struct graph_expr *const when[ALL
     }
     struct catalog_clause *clauses = room(&m, m.nclauses, sizeof(*clauses));
     if (!clauses)
-        return err_set(err, BK_E_LIMIT, "what %s is allowed for is too entangled to be told",
+        return err_set(err, BK_E_LIMIT, "the conditions that allow %s are too complex to summarise",
                        vocab_ops[entry->ops[0]].name);
     for (const struct found *f = m.first; f; f = f->next)
         clauses[entry->nclauses++] = f->clause;

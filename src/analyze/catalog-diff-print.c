@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Differences of catalogs, and of versions of the vocabulary, in words and as JSON. */
+/* Differences between catalogs, and between versions of the vocabulary, as text and JSON. */
 
 #include <string.h>
 
 #include "analyze/catalog-int.h"
+#include "graph/eval.h"
+#include "vocab/os.h"
 
-/* ---- two policies, in words ---- */
+/* ---- two policies, as text ---- */
 
 static void print_side(const char *head, const struct catalog_entry *e, struct buf *out)
 {
@@ -28,7 +30,7 @@ static void print_facts(const struct catalog_witness *w, struct buf *out)
 static void print_witness(const struct catalog_witness *w, struct buf *out)
 {
     if (w->kind == CATALOG_UNDECIDED)
-        buf_str(out, "    whether this makes a difference could not be decided\n");
+        buf_str(out, "    could not decide whether this makes a difference\n");
     if (w->kind != CATALOG_SHOWN)
         return;
     buf_fmt(out, "    for instance %s", vocab_ops[w->op].name);
@@ -123,7 +125,7 @@ static bool is_change(uint32_t op, uint32_t family, enum vocab_change kind, enum
            vocab_op_change((enum vocab_op)op, from, to) == kind;
 }
 
-/* Calls each for what changed in a family; the number says how many came before in the family. */
+/* Calls each for every change in a family; the number counts the earlier ones in that family. */
 typedef void change_fn(uint32_t op, enum vocab_change kind, enum vocab_os from, enum vocab_os to,
                        uint32_t number, struct buf *out);
 

@@ -2,14 +2,16 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What one policy lets a process do and another does not. Whether two operations are allowed alike
- * is proved on the graphs (graph_diff()): clauses may say the same in different words. Only for
- * those that are not, clauses are compared, item by item.
+ * What one policy allows and another does not. graph_diff() proves on the graphs which operations
+ * are allowed alike, because clauses may express the same thing differently. Only for the others
+ * are clauses compared, item by item.
  */
 
 #include <string.h>
 
 #include "analyze/catalog.h"
+#include "graph/build.h"
+#include "graph/eval.h"
 
 /* ---- clauses ---- */
 
@@ -50,9 +52,9 @@ static bool has_item(const struct catalog_clause *c, const struct graph_expr *it
     return false;
 }
 
-/* Whether some clause of e says item, or anything (NULL), under the conditions of c. */
-static bool says(const struct catalog_entry *e, const struct catalog_clause *c,
-                 const struct graph_expr *item)
+/* Whether some clause of e covers item, or anything (NULL), under the conditions of c. */
+static bool has_clause(const struct catalog_entry *e, const struct catalog_clause *c,
+                       const struct graph_expr *item)
 {
     for (uint32_t i = 0; i < e->nclauses; i++) {
         const struct catalog_clause *other = &e->clauses[i];
@@ -62,7 +64,7 @@ static bool says(const struct catalog_entry *e, const struct catalog_clause *c,
     return false;
 }
 
-/* What is left of c without what e says as well; nothing: false. */
+/* Stores what is left of c after removing what e also covers; false when nothing is left. */
 static bool rest_of(const struct catalog_clause *c, const struct catalog_entry *e,
                     const struct graph_expr **items, struct catalog_clause *out)
 {
@@ -70,9 +72,9 @@ static bool rest_of(const struct catalog_clause *c, const struct catalog_entry *
     out->any = items;
     out->nany = 0;
     for (uint32_t i = 0; i < c->nany; i++)
-        if (!says(e, c, c->any[i]))
+        if (!has_clause(e, c, c->any[i]))
             items[out->nany++] = c->any[i];
-    return c->nany ? out->nany > 0 : !says(e, c, NULL);
+    return c->nany ? out->nany > 0 : !has_clause(e, c, NULL);
 }
 
 /* out: the clauses of a that b lacks, for a's operations. */
@@ -99,7 +101,7 @@ struct comparing {
     bool failed;
 };
 
-/* Facts outlive the comparison. */
+/* Copies facts, because they must outlive the comparison. */
 static bool keep_facts(struct arena *arena, const struct graph_difference *d,
                        struct catalog_witness *w)
 {
@@ -112,7 +114,7 @@ static bool keep_facts(struct arena *arena, const struct graph_difference *d,
     return facts;
 }
 
-static void note(void *arg, enum graph_equality how, const struct graph_difference *d)
+static void note_difference(void *arg, enum graph_equality how, const struct graph_difference *d)
 {
     struct comparing *c = arg;
     struct catalog_witness *w = arena_new(c->arena, struct catalog_witness);
@@ -144,7 +146,7 @@ static bool has_terms(const struct catalog_entry *e)
     return false;
 }
 
-/* Operations that are allowed alike, but on other terms: there is no verdict to show for it. */
+/* Operations that are allowed alike, but on other terms: there is no verdict to show. */
 static void note_terms(struct comparing *c, const struct catalog sides[2], uint32_t op)
 {
     struct catalog_entry gone, added;
@@ -160,7 +162,7 @@ static void note_terms(struct comparing *c, const struct catalog sides[2], uint3
     c->of[op] = w;
 }
 
-/* Operations that differ as op does, taken out of what is left to tell. */
+/* Collects operations that differ as op does, and removes them from those left to report. */
 static bool take_change(struct comparing *c, const struct catalog sides[2], uint32_t op,
                         struct catalog_change *out)
 {
@@ -208,7 +210,7 @@ int catalog_compare(const struct graph *a, const struct graph *b, const bool *op
     *out = (struct catalog_diff){0};
     if (catalog_make(&a, 1, ops, arena, &sides[0], err) < 0 ||
         catalog_make(&b, 1, ops, arena, &sides[1], err) < 0 ||
-        graph_diff(a, b, &how, note, &c, &all, err) < 0)
+        graph_diff(a, b, &how, note_difference, &c, &all, err) < 0)
         return -1;
     for (uint32_t op = 0; op < OP_COUNT; op++)
         note_terms(&c, sides, op);

@@ -4,20 +4,21 @@
 #define BK_ANALYZE_CATALOG_INT_H
 
 #include "analyze/catalog.h"
+#include "graph/build.h"
 
 /* Private to the files of catalogs. */
 
-/* What all layers allow. */
+/* Computes what all layers allow. */
 int catalog_conditions(const struct graph *const *layers, size_t n, struct arena *arena,
                        struct allow_conditions *out, struct bk_err *err);
-/* The clauses of an entry, whose operations are given. */
+/* Computes the clauses of an entry, whose operations are given. */
 int catalog_clauses(struct arena *arena, const struct graph_expr *const when[ALLOW_TERMS],
                     struct catalog_entry *entry, struct bk_err *err);
 
 enum { CATALOG_NONE = 0xffffffffu };
 
-/* Names of operations, from column col, and a line's end. An operation stands for those below it
- * when all are of its group; CATALOG_NONE: not told of at all. */
+/* Prints names of operations, from column col, and a newline. An operation represents those below
+ * it when all are in its group; CATALOG_NONE: not listed at all. */
 void catalog_print_ops(const uint32_t groups[OP_COUNT], const uint16_t *ops, uint32_t n, size_t col,
                        struct buf *out);
 void catalog_print_clauses(const struct catalog_entry *e, int indent, struct buf *out);
@@ -25,7 +26,7 @@ void catalog_print_clauses(const struct catalog_entry *e, int indent, struct buf
 /* `"operations": […]`, `"allowed": […], "with_extension": […]`. */
 void catalog_ops_json(const uint16_t *ops, uint32_t n, struct buf *out);
 void catalog_clauses_json(const struct catalog_entry *e, struct buf *out);
-/* A family's object as far as its list of entries, behind *comma, which becomes one. */
+/* Prints a family's object up to its list of entries, after *comma, which becomes ",". */
 void catalog_family_json(enum catalog_family family, const char **comma, struct buf *out);
 
 #endif

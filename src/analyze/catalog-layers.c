@@ -2,11 +2,12 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Policies over one process: what all of them allow. Terms are those of the last, the process's own
- * profile; that a platform's policy allows something on terms only counts as that it allows it.
+ * Several policies for one process: what all of them allow. The last one, the process's profile,
+ * determines the terms; if a platform policy allows something on terms, that counts as allowed.
  */
 
 #include "analyze/catalog-int.h"
+#include "graph/build.h"
 
 static const struct graph_expr never = {.kind = GRAPH_ANY};
 
@@ -24,7 +25,7 @@ static void append(const struct graph_expr *e, enum graph_expr_kind kind,
         kids[(*n)++] = e->kids[i];
 }
 
-/* NULL: no memory. */
+/* Returns NULL when memory is exhausted. */
 static const struct graph_expr *join(struct arena *arena, enum graph_expr_kind kind,
                                      const struct graph_expr *a, const struct graph_expr *b)
 {
@@ -47,7 +48,7 @@ static const struct graph_expr *both(struct arena *arena, const struct graph_exp
     return condition_is_always(b) ? a : condition_is_always(a) ? b : join(arena, GRAPH_ALL, a, b);
 }
 
-/* On whatever terms. */
+/* On any terms. */
 static const struct graph_expr *allowed_by(struct arena *arena,
                                            const struct graph_expr *const when[ALLOW_TERMS])
 {

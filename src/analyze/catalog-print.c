@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Catalogs in words and as JSON. */
+/* Catalogs as text and JSON. */
 
 #include <string.h>
 
 #include "analyze/catalog-int.h"
+#include "graph/build.h"
+#include "graph/words.h"
+#include "vocab/os.h"
 
 enum { WIDTH = 96 };
 
@@ -15,7 +18,7 @@ static const struct {
     [ALLOW_FREELY] = {"freely", NULL},
     [ALLOW_ASKED] = {"asked", "once the user agrees"},
     [ALLOW_FILTERED] = {"filtered", "some messages only"},
-    [ALLOW_OUTSIDE] = {"outside", "outside of this sandbox"},
+    [ALLOW_OUTSIDE] = {"outside", "outside this sandbox"},
 };
 
 /* ---- operations ---- */
@@ -29,7 +32,7 @@ static uint32_t entry_of(const struct catalog *c, uint32_t op)
     return CATALOG_NONE;
 }
 
-/* Whether all operations below op are allowed as it is: then its name stands for them. */
+/* Whether all operations below op are allowed as it is, so that its name represents them. */
 static bool is_whole(const uint32_t groups[OP_COUNT], uint32_t op)
 {
     for (uint32_t below = 0; below < OP_COUNT; below++)
@@ -44,8 +47,8 @@ static bool has_star(const char *name)
     return name[strlen(name) - 1] == '*';
 }
 
-/* Whether it only is a name for others. Operations that are asked for themselves have, or once had,
- * a name without a star: process-exec* was process-exec. */
+/* Whether it is only a group name. Operations that are checked themselves have, or once had, a name
+ * without a star: process-exec* was process-exec. */
 static bool is_group(uint32_t op)
 {
     for (int os = 0; os < VOCAB_OS_COUNT; os++) {
@@ -65,7 +68,7 @@ static bool is_named(const uint32_t groups[OP_COUNT], uint32_t op)
     return is_whole(groups, op) || !is_group(op);
 }
 
-/* A family's head that stands for nobody else is named when it would be the only one. */
+/* A family's head that represents no other operation is named only if it would be alone. */
 static bool names_any(const uint32_t groups[OP_COUNT], const uint16_t *ops, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
@@ -100,7 +103,7 @@ void catalog_print_ops(const uint32_t groups[OP_COUNT], const uint16_t *ops, uin
 
 /* ---- words ---- */
 
-/* "/usr and below" of what the operation is about, "local service name x" of anything else. */
+/* "/usr and below" for the operation's subject, "local service name x" for anything else. */
 static void print_item(const struct graph_test *t, enum vocab_filter subject, struct buf *out)
 {
     bool named = t->filter != subject || t->how == GRAPH_FLAG;
@@ -111,11 +114,11 @@ static void print_item(const struct graph_test *t, enum vocab_filter subject, st
     graph_test_briefly(t, out);
 }
 
-static void say(const struct graph_expr *e, bool outermost, struct buf *out)
+static void print_condition(const struct graph_expr *e, bool outermost, struct buf *out)
 {
     if (e->kind == GRAPH_TEST || e->kind == GRAPH_NOT) {
         bool holds = e->kind == GRAPH_TEST;
-        graph_test_says(holds ? &e->test : &e->kids[0]->test, holds, out);
+        graph_test_describe(holds ? &e->test : &e->kids[0]->test, holds, out);
         return;
     }
     if (!outermost)
@@ -123,7 +126,7 @@ static void say(const struct graph_expr *e, bool outermost, struct buf *out)
     for (uint32_t i = 0; i < e->nkids; i++) {
         if (i)
             buf_str(out, e->kind == GRAPH_ALL ? " and " : " or ");
-        say(e->kids[i], false, out);
+        print_condition(e->kids[i], false, out);
     }
     if (!outermost)
         buf_chr(out, ')');
@@ -134,7 +137,7 @@ static void print_conditions(const struct catalog_clause *c, enum vocab_filter s
 {
     for (uint32_t i = 0; i < c->nall; i++) {
         buf_fmt(out, "%*swhen ", indent, "");
-        say(c->all[i], true, out);
+        print_condition(c->all[i], true, out);
         buf_chr(out, '\n');
     }
     for (uint32_t i = 0; i < c->nexcept; i++) {
@@ -143,7 +146,7 @@ static void print_conditions(const struct catalog_clause *c, enum vocab_filter s
         if (e->kind == GRAPH_TEST)
             print_item(&e->test, subject, out);
         else
-            say(e, true, out);
+            print_condition(e, true, out);
         buf_chr(out, '\n');
     }
     if (terms[c->terms].words)
@@ -197,7 +200,7 @@ static bool may(const struct catalog *c, uint32_t family)
     return false;
 }
 
-static bool is_told(const struct catalog *c, uint32_t family)
+static bool is_listed(const struct catalog *c, uint32_t family)
 {
     for (uint32_t i = 0; i < c->n; i++)
         if (c->entries[i].family == family)
@@ -231,12 +234,12 @@ void catalog_print_text(const struct catalog *c, struct buf *out)
         if (may(c, f))
             print_family(c, f, groups, out);
     for (uint32_t f = 0; f < CATALOG_FAMILIES; f++)
-        if (is_told(c, f) && !may(c, f)) {
+        if (is_listed(c, f) && !may(c, f)) {
             buf_fmt(out, "%s  %s\n", head, catalog_family_words((enum catalog_family)f));
             head = "";
         }
     if (c->fold_case)
-        buf_str(out, "Case does not count.\n");
+        buf_str(out, "Case is ignored.\n");
 }
 
 /* ---- JSON ---- */

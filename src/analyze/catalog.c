@@ -47,7 +47,8 @@ enum catalog_family catalog_family_of(enum vocab_op op)
 
 /* ---- entries ---- */
 
-/* Operations of the family that are allowed as op is; empty when one before op is allowed so. */
+/* Collects operations of the family that are allowed as op is; none if an earlier one already
+ * is. */
 static uint32_t allowed_alike(const struct allow_conditions *c, const bool *ops, uint32_t op,
                               uint16_t *out)
 {

@@ -6,11 +6,13 @@
 #include "analyze/analyze.h"
 #include "analyze/conditions.h"
 #include "base/arena.h"
+#include "graph/build.h"
+#include "graph/eval.h"
 
 /*
- * What a policy lets a process do, by what people ask: may it read, write, reach, run … It is
- * exact: an operation is allowed when one of the clauses of its entry holds, and at no other time.
- * What a process can do only when it was given an extension is told apart.
+ * What a policy lets a process do, grouped by the questions people ask: may it read, write, reach,
+ * run … It is exact: an operation is allowed if and only if one of the clauses of its entry holds.
+ * What a process can do only with an extension is listed separately.
  */
 
 enum catalog_family {
@@ -23,19 +25,19 @@ enum catalog_family {
 };
 
 const char *catalog_family_name(enum catalog_family family);  /* "reach" */
-const char *catalog_family_words(enum catalog_family family); /* "be reached at", behind may */
+const char *catalog_family_words(enum catalog_family family); /* "be reached at", after "may" */
 enum catalog_family catalog_family_of(enum vocab_op op);
 
-/* One of any (if there are any), and every one of all, and none of except. */
+/* One of any (unless empty), all of all, and none of except. */
 struct catalog_clause {
     enum allow_terms terms;
-    bool extension; /* cannot hold without one */
+    bool extension; /* cannot hold without an extension */
     const struct graph_expr *const *any, *const *all, *const *except;
     uint32_t nany, nall, nexcept; /* any: tests only */
 };
 
-/* Operations of a family that are allowed alike. Without clauses they are not; a clause that asks
- * for nothing is alone, and always holds. */
+/* Operations of a family that are allowed alike. Without clauses they are denied. A clause without
+ * conditions always holds and is the only one. */
 struct catalog_entry {
     enum catalog_family family;
     const uint16_t *ops;
@@ -45,22 +47,22 @@ struct catalog_entry {
 };
 
 struct catalog {
-    const struct catalog_entry *entries; /* by family; all operations, each once */
+    const struct catalog_entry *entries; /* by family; every operation once */
     uint32_t n;
-    bool fold_case; /* paths and names are compared without regard to case */
+    bool fold_case; /* paths and names ignore case */
 };
 
-/* What all layers (at least one; the process's own profile is the last) allow of the operations in
- * ops (OP_COUNT; NULL: all but those of message filters). Everything lives in the arena and points
- * into the graphs. A graph whose conditions cannot be written in bounded space is refused. */
+/* Computes what all layers (at least one, the process's profile last) allow of the operations in
+ * ops (OP_COUNT; NULL: all except those of message filters). Everything is in the arena and points
+ * into the graphs. Fails if the conditions do not fit into bounded space. */
 int catalog_make(const struct graph *const *layers, size_t nlayers, const bool *ops,
                  struct arena *arena, struct catalog *out, struct bk_err *err);
 
 void catalog_print_text(const struct catalog *c, struct buf *out);
-/* One object; name is whose it is. */
+/* One object; name identifies the policy. */
 void catalog_print_json(const struct catalog *c, const char *name, struct buf *out);
 
-/* ---- two of them ---- */
+/* ---- comparing two ---- */
 
 /* An argument on which two policies disagree, or why there is none to show. */
 struct catalog_witness {
@@ -68,14 +70,14 @@ struct catalog_witness {
     enum {
         CATALOG_SHOWN,
         CATALOG_TERMS,     /* the same is allowed, on other terms */
-        CATALOG_UNDECIDED, /* none was found, nor was it proved that there is none */
+        CATALOG_UNDECIDED, /* no argument found, and no proof that there is none */
     } kind;
-    bool allowed; /* by the first; the second says the opposite */
+    bool allowed; /* by the first; the second decides the opposite */
     const struct graph_fact *facts;
     size_t nfacts;
 };
 
-/* Operations of a family that are allowed differently, in the same way. */
+/* Operations of a family that differ in the same way. */
 struct catalog_change {
     enum catalog_family family;
     const uint16_t *ops;
@@ -89,16 +91,16 @@ struct catalog_diff {
     uint32_t n;
 };
 
-/* Modifiers that do not change what is allowed are not compared. Both mind case, or none does. */
+/* Ignores modifiers that do not change what is allowed. Both graphs must treat case alike. */
 int catalog_compare(const struct graph *a, const struct graph *b, const bool *ops,
                     struct arena *arena, struct catalog_diff *out, struct bk_err *err);
 
 void catalog_diff_print_text(const struct catalog_diff *d, struct buf *out);
-/* One object; names are whose they are. */
+/* One object; names identify the policies. */
 void catalog_diff_print_json(const struct catalog_diff *d, const char *const names[2],
                              struct buf *out);
 
-/* What happened to operations between two versions of the system, by family. */
+/* How operations changed between two versions of the system, by family. */
 void catalog_versions_print_text(enum vocab_os from, enum vocab_os to, struct buf *out);
 void catalog_versions_print_json(enum vocab_os from, enum vocab_os to, struct buf *out);
 

@@ -2,13 +2,14 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The decompiler's way from graph to condition, with other ends: all decisions that allow on the
- * same terms are one end, all others the other.
+ * Uses the decompiler's way from graph to condition, with other ends: all decisions that allow on
+ * the same terms are one end, all others the other.
  */
 
 #include "analyze/conditions.h"
 
 #include "analyze/decompile-int.h"
+#include "graph/build.h"
 
 enum { MAX_BYTES = 512 << 20 };
 
@@ -20,7 +21,7 @@ static bool has_modifier(const struct dc_leaf *leaf, enum vocab_modifier id)
     return false;
 }
 
-/* The most that a decision gives away counts. */
+/* The most permissive term of a decision counts. */
 static enum allow_terms terms_of(const struct dc_leaf *leaf)
 {
     if (leaf->flags & vocab_modifiers[MOD_NO_SANDBOX].flag)
@@ -30,7 +31,7 @@ static enum allow_terms terms_of(const struct dc_leaf *leaf)
     return has_modifier(leaf, MOD_USER_APPROVAL) ? ALLOW_ASKED : ALLOW_FREELY;
 }
 
-/* The numbers of the nodes that are decisions; what the profile can end in. */
+/* Lists the nodes that are decisions. */
 static int list_leaves(struct dc *c, uint32_t **leaves, uint32_t *n)
 {
     *leaves = arena_array(&c->arena, c->nleaves + 1u, sizeof(**leaves));
@@ -45,7 +46,7 @@ static int list_leaves(struct dc *c, uint32_t **leaves, uint32_t *n)
 
 struct endings {
     uint32_t *leaves, n;
-    bool *counts; /* by leaf: for the terms in question */
+    bool *counts; /* by leaf: whether it has these terms */
 };
 
 static bool leaf_counts(const struct dc *c, uint32_t node, enum allow_terms terms)
@@ -54,7 +55,7 @@ static bool leaf_counts(const struct dc *c, uint32_t node, enum allow_terms term
     return leaf->allow && terms_of(leaf) == terms;
 }
 
-/* expr gets the condition's number. */
+/* Stores the condition's number in expr. */
 static int condition_on(struct dc *c, struct endings *e, uint32_t entry, enum allow_terms terms,
                         uint32_t *expr)
 {
@@ -68,7 +69,7 @@ static int condition_on(struct dc *c, struct endings *e, uint32_t entry, enum al
     return dc_condition(c, top, c->yes, c->no, 0, expr);
 }
 
-/* Most operations begin where others do. */
+/* Most operations share their entry with others. */
 static uint32_t begins_alike(const struct dc *c, uint32_t op)
 {
     for (uint32_t other = 0; other < op; other++)
@@ -107,7 +108,7 @@ static int read_conditions(struct dc *c, uint32_t numbers[OP_COUNT][ALLOW_TERMS]
     return 0;
 }
 
-/* ---- out of the decompiler's tables ---- */
+/* ---- copying out of the decompiler's tables ---- */
 
 static int hand_over(struct dc *c, uint32_t number, struct graph_expr **made, struct arena *arena)
 {
@@ -126,7 +127,7 @@ static int hand_over(struct dc *c, uint32_t number, struct graph_expr **made, st
     return 0;
 }
 
-/* Operands have smaller numbers than what they are operands of. */
+/* Operands have smaller numbers than their operators. */
 static int hand_over_all(struct dc *c, uint32_t numbers[OP_COUNT][ALLOW_TERMS], struct arena *arena,
                          struct allow_conditions *out)
 {

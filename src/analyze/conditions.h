@@ -4,19 +4,20 @@
 #define BK_ANALYZE_CONDITIONS_H
 
 #include "base/arena.h"
+#include "graph/build.h"
 #include "graph/graph.h"
 
 /*
  * Policy graph → the condition under which each operation is allowed. It is exact: the operation is
- * allowed when one of its conditions holds and at no other time. Only tests are negated.
+ * allowed if and only if one of its conditions holds. Only tests are negated.
  */
 
-/* On what terms an operation is allowed: modifiers that change what it means. */
+/* The terms on which an operation is allowed: modifiers that change its meaning. */
 enum allow_terms {
     ALLOW_FREELY,
     ALLOW_ASKED,    /* (with user-approval …): once the user agrees */
     ALLOW_FILTERED, /* (apply-message-filter …): some messages only */
-    ALLOW_OUTSIDE,  /* (with no-sandbox): the program that is started is not bound by the profile */
+    ALLOW_OUTSIDE,  /* (with no-sandbox): the started program is not bound by the profile */
     ALLOW_TERMS,
 };
 
@@ -26,8 +27,8 @@ struct allow_conditions {
     const struct graph_expr *when[OP_COUNT][ALLOW_TERMS];
 };
 
-/* Conditions live in the arena and point into the graph. A graph whose conditions would multiply
- * when written as formulas is refused. On failure *out is undefined. */
+/* Conditions are in the arena and point into the graph. Fails if the conditions would multiply as
+ * formulas; *out is then undefined. */
 int allow_conditions_make(const struct graph *g, struct arena *arena, struct allow_conditions *out,
                           struct bk_err *err);
 

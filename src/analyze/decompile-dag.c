@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The graph once more, with decisions that say the same made one: a frozen graph keeps a decision
- * for each rule, so that it can name the line, and tests that lead to equal decisions then do not
- * count. Nodes that become equal by it become one, and tests that no longer choose disappear.
+ * A copy of the graph in which equal decisions are merged: a frozen graph keeps one decision per
+ * rule, so that it can name the line. Nodes that become equal are merged too, and tests that no
+ * longer make a difference disappear.
  */
 
 #include <stdlib.h>
@@ -102,7 +102,7 @@ static int intern(struct dc *c, struct dc_node n, uint32_t *node)
 
 int dc_filter(struct dc *c, uint32_t test, uint32_t match, uint32_t unmatch, uint32_t *node)
 {
-    if (c->nodes[match].test == test) /* asked again: the answer is known */
+    if (c->nodes[match].test == test) /* a repeated test: the result is known */
         match = c->nodes[match].match;
     if (c->nodes[unmatch].test == test)
         unmatch = c->nodes[unmatch].unmatch;
@@ -128,7 +128,7 @@ static bool same_mods(const struct dc_leaf *a, const struct dc_leaf *b)
     return true;
 }
 
-/* There are about as many kinds of decision as there are combinations of modifiers: few. */
+/* There are few kinds of decision, about one per combination of modifiers. */
 int dc_leaf(struct dc *c, const struct dc_leaf *leaf, uint32_t *node)
 {
     uint32_t i = 0;
@@ -187,7 +187,7 @@ static int take_node(struct dc *c, uint32_t node, bool nested)
     return dc_filter(c, n->test, c->node_of[n->match], c->node_of[n->unmatch], out);
 }
 
-/* Nodes that message filters reach come first: what a decision says may be one of them. */
+/* Nodes that message filters reach come first, because a decision may refer to one of them. */
 static int take_nested(struct dc *c, bool *reached)
 {
     uint32_t n = graph_node_count(c->g), npolicies = graph_policy_count(c->g);
@@ -243,7 +243,7 @@ int dc_dag_make(struct dc *c)
             return -1;
         c->tests[c->ntests++] = graph_test_at(c->g, i);
     }
-    /* ends of conditions; nothing else has such numbers of leaves */
+    /* ends of conditions; nothing else has such leaf numbers */
     if (intern(c, (struct dc_node){DC_NONE, DC_NONE, 0}, &c->no) < 0 ||
         intern(c, (struct dc_node){DC_NONE, DC_NONE, 1}, &c->yes) < 0 ||
         take_nested(c, reached) < 0 || number_policies(c) < 0)

@@ -2,26 +2,27 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Decision graphs → conditions. A condition is read off a piece of graph with two ends, yes and no:
- * from its top one walks down until all that is pending is a single node X.
+ * Decision graphs → conditions. A condition is read from a piece of graph with two ends, yes and
+ * no: walk down from its top until only a single node X is pending.
  *
- *     no end but yes was met      any of (what leads to yes above X) and (what X says)
- *     no end but no was met       all of (what leads to X) and (what X says)
- *     both were met               the piece above X twice: what leads to yes, or what leads to
- *                                 either, and what X says
+ *     only yes was reached        any of (what leads to yes above X) and (the condition of X)
+ *     only no was reached         all of (what leads to X) and (the condition of X)
+ *     both were reached           the piece above X twice: what leads to yes, or what leads to
+ *                                 either, and the condition of X
  *     there is no such X          the first test and what follows it, or not and what follows that
  *
- * The first two undo what the compiler does with require-any and require-all. The others write
- * shared nodes twice; expressions are hash-consed, so that this costs nothing here, but a text has
- * to spell them out, and one that would be too long is refused.
+ * The first two undo how the compiler handles require-any and require-all. The others duplicate
+ * shared nodes. Expressions are hash-consed, so that costs nothing here, but a text must spell them
+ * out; one that would be too long is an error.
  */
 
 #include <string.h>
 
 #include "analyze/decompile-int.h"
+#include "graph/build.h"
 
 enum {
-    MAX_SIZE = 60000, /* tests in one condition; the compiler takes a million */
+    MAX_SIZE = 60000, /* tests in one condition; the compiler accepts a million */
     MAX_DEPTH = 400,
     MAX_PARTS = 1 << 20,
 };
@@ -54,7 +55,7 @@ static uint32_t hash_number(const struct dc *c, uint32_t number)
     return hash_expr(c, &c->exprs[number]);
 }
 
-/* The operands, if any, are the last e.n of c->kids, and are taken back when e exists. */
+/* The operands, if any, are the last e.n of c->kids, and are removed if e already exists. */
 static int intern(struct dc *c, struct dc_expr e, uint32_t *expr)
 {
     if (dc_table_grow(c, &c->expr_table, hash_number) < 0 || dc_spend(c, 1 + e.n) < 0)
@@ -100,7 +101,7 @@ static int negate(struct dc *c, uint32_t kid, uint32_t *expr)
     return intern(c, e, expr);
 }
 
-/* Operands of the same kind are opened up, those that were there already left out. */
+/* Flattens operands of the same kind and drops duplicates. */
 static int add_operand(struct dc *c, struct dc_expr *e, uint32_t kid)
 {
     const struct dc_expr k = c->exprs[kid];
@@ -125,7 +126,7 @@ static int add_operand(struct dc *c, struct dc_expr *e, uint32_t kid)
             err_set(c->err, BK_E_LIMIT, "a condition of %s would have more than %d %s",
                     vocab_ops[c->op].name, e->size > MAX_SIZE ? MAX_SIZE : MAX_DEPTH,
                     e->size > MAX_SIZE ? "tests" : "levels");
-            err_hint(c->err, "its graph shares nodes in a way that formulas cannot; "
+            err_hint(c->err, "its graph shares nodes in a way that formulas cannot express; "
                              "`buckle graph` shows it");
             return -1;
         }
@@ -156,7 +157,7 @@ static int make2(struct dc *c, enum graph_expr_kind kind, uint32_t a, uint32_t b
     return dc_expr_make(c, kind, kids, 2, expr);
 }
 
-/* ---- memory of what was read off ---- */
+/* ---- memoised results ---- */
 
 static struct dc_memo *memo_slot(struct dc *c, uint32_t n, uint32_t yes, uint32_t no)
 {
@@ -203,7 +204,7 @@ struct piece {
     bool met_yes, met_no;
 };
 
-static void meet(struct dc *c, struct piece *p, uint32_t kid, uint32_t yes, uint32_t no)
+static void reach(struct dc *c, struct piece *p, uint32_t kid, uint32_t yes, uint32_t no)
 {
     if (kid == yes) {
         p->met_yes = true;
@@ -215,15 +216,15 @@ static void meet(struct dc *c, struct piece *p, uint32_t kid, uint32_t yes, uint
     }
 }
 
-/* Larger numbers come first, so that a node is opened after everything that leads to it. */
+/* Larger numbers come first, so that a node is opened after all its predecessors. */
 static int find_piece(struct dc *c, uint32_t n, uint32_t yes, uint32_t no, struct piece *p)
 {
     *p = (struct piece){.rest = DC_NONE};
     if (dc_walk_begin(c) < 0)
         return -1;
     for (uint32_t at = n;;) {
-        meet(c, p, c->nodes[at].match, yes, no);
-        meet(c, p, c->nodes[at].unmatch, yes, no);
+        reach(c, p, c->nodes[at].match, yes, no);
+        reach(c, p, c->nodes[at].unmatch, yes, no);
         if (dc_spend(c, 1) < 0)
             return -1;
         if (c->nheap <= 1) {
@@ -313,7 +314,7 @@ static int one_test(struct dc *c, uint32_t n, bool holds, uint32_t *expr)
     return holds ? 0 : negate(c, *expr, expr);
 }
 
-/* Operands wait on a stack that all rows share. */
+/* Pending operands are on a stack that all rows share. */
 static int add_part(struct dc *c, uint32_t part)
 {
     if (dc_room(c, &c->parts, &c->cap_parts, c->nparts, sizeof(*c->parts)) < 0)
@@ -329,7 +330,7 @@ static int join_parts(struct dc *c, uint32_t first, enum graph_expr_kind kind, u
     return dc_expr_make(c, kind == GRAPH_TEST ? GRAPH_ANY : kind, c->parts + first, n, expr);
 }
 
-/* What follows the operands of a row when it does not go on in kind. */
+/* What follows the operands of a row when it does not continue in kind. */
 static int last_part(struct dc *c, uint32_t n, uint32_t yes, uint32_t no, const struct piece *p,
                      unsigned depth, uint32_t *part)
 {
@@ -340,7 +341,7 @@ static int last_part(struct dc *c, uint32_t n, uint32_t yes, uint32_t no, const 
     return dc_condition(c, n, yes, no, depth + 1, part);
 }
 
-/* Goes along a row of operands of one kind. */
+/* Walks along a row of operands of one kind. */
 static int row(struct dc *c, uint32_t n, uint32_t yes, uint32_t no, unsigned depth, uint32_t *expr)
 {
     enum graph_expr_kind kind = GRAPH_TEST;
@@ -372,7 +373,7 @@ int dc_condition(struct dc *c, uint32_t n, uint32_t yes, uint32_t no, unsigned d
                  uint32_t *expr)
 {
     bool holds;
-    if (n == yes || n == no) /* nothing is left to ask: all of nothing holds, any of it does not */
+    if (n == yes || n == no) /* no operands left: all of nothing holds, any of nothing does not */
         return dc_expr_make(c, n == yes ? GRAPH_ALL : GRAPH_ANY, NULL, 0, expr);
     if (is_test(c, n, yes, no, &holds))
         return one_test(c, n, holds, expr);

@@ -5,23 +5,24 @@
 
 #include "analyze/decompile.h"
 #include "base/arena.h"
+#include "graph/build.h"
 
 /* Private to the files of the decompiler. */
 
 enum { DC_NONE = 0xffffffffu };
 
-/* ---- decompile-dag.c: the graph with equal decisions made one ---- */
+/* ---- decompile-dag.c: the graph with equal decisions merged ---- */
 
-/* What a decision says, without the rule that it came from. */
+/* A decision without the rule it came from. */
 struct dc_leaf {
     bool allow;
     uint32_t flags;
     const struct graph_mod *mods; /* those that are not message filters */
     uint32_t nmods;
-    uint32_t policy; /* the message filter (first of its like), or 0 */
+    uint32_t policy; /* the message filter (the first of equal ones), or 0 */
 };
 
-/* Children have smaller numbers. Leaves have test == DC_NONE and a number of dc_leaf in match. */
+/* Children have smaller numbers. Leaves have test == DC_NONE and a dc_leaf number in match. */
 struct dc_node {
     uint32_t test, match, unmatch;
 };
@@ -37,7 +38,7 @@ struct dc_expr {
     uint32_t depth;   /* operators above the deepest test */
     uint32_t test;    /* TEST */
     uint32_t kids, n; /* ANY, ALL, NOT: range of kids */
-    uint32_t seen;    /* the last list of operands that it became part of */
+    uint32_t seen;    /* the last list of operands that included it */
     uint32_t used;    /* how often the text mentions it */
     uint32_t name;    /* number of its (define …), or 0 */
     uint64_t uses[2]; /* filters, a bit set */
@@ -59,15 +60,15 @@ struct dc {
     struct dc_node *nodes;
     uint32_t nnodes, cap_nodes;
     struct dc_table node_table;
-    uint32_t *node_of;   /* node of the graph → here */
-    uint32_t *policy_of; /* message filter → first of its like */
-    uint32_t yes, no;    /* leaves that are no decisions */
+    uint32_t *node_of;   /* node of the graph → node here */
+    uint32_t *policy_of; /* message filter → first of equal ones */
+    uint32_t yes, no;    /* leaves that are not decisions */
 
-    uint32_t *mark, *map; /* by node: last walk that met it, and what became of it */
+    uint32_t *mark, *map; /* by node: the last walk that reached it, and its result */
     uint32_t cap_mark, stamp;
     uint32_t *heap, nheap, cap_heap;
     uint32_t *met, cap_met;             /* nodes of one walk */
-    uint32_t *parts, nparts, cap_parts; /* operands that wait */
+    uint32_t *parts, nparts, cap_parts; /* pending operands */
 
     struct dc_expr *exprs;
     uint32_t nexprs, cap_exprs, seen;
@@ -85,9 +86,9 @@ struct dc {
 };
 
 int dc_room(struct dc *c, void *array, uint32_t *cap, uint32_t want, size_t size);
-int dc_spend(struct dc *c, uint64_t work); /* -1 when too much was done */
+int dc_spend(struct dc *c, uint64_t work); /* -1 when the budget is exhausted */
 
-/* Room in a table for one more; hash is asked for what is in it, by number. */
+/* Makes room in a table for one more; hash maps an element's number to its hash. */
 typedef uint32_t dc_hash_fn(const struct dc *c, uint32_t number);
 int dc_table_grow(struct dc *c, struct dc_table *t, dc_hash_fn *hash);
 
@@ -107,12 +108,12 @@ static inline const struct dc_leaf *dc_leaf_at(const struct dc *c, uint32_t node
     return &c->leaves[c->nodes[node].match];
 }
 
-/* A new walk: no node was met in it. */
+/* Starts a new walk in which no node has been reached. */
 int dc_walk_begin(struct dc *c);
-void dc_heap_push(struct dc *c, uint32_t node); /* room for every node is there */
+void dc_heap_push(struct dc *c, uint32_t node); /* room for every node is reserved */
 uint32_t dc_heap_pop(struct dc *c);             /* the largest */
 bool dc_reaches(struct dc *c, uint32_t from, uint32_t to);
-/* The same when that test holds. */
+/* The same if that test holds. */
 bool dc_reaches_with(struct dc *c, uint32_t from, uint32_t to, uint32_t holds);
 
 /* ---- decompile-expr.c: conditions ---- */
@@ -121,17 +122,18 @@ int dc_expr_test(struct dc *c, uint32_t test, uint32_t *expr);
 int dc_expr_make(struct dc *c, enum graph_expr_kind kind, const uint32_t *kids, uint32_t n,
                  uint32_t *expr);
 
-/* The piece of graph below n with ends (a node each) made into one that has two: yes and no. */
+/* Rewrites the piece of graph below n, whose ends are the given nodes, to the two ends yes and
+ * no. */
 int dc_two_ends(struct dc *c, uint32_t n, const uint32_t *ends, const bool *is_yes, uint32_t nends,
                 uint32_t *out);
 
-/* When a walk from n ends in yes rather than in no; no other end may be reached. */
+/* Computes when a walk from n ends in yes rather than no; it must not reach any other end. */
 int dc_condition(struct dc *c, uint32_t n, uint32_t yes, uint32_t no, unsigned depth,
                  uint32_t *expr);
 
-/* ---- decompile-rules.c: what has to be written for each operation ---- */
+/* ---- decompile-rules.c: the rules to write for each operation ---- */
 
-/* One rule. From the graph's point of view the first of a list is asked first. */
+/* One rule. The first of a list is evaluated first. */
 struct dc_step {
     uint32_t leaf; /* a node */
     uint32_t when; /* an expression, or DC_NONE: unfiltered */
@@ -154,12 +156,12 @@ struct dc_rules {
     uint32_t n, cap;
 };
 
-/* The rules of the profile (policy 0) or of a message filter, in the order in which they are
- * written. */
+/* Computes the rules of the profile (policy 0) or of a message filter, in the order to write
+ * them. */
 int dc_rules_make(struct dc *c, uint32_t policy, const bool *ops, struct dc_rules *out);
-/* decompile-join.c: one list of rules for all operations' lists, which are changed. */
+/* decompile-join.c: merges all operations' lists, which it changes, into one list of rules. */
 int dc_rules_join(struct dc *c, struct dc_list lists[OP_COUNT], struct dc_rules *out);
-/* The version whose built-in rules fit best. */
+/* Returns the version whose built-in rules fit best. */
 int dc_version_guess(struct dc *c, const bool *ops);
 
 /* ---- decompile-print.c ---- */

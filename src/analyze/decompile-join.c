@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* From operations' lists to rules: what several operations of a family say is written once. */
+/* From operations' lists to rules: rules shared by several operations of a family are written
+ * once. */
 
 #include <string.h>
 
 #include "analyze/decompile-int.h"
+#include "graph/build.h"
 
 enum { MAX_ALIGNED = 2048 };
 
-/* Neighbours with the same decision become one rule. */
+/* Merges neighbours with the same decision into one rule. */
 static int join_neighbours(struct dc *c, struct dc_list *l)
 {
     uint32_t n = 0, *kids = arena_array(&c->arena, l->n + 1u, sizeof(*kids));
@@ -63,7 +65,7 @@ static int insert_rule(struct dc *c, struct dc_rules *rules, uint32_t at, uint32
     return dc_spend(c, rules->n - at);
 }
 
-/* The first rule from `at` on that says what one of the operation's steps below i says, else the
+/* Returns the first rule from `at` on that equals one of the operation's steps below i, else the
  * end: what comes before that step belongs in front of it. */
 static uint32_t place_before(const struct dc_rules *rules, const struct dc_list *l, uint32_t i,
                              uint32_t at)
@@ -75,8 +77,8 @@ static uint32_t place_before(const struct dc_rules *rules, const struct dc_list 
     return at;
 }
 
-/* Rules of different operations do not mind each other's order, so that an operation joins rules of
- * its family that say what its own would, as long as these stay in order. */
+/* The order of rules for different operations does not matter, so an operation joins equal rules of
+ * its family as long as its own order is kept. */
 static int align(struct dc *c, const struct dc_list *l, struct dc_rules *rules, uint32_t family,
                  uint32_t op)
 {

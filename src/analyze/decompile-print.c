@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Rules as text. Alternatives of one filter share its parentheses: (literal "/a" "/b"). Conditions
- * that are long and occur more than once get a name. Tests that the language has no word for are
- * written as regular expressions where that says the same.
+ * Prints rules. Alternatives of one filter share parentheses: (literal "/a" "/b"). Long conditions
+ * that occur more than once get a name. Tests without a word in the language become regular
+ * expressions if those are equivalent.
  */
 
 #include <inttypes.h>
@@ -14,9 +14,11 @@
 #include "analyze/decompile-int.h"
 #include "analyze/decompile-sexp.h"
 #include "base/own.h"
+#include "graph/build.h"
+#include "graph/words.h"
 
 enum {
-    NAMED_SIZE = 24, /* conditions with so many tests get a name when they occur twice */
+    NAMED_SIZE = 24, /* conditions with this many tests get a name if they occur twice */
     DEFAULT_MAX_TEXT = 64 << 20,
 };
 
@@ -39,7 +41,7 @@ static int exhausted(struct printer *p)
                    p->c->arena.limit >> 20);
 }
 
-/* What p->atom holds becomes an atom. */
+/* Turns p->atom into an atom. */
 static bool take_atom(struct printer *p, struct sexp *list)
 {
     bool ok = buf_ok(&p->atom) && sexp_atom(arena_of(p), list, p->atom.s ? p->atom.s : "");
@@ -51,13 +53,12 @@ static bool take_atom(struct printer *p, struct sexp *list)
 
 /* ---- tests ---- */
 
-static int cannot_say(struct printer *p, const struct graph_test *t)
+static int not_expressible(struct printer *p, const struct graph_test *t)
 {
     OWN(buf) struct buf said = {0}, safe = {0};
     graph_test_print(t, &said);
     buf_safe(&safe, said.s ? said.s : "", said.n < 120 ? said.n : 120);
-    return err_set(p->c->err, BK_E_INPUT, "SBPL has no words for the test %s",
-                   safe.s ? safe.s : "");
+    return err_set(p->c->err, BK_E_INPUT, "SBPL cannot express the test %s", safe.s ? safe.s : "");
 }
 
 static const char *string_word(const struct graph_test *t, uint8_t how)
@@ -78,14 +79,14 @@ static bool takes_strings(const struct graph_test *t)
     return arg == ARG_PATH || arg == ARG_STRING || arg == ARG_NAME;
 }
 
-/* (subpath "/a/") would be read without its slash, and not every filter has every form. */
+/* (subpath "/a/") would lose its slash, and not every filter has every form. */
 static bool needs_regex(const struct graph_test *t)
 {
     bool slash = t->how == GRAPH_SUBPATH && t->len > 1 && t->str[t->len - 1] == '/';
     return t->how != GRAPH_REGEX && (slash || !string_word(t, t->how));
 }
 
-/* The filter's name as it is written for this test, NULL when it cannot be. */
+/* The filter's name as written for this test, NULL when it has none. */
 static const char *word_of(const struct graph_test *t)
 {
     uint8_t arg = vocab_filters[t->filter].arg;
@@ -142,7 +143,7 @@ static bool add_value(struct printer *p, struct sexp *list, const struct graph_t
     return take_atom(p, list);
 }
 
-/* Alternatives of these may share parentheses. Several addresses would be our own extension. */
+/* Whether alternatives may share parentheses. Several addresses would be our own extension. */
 static bool shares(const struct graph_test *t)
 {
     return t->how != GRAPH_NET && t->how != GRAPH_FLAG;
@@ -158,7 +159,7 @@ static int begin(struct printer *p, struct sexp *list, const char *word, struct 
     return sexp_atom(arena_of(p), *out, word) && sexp_add(list, *out) ? 0 : exhausted(p);
 }
 
-/* The tests among kids from `first` on that share a word with it, each marked as written. */
+/* Adds the tests among kids from `first` on that share its word, and marks each as written. */
 static int add_tests(struct printer *p, struct sexp *list, const uint32_t *kids, uint32_t first,
                      uint32_t n, bool *written)
 {
@@ -167,7 +168,7 @@ static int add_tests(struct printer *p, struct sexp *list, const uint32_t *kids,
     const char *word = word_of(t);
     struct sexp *group;
     if (!word)
-        return cannot_say(p, t);
+        return not_expressible(p, t);
     if (begin(p, list, word, &group) < 0)
         return -1;
     group->fills = t->how == GRAPH_INT || t->how == GRAPH_MODE;
@@ -197,7 +198,7 @@ static uint32_t negated(const struct printer *p, uint32_t expr)
     return p->c->kids[p->c->exprs[expr].kids];
 }
 
-/* All of (not a) (not b) is (require-not a b); any of them (require-not (require-all a b)). */
+/* All of (not a) (not b) is (require-not a b); any of them is (require-not (require-all a b)). */
 static int add_negations(struct printer *p, struct sexp *list, enum graph_expr_kind kind,
                          const uint32_t *kids, uint32_t n)
 {
@@ -230,7 +231,7 @@ static int add_negations(struct printer *p, struct sexp *list, enum graph_expr_k
     return 0;
 }
 
-/* Operands of require-any (tests of one word together) or require-all, negations last. */
+/* Operands of require-any (tests with the same word together) or require-all, negations last. */
 static int add_operands(struct printer *p, struct sexp *list, enum graph_expr_kind kind,
                         const uint32_t *from, uint32_t n)
 {
@@ -287,8 +288,8 @@ static int add_with(struct printer *p, struct sexp *rule, const char *name, stru
     return sexp_atom(arena_of(p), *out, name) ? 0 : exhausted(p);
 }
 
-/* Bits that a modifier sets, by its name; those with more bits first, since telemetry-backtrace
- * includes telemetry. */
+/* Flag bits by the name of the modifier that sets them. Modifiers with more bits come first, since
+ * telemetry-backtrace includes telemetry. */
 static int add_flags(struct printer *p, struct sexp *rule, const struct dc_leaf *leaf)
 {
     struct sexp *with;
@@ -344,7 +345,7 @@ static int add_modifiers(struct printer *p, struct sexp *rule, const struct dc_l
 
 /* ---- rules ---- */
 
-/* Tables of the vocabulary may be older than the system that a graph was made for. */
+/* The vocabulary's tables may be older than the system that the graph was made for. */
 static void check_fit(struct dc *c, const struct dc_rule *r)
 {
     const struct dc_leaf *leaf = dc_leaf_at(c, r->step.leaf);
@@ -419,7 +420,7 @@ static int emit(struct printer *p, struct sexp *s)
 
 /* ---- names for conditions ---- */
 
-/* Counts mentions of expr and, at the first, of what it is made of. Depth is bounded. */
+/* Counts mentions of expr and, the first time, of its operands. Depth is bounded. */
 static void mention(struct dc *c, uint32_t expr)
 {
     const struct dc_expr e = c->exprs[expr];
@@ -439,7 +440,7 @@ static int define_conditions(struct printer *p, const struct dc_rules *profile, 
             if (rules->at[i].step.when != DC_NONE)
                 mention(c, rules->at[i].step.when);
     }
-    for (uint32_t i = 0; i < c->nexprs; i++) { /* operands come before what they are part of */
+    for (uint32_t i = 0; i < c->nexprs; i++) { /* operands come before their operators */
         if (c->exprs[i].used < 2 || c->exprs[i].size < NAMED_SIZE)
             continue;
         struct sexp *define = sexp_list(arena_of(p));
@@ -494,12 +495,12 @@ static void print_head(struct printer *p, const struct decompile_options *opt)
         buf_str(p->out, ".\n");
     }
     if (graph_options_of(p->c->g)->fold_case)
-        buf_fmt(p->out, "; Letters were lowered when it was compiled: %s.\n",
-                remedy_words(REMEDY_FOLD_CASE));
+        buf_fmt(p->out, "; It was compiled in lower case: %s.\n", remedy_words(REMEDY_FOLD_CASE));
     buf_fmt(p->out, "(version %d)\n", p->c->version);
     if (p->c->unchecked)
-        buf_str(p->out, "(disable-rule-checks) ; some rules use what their operations should not "
-                        "take\n");
+        buf_str(
+            p->out,
+            "(disable-rule-checks) ; some rules use filters that their operations do not take\n");
     if (p->c->no_inference)
         buf_str(p->out, "(disable-syscall-inference)\n");
     if (debug)

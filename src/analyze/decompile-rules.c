@@ -2,23 +2,23 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What has to be written for each operation. The compiler begins an operation's list with what it
- * does by itself (its base: the parent's list, or a built-in tail, or an unfiltered rule; rules
- * that nobody writes in front of it) and puts written rules in front. So the operation's graph is
- * read from its entry towards its base:
+ * What to write for each operation. The compiler starts an operation's list with a base (the
+ * parent's list, a built-in tail, or an unfiltered rule, with implicit rules in front) and puts
+ * written rules in front. So the operation's graph is read from its entry towards its base:
  *
  *     entry ─▶ piece ─▶ X ─▶ piece ─▶ … ─▶ base
  *                └──▶ decisions
  *
- * Each piece ends in decisions or in one node X below it, and becomes a rule for each of these
- * decisions. Where the base does not appear, the last piece ends in decisions only: one of them is
- * the operation's unfiltered rule, and rules that nobody writes are overridden one by one.
+ * Each piece ends in decisions or in one node X below it, and becomes one rule per decision. If the
+ * base does not appear, the last piece ends in decisions only: one of them is the operation's
+ * unfiltered rule, and implicit rules are overridden one by one.
  */
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/decompile-int.h"
+#include "vocab/implied.h"
 
 enum {
     MAX_LEAVES = 4096,
@@ -29,9 +29,9 @@ struct reading {
     struct dc *c;
     uint32_t policy;
     const bool *ops;
-    uint32_t result[OP_COUNT];      /* where each operation will begin when compiled again */
-    struct dc_list lists[OP_COUNT]; /* asked first comes first */
-    bool overridden[OP_COUNT];      /* rules that nobody writes had to be */
+    uint32_t result[OP_COUNT];                  /* each operation's entry once compiled again */
+    struct dc_list lists[OP_COUNT];             /* evaluated first comes first */
+    bool overridden[OP_COUNT];                  /* its implicit rules had to be overridden */
     bool allowed[OP_COUNT], filtered[OP_COUNT]; /* rules so far allow it; under a condition */
     uint32_t leaves[MAX_LEAVES], nleaves;       /* of one piece */
 };
@@ -43,7 +43,7 @@ static bool has_version(uint8_t versions, int version)
     return versions >> (version - 1) & 1;
 }
 
-/* Whether that rule will be added, given that op's own rules bring it along or not. */
+/* Whether that rule will be added, given whether op's own rules imply it. */
 static bool is_inferred(const struct reading *r, const struct vocab_inferred *i, bool own)
 {
     bool call = i->op == OP_SYSCALL_UNIX || i->op == OP_SYSCALL_MACH;
@@ -52,8 +52,8 @@ static bool is_inferred(const struct reading *r, const struct vocab_inferred *i,
     return i->cause == i->op ? own : (i->filtered ? r->filtered : r->allowed)[i->cause];
 }
 
-/* Calls each for the tests of the rules that nobody writes for op, in the order in which they are
- * put in front. */
+/* Calls each for the tests of op's implicit and inferred rules, in the order they are put in
+ * front. */
 typedef int unwritten_fn(struct reading *r, const struct graph_test *t, void *arg);
 
 static int each_unwritten(struct reading *r, uint32_t op, bool own, unwritten_fn *each, void *arg)
@@ -89,7 +89,7 @@ static int put_in_front(struct reading *r, const struct graph_test *t, void *arg
     return dc_filter(r->c, test, allow, *node, node);
 }
 
-/* Where op begins when no rule is written for it. */
+/* The entry of op when no rule is written for it. */
 static int tail_by_itself(struct reading *r, uint32_t op, uint32_t *node)
 {
     const struct vocab_op_info *info = &vocab_ops[op];
@@ -107,7 +107,7 @@ static int base_of(struct reading *r, uint32_t op, uint32_t tail, bool own, uint
     return each_unwritten(r, op, own, put_in_front, node);
 }
 
-/* Operations that are not written begin where the compiler lets them. Parents come first. */
+/* Operations without written rules start where the compiler puts them. Parents come first. */
 static int find_result(struct reading *r, uint32_t op)
 {
     uint16_t path[OP_COUNT];
@@ -149,9 +149,9 @@ static uint32_t last_resort(const struct dc *c, uint32_t n)
     return n;
 }
 
-/* The node below n through which everything goes that does not end in a decision: base or another.
- * DC_NONE: everything ends in decisions. A test that does not hold may lead to `wait` early, which
- * then is no decision but the end of everything; DC_NONE: none does. */
+/* Finds the node below n that everything passes through unless it ends in a decision: base or
+ * another. DC_NONE: everything ends in decisions. A test that fails may lead to `wait` early, which
+ * then is not a decision but the end of everything; DC_NONE: none does. */
 static int walk_piece(struct reading *r, uint32_t n, uint32_t base, uint32_t wait, uint32_t *rest)
 {
     struct dc *c = r->c;
@@ -189,8 +189,8 @@ static int walk_piece(struct reading *r, uint32_t n, uint32_t base, uint32_t wai
     }
 }
 
-/* The last rule of all is read as one, (allow op (require-all a b)), rather than as a deny for what
- * is not a, in front of an allow for b. */
+/* Reads the last rule as one, (allow op (require-all a b)), rather than as a deny for not-a in
+ * front of an allow for b. */
 static int find_piece(struct reading *r, uint32_t n, uint32_t base, uint32_t *rest)
 {
     uint32_t wait = base == DC_NONE ? last_resort(r->c, n) : DC_NONE;
@@ -212,8 +212,8 @@ static int add_step(struct reading *r, struct dc_list *l, uint32_t leaf, uint32_
     return 0;
 }
 
-/* A rule for each decision of the piece above rest. Each condition may hold where an earlier one
- * does, because that was asked before it: so they stay short. */
+/* Adds a rule for each decision of the piece above rest. A condition may overlap earlier ones,
+ * because those are evaluated first: so conditions stay short. */
 static int add_piece(struct reading *r, uint32_t n, uint32_t rest, struct dc_list *l)
 {
     struct dc *c = r->c;
@@ -239,7 +239,7 @@ static int add_piece(struct reading *r, uint32_t n, uint32_t rest, struct dc_lis
     return 0;
 }
 
-/* Rules from n down to base (DC_NONE: to a decision, which becomes *tail). */
+/* Reads rules from n down to base (DC_NONE: to a decision, which becomes *tail). */
 static int read_rules(struct reading *r, uint32_t n, uint32_t base, struct dc_list *l,
                       uint32_t *tail)
 {
@@ -260,13 +260,13 @@ static int read_rules(struct reading *r, uint32_t n, uint32_t base, struct dc_li
 
 /* ---- operations ---- */
 
-/* How an operation is read: whether its own rules bring others along; whether the base may be the
- * end of its rules; whether rules that the compiler adds anyway are left out. */
+/* How to read an operation: whether its own rules imply others, whether the base may end its rules,
+ * whether to omit rules that the compiler adds anyway. */
 struct mode {
     bool own, based, lean;
 };
 
-/* Where the allow rules that stand last begin. */
+/* Where the final run of allow rules starts. */
 static uint32_t last_run(const struct dc_list *l, uint32_t end, uint32_t allow)
 {
     while (end && l->steps[end - 1].leaf == allow)
@@ -280,8 +280,8 @@ struct override {
     uint32_t allow, run, end; /* steps that allow, right before the tail */
 };
 
-/* A rule that nobody writes would be asked before the tail. Where it could decide, the tail's
- * decision goes before it, unless a rule for the same stands last anyway. */
+/* An implicit rule would be evaluated before the tail. If it could decide, the tail's decision goes
+ * before it, unless the last rules already cover it. */
 static int override(struct reading *r, const struct graph_test *t, void *arg)
 {
     const struct override *o = arg;
@@ -296,7 +296,7 @@ static int override(struct reading *r, const struct graph_test *t, void *arg)
     return add_step(r, o->list, o->leaf, when);
 }
 
-/* A rule that stands last and that the compiler adds anyway need not be written. */
+/* Omits a final rule that the compiler adds anyway. */
 static int leave_out(struct reading *r, const struct graph_test *t, void *arg)
 {
     struct override *o = arg;
@@ -337,7 +337,7 @@ static int read_op(struct reading *r, uint32_t op, struct mode mode, struct dc_l
         return -1;
     bool based = mode.based && !root && (base == entry || !dc_is_leaf(c, base)) &&
                  dc_reaches(c, entry, base);
-    if (!based) { /* an unfiltered rule of its own, perhaps with unwritten ones in front */
+    if (!based) { /* an unfiltered rule, possibly with implicit ones in front */
         tail = last_resort(c, entry);
         if (base_of(r, op, tail, mode.own, &base) < 0)
             return -1;
@@ -357,7 +357,7 @@ static bool allows(const struct reading *r, const struct dc_list *l, bool filter
     return false;
 }
 
-/* Whether the vocabulary has rules for op that rules bring along: its own, or others'. */
+/* Whether the vocabulary has inferred rules for op: implied by its own rules, or by others'. */
 static bool brought_along(const struct reading *r, uint32_t op, bool own)
 {
     for (const struct vocab_inferred *i = vocab_inferred_rules; i->op != OP_NONE; i++)
@@ -376,7 +376,7 @@ static int write_op(struct reading *r, uint32_t op)
         return 0;
     if (read_op(r, op, (struct mode){own, true, true}, l) < 0)
         return -1;
-    if (own && !allows(r, l, true)) { /* they do not bring anything along after all */
+    if (own && !allows(r, l, true)) { /* they do not imply anything after all */
         if (read_op(r, op, (struct mode){false, true, true}, l) < 0)
             return -1;
         if (allows(r, l, true) && read_op(r, op, (struct mode){true, false, false}, l) < 0)
@@ -401,7 +401,7 @@ static int read_all(struct reading *r)
     for (uint32_t op = 0; op < OP_COUNT; op++)
         if (find_result(r, op) < 0)
             return -1;
-    /* those that other operations' rules bring along come last */
+    /* those that other operations' rules imply come last */
     for (int late = 0; late < 2; late++)
         for (uint32_t op = 0; op < OP_COUNT; op++)
             if (is_here(r, op) && brought_along(r, op, false) == late && write_op(r, op) < 0)
@@ -409,7 +409,7 @@ static int read_all(struct reading *r)
     return 0;
 }
 
-/* Whether what rules bring along is there. */
+/* Whether the inferred rules are there. */
 static bool inference_fits(const struct reading *r)
 {
     for (uint32_t op = 0; op < OP_COUNT; op++)

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Lists on paper. What fits on a line stays on one; else the parts of a list stand below each
- * other, two columns further in, but for the operations of a rule, which fill lines.
+ * Prints lists. A list that fits on a line stays on one. Otherwise its parts go below each other,
+ * indented by two, except the operations of a rule, which fill lines.
  */
 
 #include <string.h>
@@ -40,7 +40,7 @@ bool sexp_atom(struct arena *a, struct sexp *list, const char *text)
     return s->atom && sexp_add(list, s);
 }
 
-/* Bytes that are no characters, and those that would steer a terminal, as escapes. */
+/* Escapes invalid UTF-8 and bytes that would control a terminal. */
 void sexp_string(const char *s, size_t n, struct buf *out)
 {
     buf_chr(out, '"');
@@ -61,7 +61,7 @@ void sexp_string(const char *s, size_t n, struct buf *out)
     buf_chr(out, '"');
 }
 
-/* In #"…" a backslash keeps its meaning for the pattern, so that it cannot stand before a quote. */
+/* In #"…" a backslash belongs to the pattern, so it cannot escape a quote. */
 void sexp_regex(const char *s, size_t n, struct buf *out)
 {
     bool plain = true;
@@ -118,7 +118,7 @@ static void new_line(size_t indent, struct buf *out)
         buf_chr(out, ' ');
 }
 
-/* `closing` parentheses follow behind s. */
+/* `closing` parentheses follow s. */
 static void print_at(const struct sexp *s, size_t indent, size_t closing, struct buf *out)
 {
     if (s->atom || indent + s->width + closing <= LINE_WIDTH) {

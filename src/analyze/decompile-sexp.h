@@ -13,16 +13,17 @@
 struct sexp {
     const char *atom; /* NULL: a list */
     struct sexp *first, *last, *next;
-    size_t width; /* on one line; of a list once it is printed */
-    bool fills;   /* its atoms share lines when it does not fit on one */
+    size_t width; /* on one line; for a list, set when printing */
+    bool fills;   /* its atoms fill lines when it does not fit on one */
 };
 
-/* Everything lives in the arena; false or NULL when that is exhausted, also of a NULL list. */
+/* Everything is in the arena. Returns false or NULL when that is exhausted, also for a NULL
+ * list. */
 struct sexp *sexp_list(struct arena *a);
 bool sexp_add(struct sexp *list, struct sexp *part);
 bool sexp_atom(struct arena *a, struct sexp *list, const char *text);
 
-/* Texts that read back as these bytes, of which none is NUL. */
+/* Writes text that reads back as these bytes, none of which is NUL. */
 void sexp_string(const char *s, size_t n, struct buf *out);
 void sexp_regex(const char *s, size_t n, struct buf *out);
 

@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Policy graph → SBPL, in four steps: equal decisions become one (decompile-dag.c), each
- * operation's part becomes a list of rules (decompile-rules.c) with conditions read off pieces of
- * graph (decompile-expr.c), and the rules are printed (decompile-print.c). Nothing here looks at
- * the rules that a graph remembers: compiled profiles have none.
+ * Policy graph → SBPL, in four steps: merge equal decisions (decompile-dag.c), turn each
+ * operation's part into a list of rules (decompile-rules.c), read conditions from pieces of graph
+ * (decompile-expr.c), and print (decompile-print.c). Nothing here uses the graph's recorded rules:
+ * compiled profiles have none.
  */
 
 #include "analyze/decompile.h"
@@ -20,7 +20,7 @@ static bool was_compiled(const struct graph *g)
     return graph_rule_count(g) && graph_rule_at(g, graph_rule_count(g) - 1)->compiled;
 }
 
-/* Only message filters that some decision names are written. */
+/* Writes only message filters that some decision names. */
 static int read_nested(struct dc *c, struct dc_rules *nested)
 {
     for (uint32_t p = 1; p <= graph_policy_count(c->g); p++)

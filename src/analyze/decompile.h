@@ -11,14 +11,14 @@
 #include "graph/graph.h"
 
 /*
- * Policy graph → SBPL. Compiling the text gives a graph that decides alike, in every operation that
- * the graph's system has and with the graph's own regard for case. A graph whose conditions would
- * multiply when written as formulas is refused, and so is a test that the language cannot say; the
- * error names the operation or the test.
+ * Policy graph → SBPL. Compiling the text gives a graph that decides alike, for every operation
+ * that the graph's system has and with the same treatment of case. Fails if the conditions would
+ * multiply as formulas, or if the language cannot express a test; the error names the operation or
+ * the test.
  */
 struct decompile_options {
-    const bool *ops;    /* OP_COUNT: operations that the system it was made for has; NULL: all */
-    const char *origin; /* where it came from, for the comment at the top; NULL: not said */
+    const bool *ops;    /* OP_COUNT: operations that the target system has; NULL: all */
+    const char *origin; /* source for the comment at the top; NULL: none */
     size_t max_text;    /* bytes of text; 0: 64 MiB */
 };
 

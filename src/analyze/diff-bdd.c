@@ -2,10 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Decision diagrams whose variables come in one order on every way down, and of which equal ones
- * are one: two graphs that decide alike for every outcome of their tests then have the same number.
- * Lists of rules, which is what policies are, make small ones: on the way down it only matters
- * which rule was the first to match.
+ * Reduced ordered binary decision diagrams: if two graphs decide alike for every outcome of their
+ * tests, they have the same number. Policies are lists of rules, which make small diagrams: on the
+ * way down it only matters which rule matched first.
  */
 
 #include <stdlib.h>
@@ -16,7 +15,7 @@
 enum {
     FIRST_NODES = 1 << 12,
     CACHE = 1 << 16,
-    MAX_DEPTH = 20000, /* variables above the one that is put in */
+    MAX_DEPTH = 20000, /* variables above the one being inserted */
 };
 
 bool bdd_init(struct bdd *b)

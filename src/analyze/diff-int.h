@@ -4,24 +4,25 @@
 #define BK_ANALYZE_DIFF_INT_H
 
 #include "analyze/analyze.h"
+#include "graph/eval.h"
 #include "graph/graph-int.h"
 
 /* Private to the files that compare graphs. */
 
-/* ---- diff-tests.c: the tests of both graphs, and what can hold together ---- */
+/* ---- diff-tests.c: the tests of both graphs, and which can hold together ---- */
 
-/* Arguments that all tests of a filter answer alike, with an example. */
+/* Arguments for which all tests of a filter give the same results, with an example. */
 struct kind {
     struct graph_fact fact;
-    bool absent; /* the question says nothing of it */
+    bool absent; /* the query has no such fact */
 };
 
-/* A filter of which a question states at most one value. */
+/* A filter for which a query has at most one value. */
 struct dimension {
     struct kind *kinds;
     uint32_t n, cap;
-    uint64_t *holds; /* while they are made: nwords of the filter's tests for each kind */
-    uint32_t *slots; /* kinds by what holds of them */
+    uint64_t *holds; /* while kinds are made: nwords of the filter's tests for each kind */
+    uint32_t *slots; /* kinds by the tests that hold */
     uint32_t mask;
     uint32_t *tests, ntests; /* of this filter */
     bool made, failed;
@@ -30,26 +31,25 @@ struct dimension {
 struct diff_tests {
     struct arena *arena;
     bool fold;
-    const struct graph_test **at; /* of both graphs, equal ones once */
+    const struct graph_test **at; /* of both graphs, without duplicates */
     uint32_t n;
-    uint32_t *index[2]; /* test of a graph → of these */
-    uint32_t *local;    /* test → its number within its dimension */
-    uint64_t *
-        *kinds_of; /* test of a dimension that was made → kinds of which it holds, a bit set */
+    uint32_t *index[2];  /* test of a graph → index here */
+    uint32_t *local;     /* test → its number within its dimension */
+    uint64_t **kinds_of; /* test of a finished dimension → bit set of kinds for which it holds */
     struct dimension dims[FILTER_COUNT];
 };
 
-/* false: no memory. */
+/* Returns false when memory is exhausted. */
 bool diff_tests_join(struct diff_tests *t, const struct graph *a, const struct graph *b);
 bool diff_is_single(uint16_t filter);
-/* The filter's kinds, made when they are first wanted; NULL when there are too many. */
+/* Returns the filter's kinds, computed on first use; NULL when there are too many. */
 const struct dimension *diff_kinds(struct diff_tests *t, uint16_t filter);
 
-/* ---- diff-bdd.c: ordered decision diagrams, equal ones once ---- */
+/* ---- diff-bdd.c: ordered decision diagrams ---- */
 
 enum {
     BDD_NONE = 0xffffffffu,
-    BDD_LEAF = 0xffffffffu, /* in place of a variable */
+    BDD_LEAF = 0xffffffffu, /* instead of a variable */
 };
 
 struct bdd_node {
@@ -62,7 +62,7 @@ struct bdd_cached {
 
 struct bdd {
     struct bdd_node *nodes;
-    uint32_t n, cap, limit; /* about so many nodes at most */
+    uint32_t n, cap, limit; /* approximate limit of nodes */
     uint32_t *slots, mask;
     struct bdd_cached *cache;
     bool exhausted;
@@ -71,19 +71,19 @@ struct bdd {
 bool bdd_init(struct bdd *b);
 void bdd_free(struct bdd *b);
 uint32_t bdd_leaf(struct bdd *b, uint32_t leaf);
-/* If var then hi else lo, whatever hi and lo ask about. BDD_NONE when that takes too much. */
+/* If var then hi else lo, whatever variables hi and lo use. BDD_NONE when that takes too much. */
 uint32_t bdd_choose(struct bdd *b, uint32_t var, uint32_t hi, uint32_t lo);
 
 enum { DIFF_FACTS = 64 }; /* of a witness */
 
-/* ---- diff.c, and diff-kinds.c for what is settled kind by kind ---- */
+/* ---- diff.c, and diff-kinds.c for comparison kind by kind ---- */
 
-/* What a leaf says. Message filters are compared by what they say when it comes to that. */
+/* A leaf's decision. Message filters are compared by content if necessary. */
 struct decision {
     const struct graph *g;
     const struct graph_node *node;
-    uint32_t policy[2]; /* by side, of the first that said so; 0: none */
-    uint32_t filter;    /* number of what the policy says */
+    uint32_t policy[2]; /* by side, of the first such decision; 0: none */
+    uint32_t filter;    /* number of the policy's content */
 };
 
 struct differ {
@@ -92,39 +92,40 @@ struct differ {
     struct graph_cache *cache[2];
     struct arena arena;
     struct diff_tests tests;
-    uint32_t *var_of, *test_of; /* test → its place in the order, and back */
+    uint32_t *var_of, *test_of; /* test → its position in the order, and back */
     struct bdd bdd;
     uint32_t *made[2]; /* by node of a graph: its diagram */
     bool *large[2];    /* … which is too large */
     struct decision *decisions;
     uint32_t ndecisions, cap_decisions;
-    uint32_t *filters[2]; /* by policy: number of what it says */
-    uint32_t *says;       /* what filters say: a diagram for each message operation */
+    uint32_t *filters[2]; /* by policy: number of its content */
+    uint32_t *says;       /* content of message filters: a diagram per message operation */
     uint32_t nfilters, nmessages;
 
-    int8_t *settled; /* by test that stands for itself: -1 not yet */
+    int8_t *settled; /* by independent test: -1 not yet */
     struct {
-        size_t at; /* kinds that are left: offset in sets */
+        size_t at; /* remaining kinds: offset in sets */
         bool used;
     } left[FILTER_COUNT];
     uint64_t *sets;
     size_t nsets, cap_sets;
     uint64_t steps, followed;
-    uint32_t *seen[2], stamp; /* by node of a graph: the last kind for which made is meant */
+    uint32_t *seen[2], stamp; /* by node of a graph: the last kind for which made is valid */
     uint32_t *stack, nstack;
     struct graph_difference out;
-    uint32_t (*pairs)[2]; /* message filters behind decisions that are alike otherwise */
+    uint32_t (*pairs)[2]; /* message filters of decisions that are otherwise equal */
     uint32_t npairs;
     bool found, undecided;
-    uint32_t equal[OP_COUNT][2], nequal; /* entries of both that were compared */
+    uint32_t equal[OP_COUNT][2], nequal; /* pairs of entries already compared */
 };
 
-/* diff-witness.c: d->out from what is settled; d->found when it shows a difference, else
- * d->undecided. same_verdict: none in allow and flags is expected. */
+/* diff-witness.c: fills d->out from what is settled. Sets d->found if it shows a difference, else
+ * d->undecided. same_verdict: expect no difference in allow and flags. */
 void diff_bear_witness(struct differ *d, bool same_verdict);
 /* A decision as a diagram. */
 uint32_t diff_leaf(struct differ *d, int side, const struct graph_node *n);
-/* Looks for an argument on which diagrams of both sides differ: d->found, or d->undecided. */
+/* Looks for an argument on which the diagrams of both sides differ: sets d->found or
+ * d->undecided. */
 void diff_walk(struct differ *d, uint32_t a, uint32_t b, unsigned depth);
 /* The same for nodes of both graphs. */
 void diff_walk_kinds(struct differ *d, const uint32_t entry[2]);

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Two graphs, kind by kind. The filter with the most tests is settled for one kind of argument
- * after the other; following its tests costs little, and what is left are small diagrams.
+ * Compares two graphs kind by kind. The filter with the most tests is fixed to one kind of argument
+ * after the other. Following its tests is cheap, and the remaining diagrams are small.
  */
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 enum { MAX_FOLLOWED = 400 << 20 }; /* tests, in one comparison */
 
-/* Follows tests of the filter, of which kind k is asked. */
+/* Follows tests of the filter, given kind k. */
 static uint32_t follow(struct differ *d, int side, uint32_t node, uint16_t filter, uint32_t k)
 {
     const struct graph *g = d->g[side];
@@ -42,7 +42,7 @@ static void want(struct differ *d, int side, uint32_t node)
     d->stack[d->nstack++] = node;
 }
 
-/* The diagram of what is left of the graph below a node when that kind is asked. */
+/* The diagram of what remains of the graph below a node, given that kind. */
 static uint32_t residual(struct differ *d, int side, uint32_t entry, uint16_t filter, uint32_t k)
 {
     const struct graph *g = d->g[side];
@@ -74,7 +74,7 @@ static uint32_t residual(struct differ *d, int side, uint32_t entry, uint16_t fi
     return made[top];
 }
 
-/* The filter with the most tests below both entries, FILTER_NONE when there is none. */
+/* Returns the filter with the most tests below both entries, FILTER_NONE when there is none. */
 static uint16_t busiest(struct differ *d, const uint32_t entry[2])
 {
     uint32_t counts[FILTER_COUNT] = {0};
@@ -124,6 +124,6 @@ void diff_walk_kinds(struct differ *d, const uint32_t entry[2])
     d->undecided = d->undecided || d->followed > MAX_FOLLOWED;
     d->left[filter].used = false;
     d->nsets = 0;
-    for (int s = 0; s < 2; s++) /* diagrams of one kind are no others' */
+    for (int s = 0; s < 2; s++) /* diagrams are valid for one kind only */
         memset(d->made[s], 0xff, sizeof(uint32_t) * d->g[s]->nnodes);
 }

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What two graphs ask, and what can hold together. For filters of which a question states one value
- * at most, the values fall into kinds that all tests answer alike:
+ * The tests of two graphs, and which can hold together. For filters with at most one value per
+ * query, values fall into kinds for which all tests give the same results:
  *
  *   strings    the patterns become one automaton; each set of patterns that hold together has a
  *              shortest string;
@@ -11,8 +11,8 @@
  *   endpoints  protocol, address and port, each at the borders of what is named;
  *   bits       every set of those that are named.
  *
- * Names and attributes of which a question may state several are independent of each other. Domains
- * are taken for that as well, which allows combinations that no argument has.
+ * Names and attributes that may have several values in a query are independent of each other.
+ * Domains are treated as independent too, which allows combinations that no argument has.
  */
 
 #include <stdlib.h>
@@ -20,6 +20,7 @@
 
 #include "analyze/diff-int.h"
 #include "base/own.h"
+#include "graph/words.h"
 
 enum {
     MAX_STATES = 200000,
@@ -47,7 +48,7 @@ static uint64_t hash_test(const struct graph_test *t)
     return h ^ h >> 32;
 }
 
-/* A Unix socket is one of that domain: both ways to say so are one test. */
+/* A Unix socket has that domain: both spellings are one test. */
 static const struct graph_test *plainly(const struct graph_test *t)
 {
     static const struct graph_test unix_domain = {
@@ -151,7 +152,7 @@ static bool room_for_kind(struct diff_tests *t, struct dimension *d)
     return true;
 }
 
-/* A kind of which exactly these tests of the filter hold, unless there is one: the first example
+/* Adds a kind for which exactly these tests of the filter hold, unless it exists: the first example
  * stays. */
 static bool add_kind(struct diff_tests *t, struct dimension *d, const uint64_t *set,
                      const struct kind *example)
@@ -283,8 +284,8 @@ static void add_host(struct endpoints *e, uint8_t host, const uint8_t addr[16])
     e->hosts[e->nhosts++] = h;
 }
 
-/* The first address of the network and the first behind it: every piece that networks cut the
- * addresses into begins at one of these. */
+/* The first address of the network and the first after it: every range that networks divide the
+ * addresses into starts at one of these. */
 static void add_network(struct endpoints *e, const struct net_endpoint *n)
 {
     uint8_t addr[16];
@@ -373,7 +374,7 @@ static bool make_endpoints(struct diff_tests *t, struct dimension *d, uint16_t f
 
 /* ---- all ---- */
 
-/* By test instead of by kind. */
+/* Transposes the table: by test instead of by kind. */
 static bool turn_over(struct diff_tests *t, struct dimension *d)
 {
     uint32_t words = words_of(d), kind_words = (d->n + 63) / 64;
@@ -391,7 +392,7 @@ static bool turn_over(struct diff_tests *t, struct dimension *d)
     return true;
 }
 
-/* A builder does not mind what is tested of which filter. */
+/* The builder does not check which tests a filter has. */
 static bool fits(const struct graph_test *test)
 {
     switch (vocab_filters[test->filter].arg) {

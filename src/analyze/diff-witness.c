@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* A witness: an argument out of what the walk has settled, and what both graphs say of it. */
+/* A witness: an argument built from what the walk has settled, and both graphs' verdicts on it. */
 
 #include "analyze/diff-int.h"
+#include "graph/eval.h"
 
-/* The shortest of the kinds that are left. */
+/* The shortest example of the remaining kinds. */
 static const struct kind *example_of(const struct differ *d, uint16_t filter)
 {
     const struct dimension *dim = &d->tests.dims[filter];
@@ -21,7 +22,7 @@ static const struct kind *example_of(const struct differ *d, uint16_t filter)
     return best;
 }
 
-/* A socket of the Unix domain is told as its endpoints too, for those who ask for them. */
+/* A Unix socket also gets endpoint facts, for tests of endpoints. */
 static void add_unix_socket(struct differ *d)
 {
     struct graph_difference *o = &d->out;

@@ -3,17 +3,17 @@
 
 /*
  * Whether two graphs decide alike. Both become ordered decision diagrams (diff-bdd.c) over the
- * tests of both. Where an operation's diagrams are one, the graphs decide alike whatever the tests
- * answer. Where they are not, both are walked at once towards decisions that differ, along answers
- * that an argument can give: of strings, numbers and endpoints those that hold together
- * (diff-tests.c), of names and attributes, of which a question may state several, any.
+ * tests of both. If an operation's diagrams are identical, the graphs decide alike whatever the
+ * tests' results. Otherwise both are walked together towards decisions that differ, along results
+ * that an argument can produce: for strings, numbers and endpoints those that hold together
+ * (diff-tests.c), for names and attributes, which may have several values, any.
  *
- * Conditions that combine many paths with a few names make diagrams large. Where they are, the
- * filter with the most tests is settled first, kind by kind, and what is left of the graphs is
- * compared for each.
+ * Conditions that combine many paths with a few names make diagrams large. In that case the filter
+ * with the most tests is fixed first, kind by kind, and what remains of the graphs is compared for
+ * each.
  *
- * Equality is therefore proved. A difference is told only when an argument made from it is decided
- * differently by the evaluator; where none could be made, the outcome is "not decided".
+ * So equality is proved. A difference is reported only if the evaluator decides a concrete argument
+ * differently; if none was found, the result is "not decided".
  */
 
 #include <stdlib.h>
@@ -21,13 +21,14 @@
 
 #include "analyze/diff-int.h"
 #include "base/own.h"
+#include "graph/eval.h"
 
 enum {
-    MAX_STEPS = 4 << 20, /* of one operation's walk */
+    MAX_STEPS = 4 << 20, /* per operation */
     MAX_DEPTH = 20000,
     MAX_BYTES = 512 << 20,
-    MAX_SETS = 32 << 20, /* bytes of kinds that are left, on one way down */
-    MAX_PAIRS = 4096,    /* message filters that meet behind one operation */
+    MAX_SETS = 32 << 20, /* bytes of remaining kinds, on one path down */
+    MAX_PAIRS = 4096,    /* message filters compared per operation */
     FEW_NODES = 1 << 15, /* of diagrams over all tests */
     MANY_NODES = 4 << 20,
 };
@@ -104,8 +105,8 @@ uint32_t diff_leaf(struct differ *d, int side, const struct graph_node *n)
 
 /* ---- diagrams ---- */
 
-/* Tests in the order in which the first graph's chains ask them, then the second's: nodes that are
- * made from the bottom then mostly go on top. */
+/* Orders tests as the first graph's chains have them, then the second's: nodes made from the bottom
+ * then mostly go on top. */
 static bool order_tests(struct differ *d)
 {
     uint32_t n = 0;
@@ -127,7 +128,7 @@ static bool order_tests(struct differ *d)
     return true;
 }
 
-/* The diagram below a node, with all that it needs. BDD_NONE when that is too much. */
+/* Makes the diagram below a node, with all that it needs. BDD_NONE when that is too much. */
 static uint32_t diagram(struct differ *d, int side, uint32_t entry)
 {
     const struct graph *g = d->g[side];
@@ -159,7 +160,7 @@ static uint32_t diagram(struct differ *d, int side, uint32_t entry)
 
 /* ---- message filters ---- */
 
-/* A policy as a row of diagrams; number 0 is a policy that lets everything through. */
+/* A policy as a row of diagrams; number 0 is a policy that allows everything. */
 static bool number_filter(struct differ *d, int side, uint32_t policy, uint32_t *row)
 {
     uint32_t m = 0, k = 0;
@@ -199,7 +200,7 @@ static bool number_filters(struct differ *d)
         for (uint32_t p = 1; p <= d->g[s]->npolicies; p++)
             if (!number_filter(d, s, p, row))
                 return false;
-        /* decisions that carry a filter were met before their filter had a number */
+        /* decisions with a filter were made before their filter had a number */
         memset(d->made[s], 0xff, sizeof(uint32_t) * d->g[s]->nnodes);
     }
     return true;
@@ -207,7 +208,7 @@ static bool number_filters(struct differ *d)
 
 /* ---- two decisions ---- */
 
-/* Filters that differ are compared when the walk is over. */
+/* Filters that differ are compared after the walk. */
 static void note_pair(struct differ *d, uint32_t a, uint32_t b)
 {
     for (uint32_t i = 0; i < d->npairs; i++)
@@ -233,7 +234,7 @@ static void compare_decisions(struct differ *d, uint32_t a, uint32_t b)
 
 /* ---- the walk ---- */
 
-/* The kinds of a filter that are left at first: all. */
+/* Initially all kinds of a filter remain. */
 static bool begin_filter(struct differ *d, uint16_t filter, const struct dimension *dim)
 {
     size_t words = (dim->n + 63) / 64;
@@ -251,7 +252,7 @@ static bool begin_filter(struct differ *d, uint16_t filter, const struct dimensi
     return true;
 }
 
-/* Along one answer to a test that holds of some kinds, as long as any are left. */
+/* Follows one result of a test as long as any kind for it remains. */
 static bool along(struct differ *d, uint32_t test, bool holds, uint32_t a, uint32_t b,
                   unsigned depth)
 {
@@ -371,7 +372,7 @@ static enum graph_equality compare_filters(struct differ *d, uint32_t pa, uint32
     return all;
 }
 
-/* Most operations begin where others do. */
+/* Most operations share their entry with others. */
 static bool known_equal(const struct differ *d, const uint32_t at[2])
 {
     for (uint32_t i = 0; i < d->nequal; i++)
@@ -434,7 +435,7 @@ int graph_diff(const struct graph *a, const struct graph *b, const struct graph_
                graph_diff_fn *each, void *arg, enum graph_equality *out, struct bk_err *err)
 {
     if (a->opt.fold_case != b->opt.fold_case)
-        return err_set(err, BK_E_INPUT, "one of the policies minds case, the other does not");
+        return err_set(err, BK_E_INPUT, "one policy ignores case, the other does not");
     struct differ *d = calloc(1, sizeof(*d));
     if (!d)
         return err_nomem(err);

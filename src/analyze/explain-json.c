@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* The story of a decision for machines: the same facts as the text, nothing left out. */
+/* Explains a decision as JSON: the same facts as the text, complete. */
 
 #include <string.h>
 
 #include "analyze/explain-int.h"
 #include "analyze/print-int.h"
 #include "base/own.h"
+#include "graph/eval.h"
+#include "graph/words.h"
 
 struct listing {
     struct buf *out;
@@ -18,7 +20,7 @@ static void reason_json(void *arg, const struct graph_test *t, bool holds)
 {
     struct listing *w = arg;
     OWN(buf) struct buf words = {0};
-    graph_test_says(t, holds, &words);
+    graph_test_describe(t, holds, &words);
     buf_str(w->out, w->n++ ? ", " : "");
     buf_json(w->out, words.s ? words.s : "", words.n);
 }
@@ -91,7 +93,7 @@ void graph_explain_json(const struct graph *g, struct graph_cache *cache,
                         const struct graph_query *q, struct buf *out)
 {
     struct story s;
-    story_tell(&s, g, cache, q);
+    story_trace(&s, g, cache, q);
     if (s.failed)
         out->failed = true;
     else if (s.verdict.rule == GRAPH_NO_RULE)

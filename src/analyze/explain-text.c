@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The story of a decision for a person: the verdict, the rule behind it and why it applies, then
- * what was tried before and why it did not. Rules that came near (some test held) are always told;
- * of a long run of rules that have nothing to do with the question only the first few are.
+ * Explains a decision as text: the verdict, the deciding rule and why it applies, then the rules
+ * tried before and why they did not. Rules that almost applied (some test held) are always shown;
+ * from a long run of unrelated rules, only the first few.
  */
 
 #include <string.h>
@@ -12,15 +12,17 @@
 #include "analyze/explain-int.h"
 #include "analyze/print-int.h"
 #include "base/own.h"
+#include "graph/eval.h"
+#include "graph/words.h"
 
 enum { RUN_SHOWN = 3, RUN_MIN = 5, ALTERNATIVES_SHOWN = 3 };
 
-static void tell_safe(const struct buf *text, struct buf *out)
+static void print_safe(const struct buf *text, struct buf *out)
 {
     buf_safe(out, text->s ? text->s : "", text->n);
 }
 
-static void tell_question(const struct story *s, struct buf *out)
+static void print_question(const struct story *s, struct buf *out)
 {
     const struct graph_query *q = s->q;
     enum vocab_filter subject = vocab_op_subject((enum vocab_op)q->op);
@@ -36,14 +38,14 @@ static void tell_question(const struct story *s, struct buf *out)
     buf_chr(out, '\n');
 }
 
-static void tell_rule(const struct story *s, uint32_t rule, struct buf *out)
+static void print_rule(const struct story *s, uint32_t rule, struct buf *out)
 {
     OWN(buf) struct buf text = {0};
     story_rule_text(s->g, rule, &text);
-    tell_safe(&text, out);
+    print_safe(&text, out);
 }
 
-static void tell_place(const struct story *s, uint32_t rule, struct buf *out)
+static void print_place(const struct story *s, uint32_t rule, struct buf *out)
 {
     const struct graph_rule_info *r = &s->g->rules[rule];
     if (r->implicit)
@@ -59,27 +61,27 @@ struct telling {
     uint32_t told;
 };
 
-static void tell_reason(void *arg, const struct graph_test *t, bool holds)
+static void print_reason(void *arg, const struct graph_test *t, bool holds)
 {
     struct telling *w = arg;
     OWN(buf) struct buf words = {0};
-    graph_test_says(t, holds, &words);
+    graph_test_describe(t, holds, &words);
     buf_str(w->out, w->told++ ? "\n      and " : "  because ");
-    tell_safe(&words, w->out);
+    print_safe(&words, w->out);
 }
 
-static void tell_built_in(const struct story *s, struct buf *out)
+static void print_built_in(const struct story *s, struct buf *out)
 {
     const char *op = vocab_ops[s->tail_op].name;
     if (vocab_ops[s->tail_op].parent == OP_NONE)
-        buf_fmt(out, "No rule applies, and without a rule for %s everything else is denied.\n", op);
+        buf_fmt(out, "No rule applies, and without a rule for %s the default is deny.\n", op);
     else
         buf_fmt(out, "No rule applies, and (version %d) %s %s unless a rule says otherwise.\n",
                 s->g->opt.version, s->verdict.allow ? "allows" : "denies", op);
 }
 
-/* What the decision does beyond allowing, or denying with a report. */
-static void tell_extras(const struct story *s, struct buf *out)
+/* What the decision does besides allowing, or denying with a report. */
+static void print_extras(const struct story *s, struct buf *out)
 {
     const struct graph_node *n = &s->g->nodes[s->verdict.node];
     OWN(buf) struct buf words = {0};
@@ -90,38 +92,37 @@ static void tell_extras(const struct story *s, struct buf *out)
         return;
     graph_modifiers_print(s->g, n, &words);
     buf_str(out, "  with");
-    tell_safe(&words, out);
+    print_safe(&words, out);
     buf_chr(out, '\n');
 }
 
-static void tell_decision(const struct story *s, struct buf *out)
+static void print_decision(const struct story *s, struct buf *out)
 {
     const struct graph_rule_info *r = &s->g->rules[s->verdict.rule];
     if (r->is_default) {
-        tell_built_in(s, out);
+        print_built_in(s, out);
         return;
     }
     buf_str(out, "Decided by ");
-    tell_place(s, s->verdict.rule, out);
+    print_place(s, s->verdict.rule, out);
     buf_str(out, "\n  ");
-    tell_rule(s, s->verdict.rule, out);
+    print_rule(s, s->verdict.rule, out);
     buf_chr(out, '\n');
     struct telling w = {.out = out};
-    story_reasons(s, tell_reason, &w);
+    story_reasons(s, print_reason, &w);
     if (s->decided_by_trial || w.told)
         buf_chr(out, '\n');
     else if (r->compiled)
-        buf_str(out, "  because no test on the way holds\n");
+        buf_str(out, "  because no test along the way holds\n");
     else if (r->filtered)
         buf_str(out, "  because its condition always holds\n");
     else
         buf_str(out, "  because no rule with a filter applies\n");
-    tell_extras(s, out);
+    print_extras(s, out);
 }
 
-/* Why a rule that was tried does not apply: the test at which it gave up, or all of a few
- * alternatives none of which holds. */
-static void tell_failure(const struct story *s, const struct trial *t, struct buf *out)
+/* Why a tried rule does not apply: the test at which it failed, or all of a few alternatives. */
+static void print_failure(const struct story *s, const struct trial *t, struct buf *out)
 {
     const struct step *failure = story_failure(s, t);
     if (!t->near && t->n > ALTERNATIVES_SHOWN) {
@@ -133,21 +134,21 @@ static void tell_failure(const struct story *s, const struct trial *t, struct bu
     for (uint32_t i = t->near ? t->n - 1 : 0; i < t->n; i++) {
         const struct step *step = &s->steps[t->first + i];
         OWN(buf) struct buf words = {0};
-        graph_test_says(&s->g->tests[s->g->nodes[step->node].test], step->matched, &words);
-        tell_safe(&words, out);
+        graph_test_describe(&s->g->tests[s->g->nodes[step->node].test], step->matched, &words);
+        print_safe(&words, out);
         if (i + 1 < t->n)
             buf_str(out, "\n      and ");
     }
 }
 
-static void tell_trial(const struct story *s, const struct trial *t, struct buf *out)
+static void print_trial(const struct story *s, const struct trial *t, struct buf *out)
 {
     buf_str(out, "  ");
-    tell_place(s, t->rule, out);
+    print_place(s, t->rule, out);
     buf_str(out, "  ");
-    tell_rule(s, t->rule, out);
+    print_rule(s, t->rule, out);
     buf_str(out, "\n      ");
-    tell_failure(s, t, out);
+    print_failure(s, t, out);
     buf_chr(out, '\n');
 }
 
@@ -166,11 +167,11 @@ static uint16_t common_filter(const struct story *s, uint32_t i, uint32_t end)
     return filter;
 }
 
-static void tell_run(const struct story *s, uint32_t from, uint32_t end, struct buf *out)
+static void print_run(const struct story *s, uint32_t from, uint32_t end, struct buf *out)
 {
     uint32_t shown = end - from < RUN_MIN ? end : from + RUN_SHOWN;
     for (uint32_t i = from; i < shown; i++)
-        tell_trial(s, &s->trials[i], out);
+        print_trial(s, &s->trials[i], out);
     if (shown == end)
         return;
     uint16_t filter = common_filter(s, shown, end);
@@ -181,21 +182,21 @@ static void tell_run(const struct story *s, uint32_t from, uint32_t end, struct 
                 vocab_filters[filter].name);
 }
 
-static void tell_list(const struct story *s, uint32_t from, uint32_t end, struct buf *out)
+static void print_list(const struct story *s, uint32_t from, uint32_t end, struct buf *out)
 {
     while (from < end) {
         uint32_t run = from;
         while (run < end && !s->trials[run].near)
             run++;
-        tell_run(s, from, run, out);
+        print_run(s, from, run, out);
         if (run < end)
-            tell_trial(s, &s->trials[run++], out);
+            print_trial(s, &s->trials[run++], out);
         from = run;
     }
 }
 
-/* One heading for each operation whose list was looked at. */
-static void tell_trials(const struct story *s, struct buf *out)
+/* One heading for each operation whose list was consulted. */
+static void print_trials(const struct story *s, struct buf *out)
 {
     uint32_t n = s->ntrials - (s->decided_by_trial ? 1 : 0);
     if (n == 0)
@@ -206,17 +207,17 @@ static void tell_trials(const struct story *s, struct buf *out)
         while (end < n && s->trials[end].op == s->trials[i].op)
             end++;
         buf_fmt(out, " rules for %s\n", vocab_ops[s->trials[i].op].name);
-        tell_list(s, i, end, out);
+        print_list(s, i, end, out);
         i = end;
     }
 }
 
 /* "file-read-data, then file-read*, then file*". */
-static void tell_path(const struct story *s, struct buf *out)
+static void print_path(const struct story *s, struct buf *out)
 {
     uint16_t last = s->decided_by_trial ? s->trials[s->ntrials - 1].op : s->tail_op;
     if (last == s->q->op || s->g->rules[s->verdict.rule].compiled)
-        return; /* compiled profiles have no lists left */
+        return; /* compiled profiles have no lists */
     buf_fmt(out, "\nConsulted the rules for %s", vocab_ops[s->q->op].name);
     for (uint16_t op = s->q->op; op != last && vocab_ops[op].parent != OP_NONE;) {
         op = vocab_ops[op].parent;
@@ -229,16 +230,16 @@ void graph_explain_text(const struct graph *g, struct graph_cache *cache,
                         const struct graph_query *q, struct buf *out)
 {
     struct story s;
-    story_tell(&s, g, cache, q);
+    story_trace(&s, g, cache, q);
     if (s.failed) {
         out->failed = true;
     } else if (s.verdict.rule == GRAPH_NO_RULE) {
         buf_str(out, "deny\nNo such operation.\n");
     } else {
-        tell_question(&s, out);
-        tell_decision(&s, out);
-        tell_trials(&s, out);
-        tell_path(&s, out);
+        print_question(&s, out);
+        print_decision(&s, out);
+        print_trials(&s, out);
+        print_path(&s, out);
     }
     story_free(&s);
 }

@@ -2,16 +2,18 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What happened on the way to a decision. The trace gives tests; neighbouring tests of one rule are
- * a trial of that rule. Nodes do not say in whose list they stand, but the order does: within one
- * operation's list rules come last written first, so a rule that is not earlier in the source than
- * the one before, or that does not name the operation at hand, begins the parent's list.
+ * What happened on the way to a decision. The trace has tests; consecutive tests of one rule are a
+ * trial of that rule. Nodes do not record whose list they are in, but the order shows it: within
+ * one operation's list, rules are in reverse source order. So a rule that is not earlier in the
+ * source than the previous one, or that does not name the current operation, starts the parent's
+ * list.
  */
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/explain-int.h"
+#include "graph/eval.h"
 
 static void *one_more(struct story *s, void *array, uint32_t n, uint32_t *cap, size_t size)
 {
@@ -49,7 +51,7 @@ static bool names(const struct graph_rule_info *r, uint16_t op)
     return false;
 }
 
-/* The operation whose list the next rule stands in, at or above `op`. */
+/* The operation, at or above `op`, whose list contains the next rule. */
 static uint16_t list_of(const struct graph *g, uint16_t op, const struct trial *before,
                         uint32_t rule)
 {
@@ -70,8 +72,8 @@ static bool names_above(const struct graph_rule_info *r, uint16_t op)
     return false;
 }
 
-/* Where the trial that begins with step `from` ends. A rule may stand in a list and again in the
- * parent's, with nothing between: then its first test comes by a second time. */
+/* Where the trial that starts with step `from` ends. A rule may be last in a list and first in the
+ * parent's: its first test then occurs again. */
 static uint32_t trial_end(const struct story *s, uint32_t from, uint16_t op)
 {
     const struct graph_node *first = &s->g->nodes[s->steps[from].node];
@@ -91,7 +93,7 @@ static void group_steps(struct story *s)
     for (uint32_t i = 0; i < s->nsteps && !s->failed;) {
         uint32_t rule = s->g->nodes[s->steps[i].node].rule;
         const struct trial *before = s->ntrials ? &s->trials[s->ntrials - 1] : NULL;
-        if (rule == GRAPH_NO_RULE) { /* out of a compiled profile: nothing was tried in turn */
+        if (rule == GRAPH_NO_RULE) { /* from a compiled profile: no rules to try */
             i++;
             continue;
         }
@@ -109,7 +111,7 @@ static void group_steps(struct story *s)
     }
 }
 
-/* Where the list ended when no filtered rule decided. */
+/* Where the list ended if no filtered rule decided. */
 static uint16_t find_tail(const struct story *s)
 {
     const struct graph_rule_info *r = &s->g->rules[s->verdict.rule];
@@ -125,8 +127,8 @@ static uint16_t find_tail(const struct story *s)
     return op;
 }
 
-void story_tell(struct story *s, const struct graph *g, struct graph_cache *cache,
-                const struct graph_query *q)
+void story_trace(struct story *s, const struct graph *g, struct graph_cache *cache,
+                 const struct graph_query *q)
 {
     *s = (struct story){.g = g, .q = q};
     s->verdict = graph_trace(g, cache, q, note_step, s);
@@ -143,7 +145,7 @@ void story_free(struct story *s)
     free(s->trials);
 }
 
-/* A test mattered when it held, or when the other outcome would have left the rule. */
+/* A test mattered if it held, or if its other result would have left the rule. */
 void story_reasons(const struct story *s, story_reason_fn *each, void *arg)
 {
     for (uint32_t i = 0; i < s->nsteps && s->g->rules[s->verdict.rule].compiled; i++)

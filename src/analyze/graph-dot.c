@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The graph as a picture, for Graphviz: operations that begin at one node in a box, tests as
- * rounded boxes with their SBPL, decisions in green and red with the rule behind them.
+ * The graph as a picture for Graphviz: operations that share an entry in a box, tests as rounded
+ * boxes with their SBPL, decisions in green and red with their rule.
  */
 
 #include <stdlib.h>
@@ -11,10 +11,11 @@
 
 #include "analyze/print-int.h"
 #include "base/own.h"
+#include "graph/words.h"
 
 enum { NAMES_A_LINE = 3, NAMES_MAX = 24, LABEL_MAX_BYTES = 120 };
 
-/* A label's inside: quotes and backslashes escaped, nothing else special, and not too long. */
+/* Writes a label: escapes quotes and backslashes, and limits its length. */
 static void label(const struct buf *text, struct buf *out)
 {
     OWN(buf) struct buf safe = {0};

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The graph for machines: nodes, tests, rules and entries under the indices that the library uses,
- * so that a number in one array can be looked up in another. With one operation asked for, nodes
- * that it does not reach are left out; everything else is complete.
+ * The graph as JSON: nodes, tests, rules and entries under the library's indices, so that a number
+ * in one array refers to another. For a single operation, unreachable nodes are left out;
+ * everything else is complete.
  */
 
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 
 #include "analyze/print-int.h"
 #include "base/own.h"
+#include "graph/words.h"
 
 static void text(struct buf *out, const char *s)
 {
@@ -158,7 +159,7 @@ void graph_print_json(const struct graph *g, enum vocab_op op, struct buf *out)
         out->failed = true;
         return;
     }
-    if (g->nrules && g->rules[0].compiled) /* which does not say */
+    if (g->nrules && g->rules[0].compiled) /* which does not record it */
         buf_str(out, "{\n  \"version\": null,\n");
     else
         buf_fmt(out, "{\n  \"version\": %d,\n", g->opt.version);

@@ -3,15 +3,16 @@
 
 /*
  * A rule's condition as a list of alternatives, each a list of tests that must hold or fail. Read
- * forwards, a flattened condition is a program for a stack machine; each value on the stack is a
- * condition both as it is and negated, which makes NOT a swap. Conditions whose alternatives
- * multiply beyond a limit are unknown, and unknown rules are neither reported nor used as evidence.
+ * forwards, a flattened condition is a program for a stack machine. Each value on the stack is a
+ * condition both plain and negated, which makes NOT a swap. Conditions with too many alternatives
+ * are unknown; unknown rules are neither reported nor used as evidence.
  */
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/lint-int.h"
+#include "graph/build.h"
 
 enum { MAX_ALTERNATIVES = 4096, MAX_LITERALS = 32, MAX_ITEMS = 100000 };
 
@@ -29,7 +30,7 @@ static struct alternatives single(literal l, struct arena *arena)
     return lit && r.at ? r : unknown;
 }
 
-/* Operand i as it is or negated. */
+/* Operand i, plain or negated. */
 static const struct alternatives *side(const struct both *v, bool negated)
 {
     return negated ? &v->is_not : &v->is;
@@ -93,8 +94,8 @@ static struct alternatives every(const struct both *v, uint32_t n, bool negated,
     return r;
 }
 
-static struct alternatives run(const struct graph *g, const struct rule_body *body,
-                               struct both *stack, struct arena *arena)
+static struct alternatives expand_items(const struct graph *g, const struct rule_body *body,
+                                        struct both *stack, struct arena *arena)
 {
     uint32_t depth = 0;
     for (uint32_t i = 0; i < body->nitems; i++) {
@@ -138,7 +139,7 @@ struct alternatives lint_alternatives(const struct graph *g, uint32_t rule, stru
     struct both *stack = calloc(body->nitems, sizeof(*stack));
     if (!stack)
         return unknown;
-    struct alternatives r = run(g, body, stack, arena);
+    struct alternatives r = expand_items(g, body, stack, arena);
     free(stack);
     return r;
 }

@@ -2,16 +2,16 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Which tests include which, and which exclude each other. Every answer "yes" is a proof; "no" only
- * means that none was found. Strings are compared as literals, prefixes and subpaths; of a regex we
- * use what it is anchored to, and for a single literal the evaluator itself says whether a test
- * holds. Excluding needs filters of which an operation has but one value: a process may hold two
- * extensions, but a file has one path.
+ * Which tests include or exclude each other. "Yes" is proved; "no" only means that no proof was
+ * found. Strings are compared as literals, prefixes and subpaths. For a regex we use its anchored
+ * prefix, and for a single literal the evaluator checks whether a test holds. Exclusion needs
+ * filters with a single value: a process may hold two extensions, but a file has one path.
  */
 
 #include <string.h>
 
 #include "analyze/lint-int.h"
+#include "graph/eval.h"
 
 enum { PREFIX_CAP = 1024 };
 
@@ -65,8 +65,7 @@ static void lower_all(char *s, size_t n)
             s[i] = (char)(s[i] + ('a' - 'A'));
 }
 
-/* "^/usr/lib" without more is a prefix, and so is the same with ".*" or ".*$" behind it: with "$"
- * in that place the whole would be a literal. */
+/* "^/usr/lib" is a prefix, also with ".*" or ".*$" after it. With "$" it would be a literal. */
 static bool is_plain_prefix(const struct graph_test *t, struct arena *arena, size_t len)
 {
     size_t n = t->len;
@@ -146,7 +145,7 @@ static bool is_root(const struct pattern *p)
     return p->n == 1 && p->s[0] == '/';
 }
 
-/* Whether every string that starts with p's string lies strictly below the subpath. */
+/* Whether every string that starts with p's string is strictly below the subpath. */
 static bool below(const struct pattern *p, const struct pattern *subpath)
 {
     if (is_root(subpath))
@@ -159,7 +158,7 @@ static bool same_string(const struct pattern *a, const struct pattern *b)
     return a->n == b->n && starts_with(a, b);
 }
 
-/* Whether a, which is exact, takes all that b may take. */
+/* Whether a, which is exact, matches everything that b may match. */
 static bool pattern_covers(const struct pattern *a, const struct pattern *b)
 {
     if (!a->exact || a->shape == SHAPE_ANY || b->shape == SHAPE_ANY)
@@ -171,7 +170,7 @@ static bool pattern_covers(const struct pattern *a, const struct pattern *b)
     return below(b, a) || (b->shape != SHAPE_PREFIX && same_string(a, b));
 }
 
-/* Whether no string fits both. */
+/* Whether no string matches both. */
 static bool pattern_excludes(const struct pattern *a, const struct pattern *b)
 {
     if (a->shape == SHAPE_ANY || b->shape == SHAPE_ANY)
@@ -225,7 +224,7 @@ static bool net_excludes(const struct net_endpoint *a, const struct net_endpoint
            a->port_hi < b->port_lo || b->port_hi < a->port_lo;
 }
 
-/* Tests of one filter that has but one value. */
+/* Tests of one filter with a single value. */
 static bool values_exclude(const struct graph_test *x, const struct pattern *p,
                            const struct graph_test *y, const struct pattern *q)
 {
@@ -236,7 +235,7 @@ static bool values_exclude(const struct graph_test *x, const struct pattern *p,
     return x->how == GRAPH_NET && y->how == GRAPH_NET && net_excludes(&x->net, &y->net);
 }
 
-/* As pattern_of(), without a graph to say whether case counts: then capitals say nothing. */
+/* Like pattern_of(), without a graph to know about case: capitals then prove nothing. */
 static struct pattern pattern_in(const struct graph_test *t, char out[PREFIX_CAP])
 {
     bool exact = false;
@@ -277,7 +276,7 @@ bool relations_exclude(const struct relations *r, uint32_t a, uint32_t b)
 
 /* ---- alternatives ---- */
 
-/* Whether l holds wherever all of `given` do. */
+/* Whether l holds whenever all of `given` do. */
 static bool follows(const struct relations *r, literal l, const struct alternative *given)
 {
     uint32_t test = literal_test(l);
@@ -343,7 +342,7 @@ static bool ends_with(const struct pattern *p, const char *piece)
     return p->n >= n && memcmp(p->s + p->n - n, piece, n) == 0;
 }
 
-/* Paths that operations see are absolute and have no empty, "." or ".." components. */
+/* Paths of operations are absolute and have no empty, "." or ".." components. */
 const char *relations_impossible(const struct relations *r, uint32_t test)
 {
     const struct graph_test *t = &r->g->tests[test];
@@ -352,13 +351,13 @@ const char *relations_impossible(const struct relations *r, uint32_t test)
         return NULL;
     if (p->shape == SHAPE_ANY || (p->n == 0 && p->shape != SHAPE_LITERAL))
         return NULL;
-    /* Abstract sockets are written with "@" where a path has its slash. */
+    /* Abstract sockets are written with "@" instead of the first slash. */
     if (p->n == 0 || (p->s[0] != '/' && p->s[0] != '@'))
         return "every path starts with \"/\"";
     if (contains(p, "//"))
-        return "no path has \"//\" in it";
+        return "no path contains \"//\"";
     if (contains(p, "/./") || contains(p, "/../"))
-        return "no path has \".\" or \"..\" between slashes in it";
+        return "no path contains \".\" or \"..\" between slashes";
     if (p->shape == SHAPE_PREFIX)
         return NULL;
     if (ends_with(p, "/.") || ends_with(p, "/.."))

@@ -4,11 +4,12 @@
 #define BK_ANALYZE_LINT_INT_H
 
 #include "analyze/analyze.h"
+#include "graph/eval.h"
 #include "graph/graph-int.h"
 
-/* What the files of the linter share. */
+/* Shared by the linter's files. */
 
-/* A test or its negation in one word. */
+/* A test or its negation, in one word. */
 typedef uint32_t literal;
 
 static inline literal literal_of(uint32_t test, bool negated)
@@ -32,7 +33,7 @@ struct alternative {
     uint32_t n;
 };
 
-/* One of these holds. unknown: too large to be written that way. */
+/* One of these holds. unknown: too large to expand. */
 struct alternatives {
     const struct alternative *at;
     uint32_t n;
@@ -42,7 +43,7 @@ struct alternatives {
 /* The condition of a rule as alternatives, in the arena. */
 struct alternatives lint_alternatives(const struct graph *g, uint32_t rule, struct arena *arena);
 
-/* How strings are compared: what a pattern says about every string that it matches. */
+/* What a pattern implies about every string that it matches. */
 enum shape { SHAPE_ANY, SHAPE_LITERAL, SHAPE_PREFIX, SHAPE_SUBPATH };
 
 /* covers: the pattern matches all strings of that shape, not only some. */
@@ -55,7 +56,7 @@ struct pattern {
 
 struct relations {
     const struct graph *g;
-    struct graph_cache *cache; /* to ask which tests hold for a literal */
+    struct graph_cache *cache; /* to check which tests hold for a literal */
     struct pattern *patterns;  /* by test; regexes are approximated */
     struct arena *arena;
 };
@@ -63,17 +64,17 @@ struct relations {
 int relations_init(struct relations *r, const struct graph *g, struct graph_cache *cache,
                    struct arena *arena);
 
-/* Whether whatever satisfies test b satisfies test a. */
+/* Whether everything that satisfies test b satisfies test a. */
 bool relations_covers(const struct relations *r, uint32_t a, uint32_t b);
 /* Whether no operation satisfies both. */
 bool relations_exclude(const struct relations *r, uint32_t a, uint32_t b);
-/* Whether everything that `inner` takes `outer` takes as well. */
+/* Whether `outer` takes everything that `inner` takes. */
 bool relations_alternative_covers(const struct relations *r, const struct alternative *outer,
                                   const struct alternative *inner);
 /* Two literals of an alternative that exclude each other. */
 bool relations_contradict(const struct relations *r, const struct alternative *a, literal *one,
                           literal *other);
-/* Why nothing can satisfy this test, or NULL. */
+/* Returns why nothing can satisfy this test, or NULL. */
 const char *relations_impossible(const struct relations *r, uint32_t test);
 /* Whether the test holds for every path. */
 bool relations_every_path(const struct relations *r, uint32_t test);

@@ -2,11 +2,11 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Rules that can never decide. A rule is looked at in each operation that it names, and reported
- * only when it is dead in all of them: each of its alternatives contradicts itself, needs something
- * that does not exist, or is included in an alternative of a rule that is consulted earlier in that
- * list (a filtered rule that is written later). What is not proved dead is taken to be alive, and
- * when the comparisons become too many the rest is taken to be alive too.
+ * Rules that can never decide. A rule is checked in each operation it names, and reported only if
+ * it is dead in all of them: each of its alternatives contradicts itself, needs something
+ * impossible, or is covered by an alternative of a rule consulted earlier in that list (a filtered
+ * rule written later). A rule not proved dead counts as alive, and so does the rest once there are
+ * too many comparisons.
  */
 
 #include <stdlib.h>
@@ -15,10 +15,12 @@
 #include "analyze/lint-int.h"
 #include "analyze/print-int.h"
 #include "base/own.h"
+#include "graph/eval.h"
+#include "graph/words.h"
 
 enum { MAX_COMPARISONS = 16 << 20, LINT_BYTES = 128 << 20 };
 
-/* A rule in an operation's list; sorted, lists stand together in source order. */
+/* A rule in an operation's list; sorted, lists are contiguous and in source order. */
 struct listed {
     uint32_t list; /* policy × OP_COUNT + operation */
     uint32_t rule;
@@ -34,7 +36,7 @@ struct linter {
     uint64_t left; /* comparisons */
 };
 
-/* Why something is dead; kind is the weightiest of its alternatives' reasons. */
+/* Why something is dead; kind is the strongest of its alternatives' reasons. */
 struct death {
     enum graph_lint_kind kind;
     uint32_t by;
@@ -72,7 +74,7 @@ static int linter_init(struct linter *l, const struct graph *g, struct graph_cac
     return 0;
 }
 
-/* The place after this rule in this list. */
+/* The position after this rule in this list. */
 static size_t after(const struct linter *l, struct listed wanted)
 {
     size_t lo = 0, hi = l->nlisted;
@@ -122,8 +124,8 @@ static bool dies_alone(struct linter *l, const struct alternative *a, struct dea
     return true;
 }
 
-/* Whether an alternative takes everything that the operation may be asked. Files have paths;
- * sockets and the rest need not. */
+/* Whether an alternative takes every possible query for the operation. Files have paths; sockets
+ * and others need not. */
 static bool takes_everything(const struct linter *l, const struct alternative *a, uint32_t list)
 {
     if (a->n == 0)
@@ -147,8 +149,8 @@ static bool rule_covers(struct linter *l, uint32_t rule, const struct alternativ
     return false;
 }
 
-/* Later filtered rules of the list are consulted before a filtered rule, all of them before a tail.
- */
+/* Later filtered rules of the list are consulted before a filtered rule, all of them before a
+ * tail. */
 static bool is_shadowed(struct linter *l, struct listed at, const struct alternative *a,
                         struct death *d)
 {
@@ -184,7 +186,7 @@ static bool is_replaced(struct linter *l, struct listed at, struct death *d)
     return replaced;
 }
 
-/* The reason that says most: another rule, a contradiction, an impossible filter. */
+/* Keeps the strongest reason: another rule, a contradiction, an impossible filter. */
 static void weigh(struct death *worst, const struct death *d)
 {
     if (!worst->found || d->kind < worst->kind)
@@ -204,7 +206,7 @@ static bool dead_in(struct linter *l, struct listed at, struct death *worst)
     if (alts->n == 0) {
         d = (struct death){.kind = GRAPH_LINT_IMPOSSIBLE,
                            .by = GRAPH_NO_RULE,
-                           .impossible = "its condition has no alternative",
+                           .impossible = "its condition can never hold",
                            .found = true};
         weigh(worst, &d);
         return true;
@@ -217,29 +219,29 @@ static bool dead_in(struct linter *l, struct listed at, struct death *worst)
     return true;
 }
 
-static void say_literal(const struct linter *l, literal lit, struct buf *out)
+static void print_literal(const struct linter *l, literal lit, struct buf *out)
 {
-    graph_test_says(&l->g->tests[literal_test(lit)], !literal_negated(lit), out);
+    graph_test_describe(&l->g->tests[literal_test(lit)], !literal_negated(lit), out);
 }
 
-static void say_why(const struct linter *l, const struct death *d, struct buf *out)
+static void print_reason(const struct linter *l, const struct death *d, struct buf *out)
 {
     switch (d->kind) {
     case GRAPH_LINT_SHADOWED:
         buf_str(out, "the rule at ");
         graph_place_print(&l->g->rules[d->by], out);
-        buf_str(out, " is consulted first and takes everything that this one could");
+        buf_str(out, " is consulted first and matches everything this one could");
         break;
     case GRAPH_LINT_REPLACED:
         buf_str(out, "the rule at ");
         graph_place_print(&l->g->rules[d->by], out);
-        buf_str(out, " has no filter either and takes its place");
+        buf_str(out, " has no filter either and replaces it");
         break;
     case GRAPH_LINT_CONTRADICTORY:
         buf_str(out, "it cannot be that ");
-        say_literal(l, d->one, out);
+        print_literal(l, d->one, out);
         buf_str(out, " and ");
-        say_literal(l, d->other, out);
+        print_literal(l, d->other, out);
         break;
     case GRAPH_LINT_IMPOSSIBLE:
         if (d->names_test) {
@@ -263,7 +265,7 @@ static void lint_rule(struct linter *l, uint32_t rule, graph_lint_fn *found, voi
     if (!worst.found)
         return;
     OWN(buf) struct buf why = {0};
-    say_why(l, &worst, &why);
+    print_reason(l, &worst, &why);
     struct graph_lint finding = {worst.kind, rule, worst.by, why.s ? why.s : ""};
     found(arg, &finding);
 }

@@ -8,7 +8,7 @@
 
 /* Shared by the text, dot and JSON printers. */
 
-/* Operations that begin at one node. */
+/* Operations that share an entry. */
 struct heading {
     uint32_t node, nops;
     uint16_t ops[OP_COUNT];
@@ -21,7 +21,8 @@ int graph_headings(const struct graph *g, uint32_t policy, enum vocab_op only,
 /* "a.sb:3", "implicit", "built-in". */
 void graph_place_print(const struct graph_rule_info *r, struct buf *out);
 
-/* Words in place of the names, for headings that stand for most of the vocabulary; else false. */
+/* Prints words instead of names for a heading that covers most of the vocabulary; else returns
+ * false. */
 bool graph_heading_words(const struct graph *g, const struct heading *h, struct buf *out);
 
 /* " report errno EPERM". */
@@ -29,8 +30,8 @@ void graph_modifiers_print(const struct graph *g, const struct graph_node *n, st
 /* "deny report errno EPERM". */
 void graph_decision_print(const struct graph *g, const struct graph_node *n, struct buf *out);
 
-/* A byte a node: whether op (every operation of the profile for OP_NONE) reaches it. Freed by the
- * caller; NULL when memory is short. */
+/* Returns one byte per node: whether op (OP_NONE: any operation of the profile) reaches it. The
+ * caller frees it. NULL when memory is exhausted. */
 uint8_t *graph_reachable(const struct graph *g, enum vocab_op op);
 
 /* A rule as one JSON object. */

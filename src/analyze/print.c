@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The graph as text. Operations that begin at the same node share a heading; below it stand the
- * nodes that this heading reaches and no heading above did, from the entry downwards, so that every
- * node is printed once. A number in a node's line is the node that its edge leads to.
+ * The graph as text. Operations that share an entry share a heading. Below it are the nodes that
+ * this heading reaches and no earlier one did, from the entry downwards, so every node is printed
+ * once. A number in a node's line is the node that its edge leads to.
  *
  *     file-read* file-read-data:
  *       4  (subpath "/usr")  yes 3, no 0    a.sb:3
@@ -17,6 +17,7 @@
 #include "analyze/print-int.h"
 #include "base/own.h"
 #include "graph/graph-int.h"
+#include "graph/words.h"
 
 enum { LINE_WIDTH = 96, PLACE_COLUMN = 56 };
 
@@ -36,8 +37,8 @@ void graph_place_print(const struct graph_rule_info *r, struct buf *out)
     }
 }
 
-/* Flag bits that some modifier sets, by its name; the rest as a number. Modifiers with more bits
- * come first: telemetry-backtrace includes telemetry. */
+/* Flag bits by the name of the modifier that sets them; the rest as a number. Modifiers with more
+ * bits come first: telemetry-backtrace includes telemetry. */
 static void print_flags(uint32_t rest, struct buf *out)
 {
     for (int pass = 0; pass < 2; pass++)
@@ -84,7 +85,7 @@ int graph_headings(const struct graph *g, uint32_t policy, enum vocab_op only,
     for (uint32_t op = 0; op < OP_COUNT; op++) {
         if (only != OP_NONE && op != only)
             continue;
-        /* Message-filter operations live in nested policies, the others in the profile. */
+        /* Message-filter operations are in nested policies, the others in the profile. */
         if (only == OP_NONE && vocab_ops[op].message_filter != (policy > 0))
             continue;
         uint32_t node = graph_policy_entry(g, policy, (enum vocab_op)op);
@@ -113,7 +114,7 @@ uint8_t *graph_reachable(const struct graph *g, enum vocab_op op)
     return mark;
 }
 
-/* Headings that would list most of the vocabulary, and change whenever it grows, are words. */
+/* Headings that would list most of the vocabulary, and change whenever it grows, become words. */
 bool graph_heading_words(const struct graph *g, const struct heading *h, struct buf *out)
 {
     const struct graph_node *n = &g->nodes[h->node];
@@ -122,7 +123,7 @@ bool graph_heading_words(const struct graph *g, const struct heading *h, struct 
     if (h->ops[0] == OP_DEFAULT && h->nops > 1)
         buf_str(out, "default and every operation not listed");
     else if (built_in && h->ops[0] != OP_DEFAULT && h->nops > 1)
-        buf_fmt(out, "operations that version %d %s by itself", g->opt.version,
+        buf_fmt(out, "operations that version %d %s by default", g->opt.version,
                 n->allow ? "allows" : "denies");
     else
         return false;
@@ -175,7 +176,7 @@ static void print_node(const struct graph *g, uint32_t node, struct buf *out)
     buf_chr(out, '\n');
 }
 
-/* Nodes reachable from `from` that are not marked yet, from the top; marks them. */
+/* Prints and marks the unmarked nodes reachable from `from`, from the top. */
 static void print_reachable(const struct graph *g, uint32_t from, uint8_t *mark, struct buf *out)
 {
     enum { FRESH, WANTED, PRINTED };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Policy stacks: every layer is asked the same question by the same evaluator. */
+/* Policy stacks: the same evaluator answers the same query for every layer. */
 
 #include "analyze/stack.h"
 
@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/own.h"
+#include "graph/eval.h"
 
 static bool folds(const struct graph_stack *s)
 {
@@ -19,7 +20,7 @@ static bool folds(const struct graph_stack *s)
     return false;
 }
 
-/* What the question is about: a path, a name. */
+/* The query's subject: a path, a name. */
 static const struct graph_fact *subject_of(const struct graph_query *q)
 {
     enum vocab_filter filter =
@@ -48,7 +49,7 @@ bool graph_extension_holds(const struct graph_stack *s, const struct graph_exten
     return subject->len == n || (path && (n == 1 || subject->str[n] == '/'));
 }
 
-/* The question as a process asks it that holds all extensions but one. */
+/* The query of a process that holds all extensions except one. */
 static struct graph_query without(const struct graph_stack *s, const struct graph_query *q,
                                   size_t left_out, struct graph_fact *facts)
 {
@@ -146,7 +147,7 @@ void graph_stack_explain_text(const struct graph_stack *s, const struct graph_qu
         layer_title(&s->layers[v.layer], out);
         buf_chr(out, '\n');
     } else if (!v.verdict.allow) {
-        buf_str(out, ": there is no layer\n");
+        buf_str(out, ": there are no layers\n");
     }
     for (size_t i = 0; i < s->nextensions; i++) {
         enum effect e = effect_of(s, q, i, v.verdict.allow, others);

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The public library: a thin skin over the compiler and the graph. A profile is a frozen graph; a
- * judge is the memory that one thread needs to walk it, and remembers its last verdict.
+ * The public library: a thin layer over the compiler and the graph. A profile is a frozen graph; a
+ * judge is the memory that one thread needs to walk it, and keeps its last verdict.
  */
 
 #include "analyze/analyze.h"
@@ -27,8 +27,9 @@ struct buckle_judge {
     struct graph_layer *layers;
     struct graph_extension *extensions;
     struct graph_stack stack;
-    size_t decided;                     /* the layer behind the last verdict */
-    const struct graph_rule_info *rule; /* behind the last verdict; NULL when none was written */
+    size_t decided; /* that decided the last verdict */
+    const struct graph_rule_info
+        *rule; /* that decided the last verdict; NULL if none was written */
 };
 
 const char *buckle_version(void)
@@ -97,7 +98,7 @@ void buckle_profile_free(struct buckle_profile *profile)
     free(profile);
 }
 
-/* A layer in front of the last. */
+/* Inserts a layer before the last. */
 static int add_layer(struct buckle_judge *j, const char *role, const struct buckle_profile *profile)
 {
     size_t n = j->stack.nlayers;

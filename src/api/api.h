@@ -11,7 +11,7 @@
 struct buckle_error {
     struct bk_err err;
     struct buf report;
-    bool half; /* buckle_apply(): part of it holds already */
+    bool half; /* buckle_apply(): part of it is already in force */
 };
 
 struct buckle_options {
@@ -29,19 +29,19 @@ void api_error(struct buckle_error **out, const struct bk_err *err, const struct
 
 /* Its report alone. */
 void api_report(const struct bk_err *err, const struct sbpl_unit *unit, struct buf *out);
-/* The same from its parts, for what came from another process; takes the report over. */
+/* The same from its parts, for an error of another process; takes over the report. */
 void api_error_made(struct buckle_error **out, const struct bk_err *err, struct buf *report);
 void api_error_copy(struct buckle_error **out, const struct buckle_error *from);
 
-/* Of one that was just stored. */
+/* Of an error that was just stored. */
 void api_error_is_half(struct buckle_error **out, bool half);
 
-/* For lists in an arena: a copy with room for one more, made whenever the count is a power of two;
- * and a copy of a text. NULL without memory. */
+/* For lists in an arena: a copy with room for one more, made if the count is a power of two; and a
+ * copy of a text. NULL when out of memory. */
 void *api_grown(struct arena *a, void *list, size_t n, size_t size);
 char *api_copy(struct arena *a, const char *s);
 
-/* What was written, for the caller to free; NULL without memory. Never NULL otherwise. */
+/* The text of a buffer, for the caller to free; NULL only when out of memory. */
 char *api_text(struct buf *text);
 /* The same, with an error. */
 char *api_text_or(struct buf *text, struct buckle_error **error);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* buckle_apply(): everything that can go wrong is looked at before anything is done (kernel/apply.h
- * does it). */
+/* buckle_apply(): checks everything that can go wrong before it restricts anything
+ * (kernel/launch/apply-self.h). */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,11 +21,11 @@
 struct work {
     char cwd[PATH_MAX], tmpdir[PATH_MAX];
     struct arena arena;
-    struct api_policy said;
+    struct api_policy assembled;
     struct run_policy policy;
-    struct buf own; /* the rules that end it */
+    struct buf own; /* the rules that end the policy */
     struct run_spec spec;
-    struct link_targets meanings;
+    struct link_targets targets;
     struct mounts_view mounts;
     struct plan plan;
     bool gathered, planned;
@@ -39,16 +39,16 @@ static void work_free(struct work **w)
         plan_free(&(*w)->plan);
     if ((*w)->gathered)
         run_policy_free(&(*w)->policy);
-    link_targets_free(&(*w)->meanings);
+    link_targets_free(&(*w)->targets);
     mounts_free(&(*w)->mounts.now);
-    api_policy_free(&(*w)->said);
+    api_policy_free(&(*w)->assembled);
     buf_free(&(*w)->own);
     arena_free(&(*w)->arena);
     free(*w);
 }
 #define OWN_work work_free
 
-/* Landlock's layers are a thread's own, and the other threads would go without. */
+/* Landlock restricts one thread; the others would stay free. */
 static int check_process(struct bk_err *err)
 {
     char text[4096];
@@ -70,8 +70,7 @@ static int check_process(struct bk_err *err)
     return 0;
 }
 
-/* TMPDIR is nothing more than the working directory, unless one is named: nobody is there to remove
- * it. */
+/* TMPDIR is the working directory unless one is named, because no process is left to remove it. */
 static int find_places(struct work *w, const struct buckle_command *c, struct bk_err *err)
 {
     const char *cwd = c->directory ? c->directory : ".";
@@ -84,15 +83,16 @@ static int find_places(struct work *w, const struct buckle_command *c, struct bk
 
 static int compile(struct work *w, const struct buckle_command *c, struct bk_err *err)
 {
-    if (find_places(w, c, err) < 0 || api_policy_make(&w->said, c, w->cwd, w->tmpdir, err) < 0 ||
-        api_spec(c, &w->said, &w->arena, w->cwd, &w->spec, err) < 0)
+    if (find_places(w, c, err) < 0 ||
+        api_policy_make(&w->assembled, c, w->cwd, w->tmpdir, err) < 0 ||
+        api_spec(c, &w->assembled, &w->arena, w->cwd, &w->spec, err) < 0)
         return -1;
     w->gathered = true;
-    if (run_policy_link_targets(&w->meanings, &w->spec, err) < 0 ||
+    if (run_policy_link_targets(&w->targets, &w->spec, err) < 0 ||
         own_rules(w->cwd, &w->own, err) < 0 ||
         run_policy_gather(&w->policy, &w->spec, w->tmpdir, &w->own, err) < 0)
         return -1;
-    run_policy_add_link_targets(&w->policy, &w->meanings);
+    run_policy_add_link_targets(&w->policy, &w->targets);
     return run_policy_compile(&w->policy, err);
 }
 
@@ -101,11 +101,11 @@ static int make_plan(struct work *w, struct bk_err *err)
     const struct run_spec *s = &w->spec;
     const char *pretend = getenv("BUCKLE_PRETEND");
     struct host host;
-    struct plan_options opt = {.accept_weaker = s->accept_weaker,
-                               .keep_userns = s->keep_userns,
-                               .strict_reads = s->strict_reads,
+    struct plan_options opt = {.accept_weaker = s->plan.accept_weaker,
+                               .keep_userns = s->plan.keep_userns,
+                               .strict_reads = s->plan.strict_reads,
                                .no_masks = true,
-                               .cwd = s->cwd,
+                               .cwd = s->launch.cwd,
                                .arch = PLAN_NATIVE};
     if (run_mounts(&w->mounts, s, err) < 0)
         return -1;

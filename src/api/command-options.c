@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* What is to be run. Setters only write down what they are told: it is looked at when it is used,
- * in the process that runs it, and there mistakes can be told in words. */
+/* The command to run. Setters only store their arguments; the process that runs the command checks
+ * them, and can report mistakes in words. */
 
 #include "api/command-options.h"
 

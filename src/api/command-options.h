@@ -4,10 +4,10 @@
 #define BK_API_COMMAND_OPTIONS_H
 
 #include "api/api.h"
+#include "policy/assemble.h"
 #include "run/spec.h"
-#include "settings/settings.h"
 
-/* What a caller said of a command, as he said it. */
+/* A command as the caller described it. */
 struct api_pair {
     const char *key, *value;
     size_t n; /* bytes of the value */
@@ -37,33 +37,26 @@ struct buckle_command {
     void *event_arg, *question_arg;
     struct buckle_store *store;
     uint64_t id;
-    struct buckle_manager *manager; /* that hears of its runs, or NULL */
+    struct buckle_manager *manager; /* to notify of its runs, or NULL */
 };
-
-/* The policy of a command: sources for a run. */
-enum { POLICY_SOURCES = 12 };
 
 struct api_policy {
-    struct settings settings;
-    struct settings_result result; /* when it has settings */
-    bool has_settings;
-    struct buf text, rules, links, caps;
-    struct run_source sources[POLICY_SOURCES];
-    size_t n;
+    struct assembly assembly;
+    struct buf rules, links; /* made from the command's rules */
 };
 
-/* p is zeroed. cwd and tmpdir (which may be NULL) outlive it, as the command does. Free with
+/* p is zeroed. c, cwd and tmpdir (which may be NULL) have to outlive it. Free with
  * api_policy_free() whatever happened. */
 int api_policy_make(struct api_policy *p, const struct buckle_command *c, const char *cwd,
                     const char *tmpdir, struct bk_err *err);
 void api_policy_free(struct api_policy *p);
 #define OWN_api_policy api_policy_free
 
-/* Fills in everything but callbacks. What it needs besides comes from the arena. */
+/* Fills in everything except callbacks, with memory of the arena. */
 int api_spec(const struct buckle_command *c, const struct api_policy *p, struct arena *a,
              const char *cwd, struct run_spec *out, struct bk_err *err);
 
-/* manager.c: a run has begun, or is to be forgotten. */
+/* manager.c: adds a run that has started, or forgets it. */
 int manager_add_run(struct buckle_manager *m, struct buckle_run *run);
 void manager_drop_run(struct buckle_manager *m, struct buckle_run *run);
 

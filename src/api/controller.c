@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The process that runs a command for a program: what `buckle run` is for a person. It hears what
- * the program wants and tells it what happens, over one socket, and never waits for it while the
- * command runs: a program that does not listen loses events, which are counted, and nothing else.
- * It ends, with everything inside, when the program does.
+ * The process that runs a command for a program, as `buckle run` does for users. It talks to the
+ * program over one socket, and never waits for it while the command runs: a program that does not
+ * read loses only events, which are counted. When the program ends, it ends too, with the whole
+ * sandbox.
  */
 
 #include <errno.h>
@@ -22,19 +22,19 @@
 #include "api/helper.h"
 #include "api/wire.h"
 #include "base/own.h"
-#include "settings/grant.h"
+#include "run/grant.h"
 
 enum {
     QUEUE_MOST = 1 << 20, /* bytes of events that wait for the program */
     PATIENCE_MS = 50,     /* for each further one */
-    TOLD_BYTES = 128 << 10,
+    FINDING_BYTES = 128 << 10,
 };
 
-/* What another process of ours found wrong; in memory that both see. */
-struct event_facts {
+/* The mistake that another process of ours found; in shared memory. */
+struct policy_finding {
     struct bk_err err;
     size_t n;
-    char report[TOLD_BYTES];
+    char report[FINDING_BYTES];
 };
 
 struct controller {
@@ -46,7 +46,7 @@ struct controller {
     struct api_policy *updated; /* the policy, when it is not the first */
     struct run run;
     struct grants grants;
-    struct event_facts *told;
+    struct policy_finding *finding;
     int channel; /* for answers */
     bool cancelled;
     struct buf command; /* in words */
@@ -68,7 +68,7 @@ static void flush(struct controller *k)
         listen_for_room(k);
 }
 
-/* Whether another event may be told. */
+/* Whether there is room for another event. */
 static bool has_room(struct controller *k)
 {
     if (k->out.n < QUEUE_MOST)
@@ -85,8 +85,8 @@ static const struct api_policy *policy_of(const struct controller *k)
 
 static bool is_ignored(const struct controller *k, const char *line)
 {
-    const struct api_policy *p = policy_of(k);
-    return p->has_settings && settings_ignore(&p->result, k->command.s ? k->command.s : "", line);
+    const struct assembly *a = &policy_of(k)->assembly;
+    return a->by_settings && settings_ignore(&a->result, k->command.s ? k->command.s : "", line);
 }
 
 static void on_event(void *arg, const struct event *e)
@@ -145,25 +145,25 @@ static void reply(struct controller *k, uint64_t number, const struct bk_err *er
     flush(k);
 }
 
-/* May be called in the judge's process. */
-static void complain(void *arg, const struct sbpl_unit *unit, const struct bk_err *err)
+/* The judge's process may call this. */
+static void report_policy(void *arg, const struct sbpl_unit *unit, const struct bk_err *err)
 {
     const struct controller *k = arg;
     OWN(buf) struct buf report = {0};
     api_report(err, unit, &report);
-    k->told->err = *err;
-    k->told->n = report.n < TOLD_BYTES ? report.n : TOLD_BYTES;
+    k->finding->err = *err;
+    k->finding->n = report.n < FINDING_BYTES ? report.n : FINDING_BYTES;
     if (buf_ok(&report) && report.s)
-        memcpy(k->told->report, report.s, k->told->n);
-    if (!k->told->err.msg[0])
-        err_set(&k->told->err, BK_E_INPUT, "there is something wrong with the policy");
+        memcpy(k->finding->report, report.s, k->finding->n);
+    if (!k->finding->err.msg[0])
+        err_set(&k->finding->err, BK_E_INPUT, "there is something wrong with the policy");
 }
 
 /* ---- hearing ---- */
 
-/* Settings take the place of a profile or of settings; a text, of everything. */
-static int renew(struct controller *k, const struct wire_message *m, const char *text, size_t n,
-                 struct buf *waits, struct bk_err *err)
+/* Settings replace a profile or settings; a text replaces everything. */
+static int update_policy(struct controller *k, const struct wire_message *m, const char *text,
+                         size_t n, struct buf *waits, struct bk_err *err)
 {
     struct buckle_command changed = *k->c;
     struct api_pair whole = {"<update>", text, n};
@@ -184,7 +184,7 @@ static int renew(struct controller *k, const struct wire_message *m, const char 
     }
     const char *tmpdir = k->c->tmpdir ? k->prepared.tmpdir : k->prepared.scratch.path;
     if (api_policy_make(p, &changed, k->prepared.cwd, tmpdir, err) < 0 ||
-        grants_base(&k->grants, p->sources, p->n, waits, err) < 0) {
+        grants_base(&k->grants, p->assembly.sources, p->assembly.nsources, waits, err) < 0) {
         api_policy_free(p);
         free(p);
         return -1;
@@ -196,7 +196,7 @@ static int renew(struct controller *k, const struct wire_message *m, const char 
     return 0;
 }
 
-static void hear_change(struct controller *k, struct wire_message *m)
+static void receive_change(struct controller *k, struct wire_message *m)
 {
     OWN(buf) struct buf waits = {0};
     struct bk_err err;
@@ -208,7 +208,7 @@ static void hear_change(struct controller *k, struct wire_message *m)
     if (m->bad)
         done = err_set(&err, BK_E_BUG, "a message of the wrong shape");
     else if (m->kind != WIRE_GRANT)
-        done = renew(k, m, text, n, &waits, &err);
+        done = update_policy(k, m, text, n, &waits, &err);
     else if (!grants_know(text) || !value[0])
         done = err_set(&err, BK_E_INPUT, "what is to be granted? (allow-read, -write, -net)");
     else
@@ -216,7 +216,7 @@ static void hear_change(struct controller *k, struct wire_message *m)
     reply(k, number, done < 0 ? &err : NULL, &waits);
 }
 
-static void hear_answer(const struct controller *k, struct wire_message *m)
+static void receive_answer(const struct controller *k, struct wire_message *m)
 {
     static const enum consent answers[] = {[BUCKLE_ANSWER_DENY] = CONSENT_DENY,
                                            [BUCKLE_ANSWER_ONCE] = CONSENT_ONCE,
@@ -227,7 +227,7 @@ static void hear_answer(const struct controller *k, struct wire_message *m)
         consent_answer(k->channel, (uint32_t)id, answers[answer]);
 }
 
-static void hear_message(struct controller *k, struct wire_message *m)
+static void receive_message(struct controller *k, struct wire_message *m)
 {
     switch (m->kind) {
     case WIRE_SIGNAL:
@@ -238,12 +238,12 @@ static void hear_message(struct controller *k, struct wire_message *m)
         k->cancelled = true;
         break;
     case WIRE_ANSWER:
-        hear_answer(k, m);
+        receive_answer(k, m);
         break;
     case WIRE_SETTINGS:
     case WIRE_TEXT:
     case WIRE_GRANT:
-        hear_change(k, m);
+        receive_change(k, m);
         break;
     default:
         break;
@@ -265,24 +265,24 @@ static void on_heard(void *arg)
         epoll_ctl(k->heard, EPOLL_CTL_DEL, k->sock, NULL);
         epoll_ctl(k->heard, EPOLL_CTL_DEL, k->parent, NULL);
         k->cancelled = true;
-        launch_cancel(true); /* nobody is left who wants it */
+        launch_cancel(true); /* the program is gone */
         return;
     }
     while (buf_ok(&k->in) && k->in.n && (size = wire_first(k->in.s, k->in.n, &m)) > 0) {
-        hear_message(k, &m);
+        receive_message(k, &m);
         wire_forget(&k->in, (size_t)size);
     }
 }
 
 /* ---- beginning ---- */
 
-static int take_stdio(const struct buckle_command *c, struct bk_err *err)
+static int set_stdio(const struct buckle_command *c, struct bk_err *err)
 {
     int high[3];
     for (int i = 0; i < 3; i++) {
         OWN(fd) int null = c->stdio[i] < 0 ? open("/dev/null", O_RDWR | O_CLOEXEC) : -1;
         high[i] = fcntl(null >= 0 ? null : c->stdio[i], F_DUPFD_CLOEXEC, 10);
-        if (high[i] < 0 && c->stdio[i] != i) /* what was closed stays so */
+        if (high[i] < 0 && c->stdio[i] != i) /* closed descriptors stay closed */
             return err_sys(err, "descriptor %d", c->stdio[i]);
     }
     for (int i = 0; i < 3; i++)
@@ -298,7 +298,7 @@ static int by_number(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-/* Whatever else the program has open is none of ours, nor of the command's. */
+/* Neither we nor the command need the program's other descriptors. */
 static int close_others(const struct controller *k, struct bk_err *err)
 {
     size_t n = 0;
@@ -360,30 +360,29 @@ static void word_command(struct controller *k)
 static void fill_spec(struct controller *k, pid_t parent)
 {
     struct run_spec *s = &k->prepared.spec;
-    const struct api_policy *p = &k->prepared.policy;
-    bool asks = k->c->on_question && !(p->has_settings && p->result.strict_allowlist);
+    const struct assembly *a = &k->prepared.policy.assembly;
+    bool asks = k->c->on_question && !(a->by_settings && a->result.strict_allowlist);
     int reaper = 0;
     prctl(PR_GET_CHILD_SUBREAPER, &reaper, 0, 0, 0);
-    s->leave_judge = parent != 1 && !reaper; /* else the program would inherit it */
-    s->give_stdio = true;
-    s->no_job_control = true;
-    s->on_event = on_event;
-    s->on_heard = on_heard;
-    s->hears = k->heard;
-    s->on_question = asks ? on_question : NULL;
-    s->complain = complain;
-    s->arg = k;
+    s->launch.leave_judge = parent != 1 && !reaper; /* else the program would inherit it */
+    s->launch.give_stdio = true;
+    s->launch.no_job_control = true;
+    s->launch.on_event = on_event;
+    s->launch.on_heard = on_heard;
+    s->launch.hears = k->heard;
+    s->launch.on_question = asks ? on_question : NULL;
+    s->launch.arg = k;
+    s->complain = report_policy;
 }
 
 static int begin(struct controller *k, int sock, pid_t parent, struct bk_err *err)
 {
-    k->told =
-        mmap(NULL, sizeof(*k->told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (k->told == MAP_FAILED)
+    k->finding =
+        mmap(NULL, sizeof(*k->finding), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (k->finding == MAP_FAILED)
         return err_nomem(err);
     prctl(PR_SET_NAME, "buckle-run", 0, 0, 0);
-    if (open_ears(k, sock, parent, err) < 0 || take_stdio(k->c, err) < 0 ||
-        close_others(k, err) < 0)
+    if (open_ears(k, sock, parent, err) < 0 || set_stdio(k->c, err) < 0 || close_others(k, err) < 0)
         return -1;
     if (k->c->flags[BUCKLE_NEW_SESSION])
         setsid();
@@ -431,8 +430,8 @@ static void run_command(struct controller *k)
     grants_init(&k->grants, &k->run);
     int went = run_go(&k->run, &end, &err);
     run_clean(&k->run);
-    if (went < 0 && end.step == STEP_POLICY && k->told->err.msg[0])
-        fail(k, &k->told->err, k->told->report, k->told->n);
+    if (went < 0 && end.step == STEP_POLICY && k->finding->err.msg[0])
+        fail(k, &k->finding->err, k->finding->report, k->finding->n);
     if (went < 0)
         fail(k, &err, NULL, 0);
     size_t at = wire_begin(&k->out, WIRE_ENDED);

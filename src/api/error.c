@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Errors as callers of the library see them: the first finding in parts, all of them as a text.
- * Memory may be what ran out, so there is one error that needs none.
+ * Errors for callers of the library: the first finding in parts, all findings as a text. One error
+ * is static, for when memory runs out.
  */
 
 #include "api/api.h"

@@ -20,8 +20,8 @@
 
 /* ---- starting ---- */
 
-/* A handler of the program's would find itself in a process it knows nothing of. What it ignores
- * its commands ignore as well, but for what libraries are known to switch off for themselves. */
+/* The program's handlers must not run in this process. Signals that it ignores stay ignored in its
+ * commands, except those that libraries are known to ignore for themselves. */
 static void reset_signals(void)
 {
     struct sigaction plain = {.sa_handler = SIG_DFL}, now;
@@ -101,7 +101,7 @@ static void write_text(void *arg, int sock, pid_t parent)
     _exit(0);
 }
 
-/* The whole answer, or what there is of it. */
+/* Reads the whole answer, or as much as there is. */
 static void read_all(int sock, struct buf *into)
 {
     while (wire_receive(sock, into) >= 0)
@@ -141,8 +141,7 @@ char *helper_text(helper_fn *fn, void *arg, struct buckle_error **error)
 
 /* ---- preparing ---- */
 
-/* The folder that the command may change must not be everything one has, unless somebody named it.
- */
+/* The writable folder must not be the whole home or disk, unless the caller named it. */
 static int check_place(const char *cwd, struct bk_err *err)
 {
     const char *all = run_place_is_all(cwd);
@@ -158,12 +157,12 @@ static int find_place(struct prepared *p, const struct buckle_command *c, struct
     if (c->directory && chdir(c->directory) < 0)
         return err_sys(err, "%s", c->directory);
     if (!getcwd(p->cwd, sizeof(p->cwd)))
-        return err_sys(err, "cannot tell the working directory");
+        return err_sys(err, "cannot find the working directory");
     bool open_everywhere = c->profile || c->settings || c->texts.n;
     return c->directory || open_everywhere ? 0 : check_place(p->cwd, err);
 }
 
-/* By its real name: what is mounted for the sandbox is found by that. */
+/* As a real path: mounts for the sandbox are found by it. */
 static int find_tmpdir(struct prepared *p, const struct buckle_command *c, struct bk_err *err)
 {
     p->scratch.lock = -1;

@@ -10,8 +10,8 @@
 #include "kernel/launch/tmpdir.h"
 
 /*
- * Whatever forks, enters namespaces, listens to signals or keeps its state in one place is done in
- * a process of its own, so that programs with any number of threads can have any number of them.
+ * Everything that forks, enters namespaces, handles signals or has global state happens in a helper
+ * process, so that programs with many threads can have many runs.
  */
 struct helper {
     pid_t pid;
@@ -19,19 +19,20 @@ struct helper {
     int sock;  /* to it */
 };
 
-/* Forks. In the child fn is called, with signals as a new program has them, its end of the socket
- * and the pid of its parent; it never returns. */
+/* Forks. The child calls fn with default signals, its end of the socket and its parent's pid; fn
+ * never returns. */
 int helper_start(struct helper *c, void (*fn)(void *arg, int sock, pid_t parent), void *arg,
                  struct bk_err *err);
-/* Waits for its end, when nobody else has done so. */
+/* Waits for its end, unless that is done. */
 void helper_collect(struct helper *c);
 
-/* Has fn write a text in a process of its own. unit, when fn sets it, has findings. */
+/* Runs fn in a helper process, and returns the text that it writes. If fn sets unit, that has
+ * findings. */
 typedef int helper_fn(void *arg, struct buf *out, const struct sbpl_unit **unit,
                       struct bk_err *err);
 char *helper_text(helper_fn *fn, void *arg, struct buckle_error **error);
 
-/* Everything between a command and its run; in the child. */
+/* Everything between a command and its run, in the child. */
 struct prepared {
     char cwd[PATH_MAX], tmpdir[PATH_MAX];
     struct tmpdir scratch;
@@ -40,7 +41,7 @@ struct prepared {
     struct run_spec spec;
 };
 
-/* Goes to the command's directory. *p is zeroed; nothing of it is ever freed: the process ends. */
+/* Changes to the command's directory. *p is zeroed and never freed: the process ends. */
 int helper_prepare(struct prepared *p, const struct buckle_command *c, struct bk_err *err);
 
 /* controller.c: runs a command, in a child. */

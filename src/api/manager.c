@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * A manager keeps one reading of settings, and whatever runs under them. One lock guards it, which
- * is not held while it starts: whoever wants to start it meanwhile waits for that start's outcome.
+ * A manager keeps one reading of settings, and the runs under them. One lock guards it, but is not
+ * held during a start: a second caller waits for the result of the first.
  */
 
 #include <jansson.h>
@@ -25,7 +25,7 @@
 /* One reading. */
 struct reading {
     struct agent_view view;
-    char *settings; /* what the program gave, or NULL */
+    char *settings; /* the program's settings, or NULL */
     size_t n;
 };
 
@@ -35,7 +35,7 @@ struct buckle_manager {
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t changed;
     enum { IDLE, STARTING, STARTED } state;
-    uint64_t attempts;            /* starts that have come to an end */
+    uint64_t attempts;            /* starts that have ended */
     struct buckle_error *failure; /* of the last one */
     struct reading *now;          /* while started */
     struct tmpdir scratch;
@@ -140,7 +140,7 @@ static int try_out(const struct buckle_manager *m, const struct reading *r,
 
 /* ---- starting ---- */
 
-/* What the settings want no word of, for whoever adds to the store himself. */
+/* Violations that settings ignore, for programs that fill the store themselves. */
 static int ignore(struct buckle_manager *m, const struct reading *r)
 {
     const struct settings_result *s = &r->view.result;
@@ -243,7 +243,7 @@ void manager_drop_run(struct buckle_manager *m, struct buckle_run *run)
     pthread_mutex_unlock(&m->lock);
 }
 
-/* The lock is held. Whether all of them took all of it. */
+/* The lock is held. Returns whether every run accepted all of it. */
 static bool update_runs(struct buckle_manager *m, const struct reading *r)
 {
     bool all = true;
@@ -355,7 +355,7 @@ int buckle_manager_unsandboxed_allowed(struct buckle_manager *manager)
     return allowed;
 }
 
-/* The view as a person's mode has it; the lock is held. */
+/* The view for the user's mode. The lock is held. */
 static struct agent_view *view_of(struct buckle_manager *m)
 {
     if (!m->now)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* What a caller sets before loading. Strings and lists live in one arena; a list that grows leaves
- * its old copy behind, which is small and goes with the rest. */
+/* Options for loading. Strings and lists live in one arena; a growing list leaves small old copies
+ * there. */
 
 #include "api/api.h"
 

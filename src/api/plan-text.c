@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* What would be done, and what can be: found out in a process of its own (helper.h). */
+/* Prints the plan and the host's abilities, which a helper process finds (helper.h). */
 
 #include <string.h>
 #include <sys/prctl.h>
 
 #include "api/helper.h"
 #include "base/own.h"
+#include "policy/target.h"
 #include "run/doctor.h"
 #include "run/run.h"
 
@@ -28,7 +29,7 @@ static int print_plan(void *arg, struct buf *out, const struct sbpl_unit **unit,
     const struct asked *a = arg;
     if (helper_prepare(&p, a->c, err) < 0)
         return -1;
-    p.spec.on_question = a->c->on_question ? no_question : NULL;
+    p.spec.launch.on_question = a->c->on_question ? no_question : NULL;
     *unit = &r.policy.unit;
     if (run_open(&r, &p.spec, true, err) < 0 || run_plan(&r, err) < 0)
         return -1;
@@ -43,9 +44,8 @@ char *buckle_plan(const struct buckle_command *command, int json, struct buckle_
 
 int buckle_supported_platform(void)
 {
-    /* without filters there is nothing to stand on; what else is missing buckle_dependencies()
-     * tells */
-    return run_on_macos() || prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
+    /* seccomp filters are the minimum; buckle_dependencies() reports what else is missing */
+    return policy_on_macos() || prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
 }
 
 static int print_doctor(void *arg, struct buf *out, const struct sbpl_unit **unit,

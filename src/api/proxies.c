@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* What becomes of an agent's command, and how it is worded for macOS. */
+/* Decides about an agent's command, and writes its command line for macOS. */
 
 #include <limits.h>
 #include <stdlib.h>
@@ -139,7 +139,7 @@ char *buckle_wrap(const char *settings, size_t len, const char *command, const c
     char cwd[PATH_MAX];
     struct bk_err err;
     if (!getcwd(cwd, sizeof(cwd))) {
-        err_sys(&err, "cannot tell the working directory");
+        err_sys(&err, "cannot find the working directory");
         api_error(error, &err, NULL);
         return NULL;
     }

@@ -6,7 +6,7 @@
 #include "agent/decide.h"
 #include "api/api.h"
 
-/* The library's words for what agents want. */
+/* The library's names for the agents' functions. */
 enum permission_mode api_mode(enum buckle_mode mode);
 enum buckle_decision api_decide(const struct decide_settings *s, const char *command, int bypass,
                                 int *sandboxed, const char **reason);
@@ -15,7 +15,7 @@ struct api_wrap {
     const char *cwd, *settings, *command, *shell;
     const char *session; /* or NULL */
     size_t nsettings;
-    bool found; /* those of the user and the project count as well */
+    bool found; /* also those of the user and the project */
     unsigned http_port, socks_port;
 };
 char *api_wrap(const struct api_wrap *w, struct buckle_error **error);

@@ -4,10 +4,9 @@
 #define BK_API_QUESTION_H
 
 #include "base/err.h"
-#include "graph/graph.h"
+#include "graph/eval.h"
 
-/* `OPERATION [ARGUMENT] [KEY=VALUE…]`, from a caller, a command line or a row, as the graph wants
- * it. */
+/* Turns `OPERATION [ARGUMENT] [KEY=VALUE…]` from a caller, a command line or a row into a query. */
 struct question {
     struct graph_query query;
     struct graph_fact *facts;
@@ -19,7 +18,7 @@ int question_parse(struct question *q, const char *operation, const char *const 
 void question_free(struct question *q);
 #define OWN_question question_free
 
-/* An operation by name, with a suggestion when it is misspelled. */
+/* Finds an operation by name; suggests one for a misspelled name. */
 int question_operation(const char *name, enum vocab_op *op, struct bk_err *err);
 
 #endif

@@ -9,7 +9,7 @@
 #include "api/wire.h"
 #include "net/consent.h"
 
-/* A message that waits for its callback, or for whoever asked for it. */
+/* A message that waits for its callback, or for its request. */
 struct note {
     struct note *next;
     size_t n;
@@ -31,18 +31,18 @@ struct buckle_run {
     char *text;
 
     struct helper helper;
-    bool by_signal; /* macOS's means: it hears signals and nothing else */
+    bool by_signal; /* on macOS: it only reacts to signals */
     int ears;       /* epoll: the socket, the child's end, and: */
     int ready;      /* an eventfd, readable while something waits to be delivered */
 
     pthread_mutex_t lock; /* guards what follows */
-    pthread_cond_t idle;  /* nobody delivers */
+    pthread_cond_t idle;  /* no thread delivers */
     bool delivering;
     struct buf in;
     struct notes waiting, replies;
     uint64_t asked; /* number of the last request */
-    bool over;      /* no more comes */
-    bool ended;     /* and it was told how it ended, or: */
+    bool over;      /* no more messages */
+    bool ended;     /* with an end message, or: */
     struct buckle_error *failure;
     int status; /* as waitpid() has it */
     bool timed_out, cancelled, cancel_sent;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* What a program says to a run, and asks of it, its events and its questions. */
+/* A program's requests to a run, and what it reads of events and questions. */
 
 #include <errno.h>
 #include <poll.h>
@@ -24,8 +24,9 @@ int run_send(struct buckle_run *run, struct buf *message)
     return message->n ? -1 : 0;
 }
 
-/* As a person at a terminal would. The lock is held, and its process not collected yet. */
-static int say_by_signal(const struct buckle_run *run, enum wire_kind kind, int number)
+/* Sends a signal, like a user at a terminal. The lock is held, and the process is not reaped yet.
+ */
+static int send_signal(const struct buckle_run *run, enum wire_kind kind, int number)
 {
     if (kind == WIRE_CANCEL)
         number = run->cancel_sent ? SIGKILL : SIGTERM;
@@ -34,7 +35,8 @@ static int say_by_signal(const struct buckle_run *run, enum wire_kind kind, int 
     return kill(run->helper.pid, number);
 }
 
-static int say(struct buckle_run *run, enum wire_kind kind, size_t n, const uint64_t *numbers)
+static int send_message(struct buckle_run *run, enum wire_kind kind, size_t n,
+                        const uint64_t *numbers)
 {
     OWN(buf) struct buf message = {0};
     size_t at = wire_begin(&message, kind);
@@ -44,7 +46,7 @@ static int say(struct buckle_run *run, enum wire_kind kind, size_t n, const uint
     pthread_mutex_lock(&run->lock);
     int sent = -1;
     if (!run->over && run->by_signal)
-        sent = say_by_signal(run, kind, n ? (int)numbers[0] : 0);
+        sent = send_signal(run, kind, n ? (int)numbers[0] : 0);
     else if (!run->over)
         sent = run_send(run, &message);
     run->cancel_sent |= kind == WIRE_CANCEL;
@@ -54,22 +56,22 @@ static int say(struct buckle_run *run, enum wire_kind kind, size_t n, const uint
 
 int buckle_run_cancel(struct buckle_run *run)
 {
-    return say(run, WIRE_CANCEL, 0, NULL);
+    return send_message(run, WIRE_CANCEL, 0, NULL);
 }
 
 int buckle_run_signal(struct buckle_run *run, int signal)
 {
-    return say(run, WIRE_SIGNAL, 1, (uint64_t[]){(uint64_t)signal});
+    return send_message(run, WIRE_SIGNAL, 1, (uint64_t[]){(uint64_t)signal});
 }
 
 int buckle_run_answer(struct buckle_run *run, uint32_t id, enum buckle_answer answer)
 {
-    return say(run, WIRE_ANSWER, 2, (uint64_t[]){id, (uint64_t)answer});
+    return send_message(run, WIRE_ANSWER, 2, (uint64_t[]){id, (uint64_t)answer});
 }
 
 /* ---- asking ---- */
 
-/* The reply of that number, taken from the list. */
+/* Removes the reply of that number from the list. */
 static struct note *find_reply(struct notes *list, uint64_t number)
 {
     for (struct note **at = &list->first; *at; at = &(*at)->next) {
@@ -86,7 +88,7 @@ static struct note *find_reply(struct notes *list, uint64_t number)
     return NULL;
 }
 
-/* Others may be reading meanwhile: what they find for us they leave, so it is looked for often. */
+/* Another thread may be reading, and leaves our reply in the list, so check often. */
 static struct note *await_reply(struct buckle_run *run, uint64_t number)
 {
     enum { LOOK_MS = 5 };
@@ -103,7 +105,7 @@ static struct note *await_reply(struct buckle_run *run, uint64_t number)
     }
 }
 
-static int take_reply(const struct note *one, char **waits, struct bk_err *err, struct buf *report)
+static int read_reply(const struct note *one, char **waits, struct bk_err *err, struct buf *report)
 {
     struct wire_message m;
     wire_first(one->bytes, one->n, &m);
@@ -145,7 +147,7 @@ static int request(struct buckle_run *run, enum wire_kind kind, const struct api
         one = await_reply(run, number);
     pthread_mutex_unlock(&run->lock);
     if (one)
-        result = take_reply(one, waits, &err, &report);
+        result = read_reply(one, waits, &err, &report);
     if (result < 0)
         api_error_made(error, &err, &report);
     return result;
@@ -172,8 +174,8 @@ int buckle_run_grant(struct buckle_run *run, const char *rule, const char *value
 
 /* ---- how it ended ---- */
 
-/* The wait status and the flags, as of now; false while it has not ended. */
-static bool look(const struct buckle_run *run, int *status, bool *timed_out, bool *cancelled)
+/* Reads the wait status and the flags; false while it runs. */
+static bool read_end(const struct buckle_run *run, int *status, bool *timed_out, bool *cancelled)
 {
     pthread_mutex_t *lock = &((struct buckle_run *)run)->lock;
     pthread_mutex_lock(lock);
@@ -189,7 +191,7 @@ int buckle_run_status(const struct buckle_run *run)
 {
     int status;
     bool timed_out, cancelled;
-    if (!look(run, &status, &timed_out, &cancelled))
+    if (!read_end(run, &status, &timed_out, &cancelled))
         return -1;
     if (timed_out)
         return 124;
@@ -200,7 +202,7 @@ int buckle_run_signal_number(const struct buckle_run *run)
 {
     int status;
     bool timed_out, cancelled;
-    bool ended = look(run, &status, &timed_out, &cancelled);
+    bool ended = read_end(run, &status, &timed_out, &cancelled);
     return ended && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
@@ -208,7 +210,7 @@ int buckle_run_timed_out(const struct buckle_run *run)
 {
     int status;
     bool timed_out, cancelled;
-    look(run, &status, &timed_out, &cancelled);
+    read_end(run, &status, &timed_out, &cancelled);
     return timed_out;
 }
 
@@ -216,7 +218,7 @@ int buckle_run_cancelled(const struct buckle_run *run)
 {
     int status;
     bool timed_out, cancelled;
-    look(run, &status, &timed_out, &cancelled);
+    read_end(run, &status, &timed_out, &cancelled);
     return cancelled;
 }
 

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * A run, seen from the program. No thread of ours: what comes is taken in by whoever calls (pump),
- * and handed to callbacks by whoever dispatches (deliver), one at a time and without the lock. So a
- * request made in a callback, or while another thread dispatches, finds its reply all the same.
+ * The program's side of a run. It has no thread: each call receives messages (pump), and
+ * dispatching calls hand them to callbacks (deliver), one at a time and without the lock. So a
+ * request from a callback, or during another thread's dispatch, still gets its reply.
  */
 
 #include <errno.h>
@@ -22,6 +22,7 @@
 
 #include "api/run-int.h"
 #include "base/own.h"
+#include "policy/target.h"
 #include "run/run.h"
 
 /* ---- notes ---- */
@@ -50,7 +51,7 @@ static struct note *pop(struct notes *list)
 
 /* ---- taking in ---- */
 
-static void take_end(struct buckle_run *run, struct wire_message *m)
+static void read_end(struct buckle_run *run, struct wire_message *m)
 {
     OWN(buf) struct buf report = {0};
     struct bk_err err;
@@ -66,7 +67,7 @@ static void take_end(struct buckle_run *run, struct wire_message *m)
     api_error_made(&run->failure, &err, &report);
 }
 
-static void take_messages(struct buckle_run *run)
+static void read_messages(struct buckle_run *run)
 {
     struct wire_message m;
     size_t at = 0;
@@ -74,7 +75,7 @@ static void take_messages(struct buckle_run *run)
     while (buf_ok(&run->in) && at < run->in.n &&
            (size = wire_first(run->in.s + at, run->in.n - at, &m)) > 0) {
         if (m.kind == WIRE_ENDED || m.kind == WIRE_FAILED)
-            take_end(run, &m);
+            read_end(run, &m);
         else
             push(m.kind == WIRE_REPLY ? &run->replies : &run->waiting, run->in.s + at,
                  (size_t)size);
@@ -89,7 +90,7 @@ static bool has_exited(const struct buckle_run *run)
     return run->helper.pidfd < 0 || poll(&end, 1, 0) != 0;
 }
 
-/* Its process is gone, and everything it said was heard. */
+/* Its process is gone, and all its messages are read. */
 static void end(struct buckle_run *run)
 {
     struct bk_err err;
@@ -117,9 +118,9 @@ void run_pump(struct buckle_run *run)
 {
     if (run->over)
         return;
-    bool exited = has_exited(run); /* looked at first, so that nothing comes after */
+    bool exited = has_exited(run); /* checked first, so that nothing follows */
     wire_receive(run->helper.sock, &run->in);
-    take_messages(run);
+    read_messages(run);
     if (run->ended || run->failure || exited)
         end(run);
     mark_ready(run);
@@ -184,7 +185,7 @@ static struct timespec deadline_in(int milliseconds)
     return t;
 }
 
-/* Until nobody else delivers; false when that takes too long. */
+/* Waits until no other thread delivers; false if that takes too long. */
 static bool become_deliverer(struct buckle_run *run, int milliseconds)
 {
     struct timespec until = deadline_in(milliseconds < 0 ? 0 : milliseconds);
@@ -269,7 +270,7 @@ static struct buckle_run *run_new(const struct buckle_command *c)
     run->helper = (struct helper){.pidfd = -1, .sock = -1};
     run->ears = epoll_create1(EPOLL_CLOEXEC);
     run->ready = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    run->by_signal = run_on_macos();
+    run->by_signal = policy_on_macos();
     run->on_event = c->on_event;
     run->on_question = c->on_question;
     run->event_arg = c->event_arg;
@@ -317,12 +318,12 @@ struct buckle_run *buckle_start(const struct buckle_command *command, struct buc
     return NULL;
 }
 
-/* Waits a little while for its process to clean up after itself. */
+/* Waits a moment for its process to clean up. */
 static void end_at_once(struct buckle_run *run)
 {
     enum { PATIENCE_MS = 3000 };
     struct pollfd gone = {run->helper.pidfd, POLLIN, 0};
-    shutdown(run->helper.sock, SHUT_RDWR); /* it ends what nobody wants any more */
+    shutdown(run->helper.sock, SHUT_RDWR); /* it then ends the command */
     if (run->helper.pidfd >= 0 && poll(&gone, 1, PATIENCE_MS) == 0)
         syscall(SYS_pidfd_send_signal, run->helper.pidfd, SIGKILL, NULL, 0);
     helper_collect(&run->helper);

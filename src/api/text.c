@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Texts that go in and out, and lists of them. */
+/* Texts and lists of the public functions. */
 
 #include <stdlib.h>
 #include <string.h>

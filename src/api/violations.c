@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* The store, annotation and tags as the library shows them. A buckle_store is a store, and
- * buckle_violations are its violations: only the names differ. */
+/* The library's store, annotations and tags. buckle_store and buckle_violations are the internal
+ * structs under public names. */
 
 #include <stdlib.h>
 #include <string.h>

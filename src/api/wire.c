@@ -119,7 +119,7 @@ int wire_receive(int sock, struct buf *into)
         if (n > 0) {
             buf_add(into, block, (size_t)n);
             got = 1;
-            if (into->n > 2 * (size_t)WIRE_MOST) /* let somebody look at it first */
+            if (into->n > 2 * (size_t)WIRE_MOST) /* let the program read first */
                 return got;
         } else if (n == 0) {
             return got ? got : -1;

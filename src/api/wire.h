@@ -12,8 +12,8 @@
 
 /*
  * Messages between a program and the process that runs a command for it, over a stream socket: a
- * kind and a length, then numbers and texts. Both ends are one program, and neither is a stranger;
- * lengths are checked all the same.
+ * kind and a length, then numbers and texts. Both ends are the same program; lengths are checked
+ * all the same.
  */
 enum wire_kind {
     /* to the program */
@@ -44,11 +44,11 @@ struct wire_message {
     uint32_t kind;
     const char *at; /* what is left of it */
     size_t left;
-    bool bad; /* it was shorter than what was asked for; sticky */
+    bool bad; /* it was too short for a read; sticky */
 };
 
-/* The first message in a buffer: its size in bytes, 0 when it is not whole yet, -1 when it is none.
- */
+/* Finds the first message in a buffer. Returns its size in bytes, 0 if it is incomplete, -1 if it
+ * is invalid. */
 long wire_first(const char *bytes, size_t n, struct wire_message *out);
 uint64_t wire_take_number(struct wire_message *m);
 const char *wire_take_text(struct wire_message *m, size_t *n); /* n may be NULL; never NULL */
@@ -57,9 +57,10 @@ const char *wire_take_text(struct wire_message *m, size_t *n); /* n may be NULL;
 void wire_error(struct buf *out, const struct bk_err *err, const char *report, size_t n);
 void wire_take_error(struct wire_message *m, struct bk_err *err, struct buf *report);
 
-/* Appends what can be read without waiting: 1, or 0 when there is nothing, or -1 at the end. */
+/* Appends what can be read without waiting. Returns 1, 0 if there is nothing, or -1 at the end. */
 int wire_receive(int sock, struct buf *into);
-/* Sends what the socket takes without waiting, and forgets it: 0, or -1 when nobody hears. */
+/* Sends what the socket takes without waiting, and removes it. Returns 0, or -1 if the other end is
+ * closed. */
 int wire_send(int sock, struct buf *from);
 void wire_forget(struct buf *b, size_t n); /* the first n bytes */
 

@@ -2,12 +2,12 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Bump allocation in chunks that double from 16 KiB to 1 MiB. A request larger than a chunk gets a
- * chunk of its own.
+ * Bump allocation in chunks that double from 16 KiB to 1 MiB. A request larger than a chunk gets
+ * its own chunk.
  *
- * A page's first touch is what costs, so nothing is zeroed before it is handed out: calloc() would
- * clear all of a chunk. A large one is taken from the kernel, which zeroes pages as they are
- * touched; then nothing is left to do.
+ * Touching a page for the first time is what costs, so memory is zeroed only when it is handed out:
+ * calloc() would clear the whole chunk. Large chunks come from mmap(), and the kernel zeroes their
+ * pages on first touch.
  */
 
 #include "base/arena.h"
@@ -71,8 +71,8 @@ static int grow(struct arena *a, size_t need)
     return 0;
 }
 
-/* Most requests are for a few cells, for which calling memset() would take longer than the writing;
- * and a loop is what compilers turn into that call. */
+/* Most requests are a few cells, for which a call to memset() takes longer than the writes. A loop
+ * will not do: compilers turn it into that call. */
 static void *zero(unsigned char *p, size_t n)
 {
     switch (n / ALIGN) {
@@ -95,7 +95,7 @@ static void *zero(unsigned char *p, size_t n)
 void arena_reserve(struct arena *a, size_t n)
 {
     if (n >= CHUNK_LARGE)
-        (void)!grow(a, n); /* later, then */
+        (void)!grow(a, n); /* on failure a later arena_alloc() tries again */
 }
 
 void *arena_alloc(struct arena *a, size_t n)

@@ -7,25 +7,27 @@
 #include <stddef.h>
 
 /*
- * One arena a stage, freed whole. An arena has a byte budget: past it arena_alloc() answers NULL,
- * which is how hostile input meets its end. Memory comes zeroed and aligned to 16 bytes.
+ * One arena per stage, freed as a whole. An arena has a byte budget, which bounds what hostile
+ * input can use: once it is exceeded, arena_alloc() returns NULL. Memory is zeroed and aligned to
+ * 16 bytes.
  */
 struct arena_chunk;
 
 struct arena {
     struct arena_chunk *chunks;
     unsigned char *at, *end;
-    bool zeroed;  /* what lies between them */
+    bool zeroed;  /* whether the bytes between them are zero */
     size_t used;  /* bytes handed out and reserved so far */
     size_t limit; /* budget in bytes */
 };
 
 void arena_init(struct arena *a, size_t limit);
-/* Has the kernel give n bytes at once, zeroed as they are touched: for what is known to grow. */
+/* Reserves n bytes in one mapping, zeroed as they are touched. For arenas that are known to
+ * grow. */
 void arena_reserve(struct arena *a, size_t n);
-void arena_free(struct arena *a); /* also fine on a zeroed arena; leaves it empty and usable */
+void arena_free(struct arena *a); /* a zeroed arena is fine; leaves it empty and usable */
 
-/* NULL when the budget or the machine's memory is exhausted. n may be 0. */
+/* Returns NULL when the budget or the machine's memory is exhausted. n may be 0. */
 void *arena_alloc(struct arena *a, size_t n);
 void *arena_array(struct arena *a, size_t count, size_t size); /* overflow-checked */
 void *arena_dup(struct arena *a, const void *p, size_t n);

@@ -49,7 +49,7 @@ long base64_decode(const char *text, size_t n, void *out)
         size_t bytes = i == n - 1 ? 3 - pad : 3;
         for (size_t k = 0; k < bytes; k++)
             *to++ = (uint8_t)(bits >> (16 - 8 * k));
-        /* what the padding stands for is zero, so that one text has one spelling */
+        /* bits that padding cuts off must be zero, so that every text has one encoding */
         if (bytes < 3 && bits & ((1u << (8 * (3 - bytes))) - 1))
             return -1;
         bits = 0;

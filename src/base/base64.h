@@ -11,8 +11,8 @@
 /* Writes BASE64_SIZE(n) bytes, not terminated, and returns that count. */
 size_t base64_encode(const void *data, size_t n, char *out);
 
-/* Writes at most n / 4 * 3 bytes; how many, or -1 when the text is not what base64_encode() writes.
- * out may be the text itself. */
+/* Writes at most n / 4 * 3 bytes. Returns how many, or -1 when base64_encode() would not write this
+ * text. out may be the text itself. */
 long base64_decode(const char *text, size_t n, void *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Output strings, and the three ways a byte string leaves the program: JSON, SBPL, terminal. */
+/* Growing output strings, and three ways to quote a byte string: for JSON, SBPL and a terminal. */
 
 #include "base/buf.h"
 
@@ -83,20 +83,20 @@ void buf_fmt(struct buf *b, const char *fmt, ...)
     va_end(again);
 }
 
-/* What JSON and SBPL spell alike in strings; NULL for other characters. */
+/* The escape that JSON and SBPL strings share; NULL for other characters. */
 static const char *escape_of(unsigned char c)
 {
     return c == '"' ? "\\\"" : c == '\\' ? "\\\\" : c == '\n' ? "\\n" : c == '\t' ? "\\t" : NULL;
 }
 
-/* Controls, and characters that a person cannot see or that change how others are seen. */
+/* False for control characters, and for characters that are invisible or change how others look. */
 static bool is_shown(const char *s, size_t w)
 {
     unsigned char c = (unsigned char)s[0];
     return w == 1 ? c >= 0x20 && c != 0x7f : !utf8_is_hidden(s, w);
 }
 
-/* \u00ad; what lies past U+FFFF takes two. */
+/* \u00ad; characters past U+FFFF become two. */
 static void add_u(struct buf *b, uint32_t cp)
 {
     if (cp > 0xffff)
@@ -121,7 +121,7 @@ void buf_json(struct buf *b, const char *s, size_t n)
     buf_chr(b, '"');
 }
 
-/* Outside of strings JSON is ASCII, and all of its controls are space. */
+/* Outside strings JSON is ASCII, and all its control characters are white space. */
 void buf_json_text(struct buf *b, const char *json, size_t n)
 {
     size_t from = 0;
@@ -147,7 +147,7 @@ void buf_sbpl(struct buf *b, const char *s, size_t n)
     buf_chr(b, '"');
     for (size_t i = 0, w; i < n; i += w) {
         w = utf8_width(s + i, n - i);
-        w = w ? w : 1; /* not UTF-8: a path is bytes */
+        w = w ? w : 1; /* not UTF-8: a path may hold any bytes */
         if (escape_of((unsigned char)s[i]))
             buf_str(b, escape_of((unsigned char)s[i]));
         else if (is_shown(s + i, w))

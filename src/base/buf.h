@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 /*
- * A growing byte string for output. Failure is sticky: after one failed allocation every further
- * call does nothing, and buf_ok() says so once at the end.
+ * A growing byte string for output. Failure is sticky: after a failed allocation all further calls
+ * do nothing. Check buf_ok() once at the end.
  */
 struct buf {
     char *s; /* always NUL-terminated once anything was written; NULL while empty */
@@ -23,18 +23,19 @@ void buf_str(struct buf *b, const char *s);
 void buf_chr(struct buf *b, char c);
 void buf_fmt(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* s as a JSON string with quotes; bytes that are not UTF-8 become U+FFFD, control and hidden
- * characters (utf8.h) \uXXXX. */
+/* Appends s as a quoted JSON string. Bytes that are not UTF-8 become U+FFFD; control and hidden
+ * characters (utf8.h) become \uXXXX. */
 void buf_json(struct buf *b, const char *s, size_t n);
-/* JSON that another writer made, with hidden characters and DEL in its strings as \uXXXX. */
+/* Appends JSON that something else wrote, with hidden characters and DEL in its strings as
+ * \uXXXX. */
 void buf_json_text(struct buf *b, const char *json, size_t n);
 
-/* s as SBPL reads it back: "…" with \" \\ \n \t and \xHH for other control bytes and hidden
+/* Appends s as a quoted SBPL string: \" \\ \n \t, and \xHH for other control bytes and hidden
  * characters. */
 void buf_sbpl(struct buf *b, const char *s, size_t n);
 
-/* s for a person's terminal: control bytes, hidden characters (utf8.h) and broken UTF-8 shown as
- * \xHH, never sent raw. */
+/* Appends s for a terminal: control bytes, hidden characters (utf8.h) and invalid UTF-8 become
+ * \xHH. */
 void buf_safe(struct buf *b, const char *s, size_t n);
 
 #define OWN_buf buf_free

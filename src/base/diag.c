@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Findings with places, and their two spellings: for people and for machines. */
+/* Findings with source positions, printed as text and as JSON. */
 
 #include "base/diag.h"
 
@@ -84,7 +84,7 @@ void diags_sort(struct diags *d)
     d->last = last;
 }
 
-/* The line with its caret. Long lines are shown as a window around the place. */
+/* Prints the source line with a caret. A long line is shown as a window around the position. */
 static void excerpt(const struct source_place *p, size_t at, uint32_t width, struct buf *out)
 {
     size_t from = at > DIAG_LINE_MAX / 2 ? at - DIAG_LINE_MAX / 2 : 0;

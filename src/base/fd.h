@@ -5,10 +5,10 @@
 
 #include <sys/types.h>
 
-/* Reads until the end or until cap bytes are there, which means "perhaps more". -1 with errno, or
- * how many there are. */
+/* Reads until end of file or until cap bytes are read; a full buffer means there may be more.
+ * Returns the number of bytes, or -1 with errno. */
 ssize_t fd_read_all(int fd, void *to, size_t cap);
-/* Writes all of it; -1 with errno. */
+/* Writes everything. Returns 0, or -1 with errno. */
 int fd_write_all(int fd, const void *bytes, size_t n);
 
 #endif

@@ -10,7 +10,7 @@
 
 /*
  * Owned resources: `OWN(fd) int fd = open(…);` is closed when the scope ends, on every path.
- * steal_fd() and steal_ptr() hand the resource on and disarm the owner.
+ * steal_fd() and steal_ptr() pass the resource on, and the owner no longer frees it.
  */
 static inline void own_close_fd(int *fd)
 {

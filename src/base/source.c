@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Texts get consecutive ranges of one position space; line and column are found by scanning. */
+/* Texts get consecutive ranges of one position space. Lines and columns are found by scanning. */
 
 #include "base/source.h"
 
@@ -37,7 +37,7 @@ struct source *source_lend(struct source_map *map, const char *name, const char 
     s->text = text;
     s->len = len;
     s->base = map->next;
-    map->next += (src_pos)len + 1; /* the end of a text is a place too */
+    map->next += (src_pos)len + 1; /* the end of a text is a position too */
     if (map->last)
         map->last->next = s;
     else
@@ -62,7 +62,7 @@ struct source *source_add(struct source_map *map, const char *name, const char *
     }
     char *copy = arena_strndup(map->arena, text, len);
     if (!copy) {
-        err_set(err, BK_E_LIMIT, "%s: no room left for its text", name);
+        err_set(err, BK_E_LIMIT, "%s: not enough memory for its text", name);
         return NULL;
     }
     return source_lend(map, name, copy, len, err);
@@ -152,9 +152,9 @@ static uint32_t line_of(const struct source *s, size_t at)
     return lo;
 }
 
-/* Characters before `at` in the line that starts at `start`. In a line longer than any person
- * writes bytes are counted from COUNTED on: what a place costs must not grow with its line, for a
- * loop can ask for many. */
+/* Counts the characters before `at` in the line that starts at `start`. Past COUNTED it counts
+ * bytes: the cost must not grow with the line's length, because a loop can ask for many
+ * positions. */
 static uint32_t column_of(const struct source *s, size_t start, size_t at)
 {
     size_t n = at - start, counted = n < COUNTED ? n : COUNTED;
@@ -170,7 +170,7 @@ struct source_place source_find(struct source_map *map, src_pos pos)
     if (!s)
         return p;
     size_t at = pos - s->base;
-    /* when memory has run out, the message that says so still deserves a place */
+    /* the message about exhausted memory should still have a position */
     bool indexed = s->lines || index_lines(map->arena, s);
     uint32_t line = indexed ? line_of(s, at) : count_lines(s->text, at);
     size_t start = indexed ? s->lines[line] : line_start(s->text, at);

@@ -10,19 +10,19 @@
 #include "base/err.h"
 
 /*
- * Texts and places in them. Every text that is read gets a range of one 32-bit position space, so
- * that a place is one number; file, line and column are worked out when somebody asks. Position 0
- * means "nowhere".
+ * Texts and positions in them. Every text gets a range of one 32-bit position space, so a position
+ * is one number. File, line and column are computed on demand. Position 0 means "nowhere".
  */
 typedef uint32_t src_pos;
 
 struct source {
-    const char *name; /* as the person gave it, for messages */
+    const char *name; /* as the user gave it, for messages */
     const char *text; /* NUL-terminated, may contain NULs before its end */
     size_t len;
     src_pos base;    /* position of text[0] */
-    uint32_t *lines; /* where each line starts, made when first asked for */
+    uint32_t *lines; /* where each line starts, computed on first use */
     uint32_t nlines;
+    uint8_t from; /* the caller's mark: who wrote it; 0 unless set */
     struct source *next;
 };
 
@@ -34,8 +34,8 @@ struct source_map {
 
 struct source_place {
     const struct source *source; /* NULL for nowhere */
-    uint32_t line, col;          /* 1-based; col counts characters, a broken byte as one, and far
-                                    into a very long line every byte */
+    uint32_t line, col;          /* 1-based; col counts characters, each invalid byte as one, and
+                                  * far into a very long line every byte */
     const char *line_text;       /* start of that line in the source */
     size_t line_len;             /* without the newline */
 };
@@ -44,21 +44,23 @@ enum { SOURCE_MAX = 16 << 20 }; /* bytes in one text */
 
 void source_map_init(struct source_map *map, struct arena *arena);
 
-/* Copies name and text into the map's arena. NULL (and *err) when a budget is exceeded. */
+/* Copies name and text into the map's arena. Returns NULL and sets *err when a budget is
+ * exceeded. */
 struct source *source_add(struct source_map *map, const char *name, const char *text, size_t len,
                           struct bk_err *err);
 
-/* The same for a text that outlives the map, and is not copied. */
+/* Like source_add(), but does not copy the text, which must outlive the map. */
 struct source *source_lend(struct source_map *map, const char *name, const char *text, size_t len,
                            struct bk_err *err);
 
-/* Reads a regular file (or a pipe) of at most SOURCE_MAX bytes; "-" is standard input. */
+/* Reads a regular file or a pipe of at most SOURCE_MAX bytes; "-" is standard input. */
 struct source *source_read(struct source_map *map, const char *path, struct bk_err *err);
 
-/* Not for two threads at once on the same map: it notes where lines start. */
+/* Not thread-safe for one map: it caches where lines start. */
 struct source_place source_find(struct source_map *map, src_pos pos);
 
-/* The other way round: 0 when there is no such text. Of names, `cap` bytes are looked at. */
+/* The inverse: returns 0 when there is no such text. Compares only the first `cap` bytes of
+ * names. */
 src_pos source_position(const struct source_map *map, const char *name, size_t cap, uint32_t line,
                         uint32_t col);
 

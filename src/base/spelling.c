@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* What somebody may have meant who typed a word that is none. */
+/* Spelling suggestions: the candidate with the smallest edit distance. */
 
 #include "base/spelling.h"
 
@@ -12,10 +12,10 @@ static size_t min_of(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Edits (insert, delete, replace, swap neighbours) from a to b. Both are short. */
+/* Edit distance from a to b: insert, delete, replace, swap neighbours. Both are short. */
 static size_t distance(const char *a, size_t n, const char *b, size_t m)
 {
-    size_t rows[3][NEAR_MAX + 1];
+    size_t rows[3][SPELLING_MAX + 1];
     for (size_t j = 0; j <= m; j++)
         rows[0][j] = j;
     for (size_t i = 1; i <= n; i++) {
@@ -36,11 +36,11 @@ const char *spelling_nearest(const char *name, const char *const *names, size_t 
 {
     size_t len = strlen(name), best = 3;
     const char *found = NULL;
-    if (len > NEAR_MAX)
+    if (len > SPELLING_MAX)
         return NULL;
     for (size_t i = 0; i < n; i++) {
         size_t m = strlen(names[i]);
-        size_t d = m <= NEAR_MAX ? distance(name, len, names[i], m) : best;
+        size_t d = m <= SPELLING_MAX ? distance(name, len, names[i], m) : best;
         if (d < best && d < min_of(len, m)) {
             best = d;
             found = names[i];

@@ -5,9 +5,9 @@
 
 #include <stddef.h>
 
-enum { NEAR_MAX = 48 }; /* longer words are not compared */
+enum { SPELLING_MAX = 48 }; /* longer words are not compared */
 
-/* The nearest of n names to a misspelled one, or NULL when none is near. */
+/* Returns the name closest to a misspelled one, or NULL when none is close. */
 const char *spelling_nearest(const char *name, const char *const *names, size_t n);
 
 #endif

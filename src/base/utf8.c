@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Just enough UTF-8 to tell a character from garbage. */
+/* Just enough UTF-8 to tell characters from invalid bytes. */
 
 #include "base/utf8.h"
 

@@ -7,15 +7,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of the well-formed UTF-8 character at s (1 to 4), or 0 when the n bytes do not start one:
- * overlong forms, surrogates and values past U+10FFFF do not. */
+/* Returns the length (1 to 4) of the well-formed UTF-8 character at s, or 0 when there is none:
+ * overlong forms, surrogates and values past U+10FFFF are not well-formed. */
 size_t utf8_width(const char *s, size_t n);
-/* Which character these w bytes are, as utf8_width() counted them. */
+/* Returns the code point of the character at s, which has w bytes (see utf8_width()). */
 uint32_t utf8_value(const char *s, size_t w);
 
-/* Whether the w-byte character at s, which is not ASCII, is one that a person cannot see or that
- * changes how others are seen: C1 controls, which terminals obey, direction marks, line separators,
- * zero-width characters, tags. */
+/* Whether the non-ASCII character at s, w bytes long, is invisible or changes how others look: C1
+ * controls (terminals obey them), direction marks, line separators, zero-width characters, tags. */
 bool utf8_is_hidden(const char *s, size_t w);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* What a filter node's argument says, by the kind of filter. Also the budget of decoding. */
+/* Decodes a filter node's argument by the kind of filter. Also the budget of decoding. */
 
 #include <string.h>
 
@@ -11,7 +11,7 @@ enum {
     WORK_BASE = 1 << 16,
     WORK_PER_BYTE = 64,
     MEMORY_BASE = 1 << 20,
-    MEMORY_PER_BYTE = 192, /* real profiles take up to 60, small ones what the base gives */
+    MEMORY_PER_BYTE = 192, /* real profiles take up to 60, small ones the base */
     NET_LOCALHOST_BIT = 0x100,
     DEBUG_MODE = 1, /* of system-attribute */
 };
@@ -29,7 +29,7 @@ void budget_free(struct budget *g)
 
 int budget_exhausted(size_t offset, struct bk_err *err)
 {
-    return err_set(err, BK_E_LIMIT, "offset 0x%zx: the profile unfolds to far more than its size",
+    return err_set(err, BK_E_LIMIT, "offset 0x%zx: the profile expands far beyond its size",
                    offset);
 }
 
@@ -60,7 +60,7 @@ int alternatives_add(struct budget *g, struct alternatives *a, const struct grap
 
 static int unknown_form(const struct blob_node *n, struct bk_err *err)
 {
-    return err_set(err, BK_E_INPUT, "offset 0x%zx: filter 0x%02x is not known in this form",
+    return err_set(err, BK_E_INPUT, "offset 0x%zx: filter 0x%02x is unknown in this form",
                    n->offset, n->filter);
 }
 
@@ -70,11 +70,10 @@ static int bitmap_tests(const struct blob *b, struct budget *g, const struct blo
 {
     size_t at = b->pool + (size_t)n->arg * 8;
     if (at > b->size || b->size - at < 4 || b->size - at - 4 < get16(b->data + at + 2))
-        return err_set(err, BK_E_INPUT,
-                       "offset 0x%zx: a list of numbers goes beyond the file's end", at);
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: a list of numbers exceeds the file", at);
     if (get16(b->data + at) != 1)
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: a list of numbers of kind %u is not known",
-                       at, get16(b->data + at));
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: unknown list of numbers of kind %u", at,
+                       get16(b->data + at));
     size_t bytes = get16(b->data + at + 2);
     if (budget_spend(g, bytes, at, err) < 0)
         return -1;
@@ -100,8 +99,8 @@ static int name_test(const struct blob *b, const struct blob_node *n, struct gra
     return 0;
 }
 
-/* Era B: `u32 length, u8 type, bytes`. The types that stand for a variable at the beginning have it
- * in the text, as ${NAME}. */
+/* Era B: `u32 length, u8 type, bytes`. Types that represent a leading variable have it in the text,
+ * as ${NAME}. */
 static int typed_test(const struct blob *b, const struct blob_node *n, struct graph_test *t,
                       struct bk_err *err)
 {
@@ -115,21 +114,22 @@ static int typed_test(const struct blob *b, const struct blob_node *n, struct gr
     };
     size_t at = (size_t)n->arg * 8, k = 0, ntypes = sizeof(types) / sizeof(types[0]);
     if (at > b->size || b->size - at < 5 || b->size - at - 5 < get32(b->data + at))
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: a string goes beyond the file's end", at);
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: a string exceeds the file", at);
     while (k < ntypes && types[k].type != b->data[at + 4])
         k++;
     if (k == ntypes)
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: a string of type 0x%02x is not known",
-                       at + 4, b->data[at + 4]);
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: unknown string type 0x%02x", at + 4,
+                       b->data[at + 4]);
     t->how = types[k].how;
     t->str = (const char *)b->data + at + 5;
     t->len = get32(b->data + at);
     if (t->len && t->str[t->len - 1] == '\0')
         t->len--;
     if (t->len && memchr(t->str, '\0', t->len))
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: a string holds a NUL byte", at + 5);
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: a string contains a NUL byte", at + 5);
     if (t->how == GRAPH_SUBPATH && vocab_filters[t->filter].arg != ARG_PATH)
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: a subpath of what is no path", at + 4);
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: a subpath filter that does not test a path",
+                       at + 4);
     return 0;
 }
 
@@ -145,11 +145,11 @@ static int network_test(const struct blob *b, const struct blob_node *n, struct 
     if (b->era == BLOB_A)
         return unknown_form(n, err);
     if (at > b->size || b->size - at < 4)
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: an address goes beyond the file's end", at);
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: an address exceeds the file", at);
     uint16_t proto = get16(b->data + at), port = get16(b->data + at + 2);
     uint16_t plain = proto & (uint16_t)~NET_LOCALHOST_BIT;
     if (!proto_is_known(plain))
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: protocol 0x%x is not known", at, proto);
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: unknown protocol 0x%x", at, proto);
     t->how = GRAPH_NET;
     t->net =
         (struct net_endpoint){.proto = plain,
@@ -177,7 +177,7 @@ static int plain_test(const struct blob *b, const struct blob_node *n, struct gr
         return network_test(b, n, t, err);
     case ARG_NONE:
     case ARG_BOOL:
-        /* how era E writes #f is not established; it is told by swapping edges */
+        /* how era E writes #f is not established; swapping edges expresses it */
         if (n->arg > 1 || (n->arg == 0 && (b->era == BLOB_A || b->era == BLOB_E)))
             return unknown_form(n, err);
         t->how = GRAPH_FLAG;
@@ -188,7 +188,7 @@ static int plain_test(const struct blob *b, const struct blob_node *n, struct gr
     }
 }
 
-/* Filters of iOS 4 to 14 that have another name now, or nothing to say. */
+/* Filters of iOS 4 to 14 that were renamed or take no argument. */
 static bool takes_nothing(const struct blob *b, struct graph_test *t)
 {
     bool early = b->era == BLOB_B || (b->era == BLOB_C && !b->late);
@@ -236,7 +236,7 @@ int blob_tests(const struct blob *b, struct budget *g, const struct blob_node *n
 {
     enum vocab_filter filter = blob_filter_name(b, n->filter);
     if (filter == FILTER_NONE)
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: filter 0x%02x is not known", n->offset,
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: unknown filter 0x%02x", n->offset,
                        n->filter);
     uint8_t arg = vocab_filters[filter].arg;
     struct graph_test t = {.filter = (uint16_t)filter};

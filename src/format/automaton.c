@@ -2,9 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * An automaton back to a regex, by taking states away: whatever led through a state becomes an edge
- * around it, `in (loop)* out`, until one edge from start to accept is left and its label is the
- * text. States with few edges go first, which keeps chains short; the budget stops the rest.
+ * Converts an automaton back to a regex by eliminating states: every path through a state becomes
+ * an edge around it, `in (loop)* out`, until one edge from start to accept is left, and its label
+ * is the text. States with few edges go first, which keeps chains short; the budget stops the
+ * rest.
  */
 
 #include <string.h>
@@ -12,7 +13,7 @@
 #include "format/format-int.h"
 #include "graph/regex/regex.h"
 
-/* How tightly a label holds together. */
+/* How tightly a label binds. */
 enum binding { BIND_ATOM, BIND_ROW, BIND_CHOICE };
 
 struct label {
@@ -45,7 +46,7 @@ struct automaton *automaton_new(struct budget *g, uint32_t states)
     struct automaton *a = arena_new(&g->arena, struct automaton);
     if (!a || states > UINT32_MAX - 2)
         return NULL;
-    /* two more: a start that nothing leads to, and an accept that leads nowhere */
+    /* two more: a start without incoming edges, and an accept without outgoing ones */
     a->states = arena_array(&g->arena, (size_t)states + 2, sizeof(*a->states));
     a->g = g;
     a->n = states;
@@ -56,7 +57,7 @@ struct automaton *automaton_new(struct budget *g, uint32_t states)
 
 static const struct label nothing = {"", 0, BIND_ATOM};
 
-static struct label made(struct automaton *a, const struct buf *text, enum binding bind)
+static struct label make_label(struct automaton *a, const struct buf *text, enum binding bind)
 {
     char *s = text->failed || budget_spend(a->g, text->n, 0, NULL) < 0
                   ? NULL
@@ -66,7 +67,7 @@ static struct label made(struct automaton *a, const struct buf *text, enum bindi
     return (struct label){s ? s : "", s ? (uint32_t)text->n : 0, bind};
 }
 
-static void put(struct buf *out, struct label l, enum binding inside)
+static void put_label(struct buf *out, struct label l, enum binding inside)
 {
     bool parens = l.bind > inside;
     if (parens)
@@ -81,9 +82,9 @@ static struct label row(struct automaton *a, struct label x, struct label y)
     if (!x.n || !y.n)
         return x.n ? x : y;
     struct buf out = {0};
-    put(&out, x, BIND_ROW);
-    put(&out, y, BIND_ROW);
-    struct label l = made(a, &out, BIND_ROW);
+    put_label(&out, x, BIND_ROW);
+    put_label(&out, y, BIND_ROW);
+    struct label l = make_label(a, &out, BIND_ROW);
     buf_free(&out);
     return l;
 }
@@ -93,10 +94,10 @@ static struct label repeated(struct automaton *a, struct label x, char how)
     if (!x.n)
         return x;
     struct buf out = {0};
-    put(&out, x, BIND_ATOM);
+    put_label(&out, x, BIND_ATOM);
     buf_chr(&out, how);
-    /* quantifiers stack, but a person should not have to read that */
-    struct label l = made(a, &out, BIND_ROW);
+    /* stacked quantifiers are legal, but hard to read */
+    struct label l = make_label(a, &out, BIND_ROW);
     buf_free(&out);
     return l;
 }
@@ -108,10 +109,10 @@ static struct label choice(struct automaton *a, struct label x, struct label y)
     if (!x.n || !y.n)
         return repeated(a, x.n ? x : y, '?');
     struct buf out = {0};
-    put(&out, x, BIND_CHOICE);
+    put_label(&out, x, BIND_CHOICE);
     buf_chr(&out, '|');
-    put(&out, y, BIND_CHOICE);
-    struct label l = made(a, &out, BIND_CHOICE);
+    put_label(&out, y, BIND_CHOICE);
+    struct label l = make_label(a, &out, BIND_CHOICE);
     buf_free(&out);
     return l;
 }
@@ -150,7 +151,7 @@ static void put_class(struct buf *out, const uint8_t set[32], bool sense)
     buf_chr(out, ']');
 }
 
-/* Strings that are matched hold no NUL, so whether a set does makes no difference. */
+/* Matched strings contain no NUL, so it makes no difference whether a set does. */
 void automaton_put_set(struct buf *out, const uint8_t set[32])
 {
     unsigned count = 0, last = 0;
@@ -200,7 +201,7 @@ int automaton_bytes(struct automaton *a, uint32_t from, uint32_t to, const uint8
 {
     struct buf out = {0};
     automaton_put_set(&out, set);
-    struct label l = made(a, &out, BIND_ATOM);
+    struct label l = make_label(a, &out, BIND_ATOM);
     buf_free(&out);
     return a->failed ? -1 : add_edge(a, from, to, l);
 }
@@ -211,7 +212,7 @@ int automaton_anchor(struct automaton *a, uint32_t from, uint32_t to, char ancho
     return add_edge(a, from, to, l);
 }
 
-/* Lists keep edges that are gone until they are next counted. */
+/* Lists keep removed edges until they are counted again. */
 static uint32_t count_out(struct state *s)
 {
     uint32_t n = 0;
@@ -260,7 +261,8 @@ static void take_away(struct automaton *a, uint32_t i)
     s->gone = true;
 }
 
-/* The state whose edges multiply least. Those without both kinds of edges cost nothing. */
+/* Finds the state whose edges multiply least. States without incoming or outgoing edges cost
+ * nothing. */
 static bool cheapest(struct automaton *a, uint32_t *found)
 {
     uint64_t best = UINT64_MAX;
@@ -282,7 +284,7 @@ const char *automaton_text(struct automaton *a, uint32_t start, uint32_t accept)
     uint32_t first = a->n, last = a->n + 1, i = 0;
     if (add_edge(a, first, start, nothing) < 0 || add_edge(a, accept, last, nothing) < 0)
         return NULL;
-    /* straight runs in the order they are written, which costs one pass */
+    /* straight runs in written order, in one pass */
     for (i = 0; i < a->n && !a->failed; i++)
         if ((uint64_t)count_in(&a->states[i]) * count_out(&a->states[i]) <= 1)
             take_away(a, i);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Reading what was opened: nodes, tables, records, the profiles of a collection. */
+/* Reading an opened blob: nodes, tables, records, the profiles of a collection. */
 
 #include <string.h>
 
@@ -10,8 +10,8 @@
 
 enum { BINARY_WITHIN = 512, NAMES_SHOWN = 8 };
 
-/* A text begins with a form, a comment or white space, and something that can be read behind it,
- * whatever stands in it later. */
+/* A text begins with a form, a comment or white space, followed by something readable, whatever
+ * comes later. */
 bool blob_is_binary(const void *data, size_t n)
 {
     static const char text[] = "(;# \t\r\n\xef", space[] = "\t\r\n";
@@ -71,12 +71,12 @@ int blob_record(const struct blob *b, uint16_t arg, struct span *out, struct bk_
 {
     size_t at = b->pool + (size_t)arg * 8, head = b->era >= BLOB_D ? 2 : 4;
     if (at > b->size || b->size - at < head)
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: outside of the file, which ends at 0x%zx",
-                       at, b->size);
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: outside the file, which ends at 0x%zx", at,
+                       b->size);
     size_t n = head == 2 ? get16(b->data + at) : get32(b->data + at);
     if (b->size - at - head < n)
         return err_set(err, BK_E_INPUT,
-                       "offset 0x%zx: a length of %zu goes beyond the file's end at 0x%zx", at, n,
+                       "offset 0x%zx: a length of %zu exceeds the file, which ends at 0x%zx", at, n,
                        b->size);
     *out = (struct span){b->data + at + head, n, at + head};
     return 0;
@@ -89,7 +89,7 @@ int blob_text(const struct blob *b, uint16_t arg, struct span *out, struct bk_er
     if (out->n && out->p[out->n - 1] == '\0')
         out->n--;
     if (out->n && memchr(out->p, '\0', out->n))
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: a text holds a NUL byte", out->offset);
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: a text contains a NUL byte", out->offset);
     return 0;
 }
 
@@ -97,7 +97,8 @@ int blob_variable(const struct blob *b, uint32_t index, size_t offset, struct sp
                   struct bk_err *err)
 {
     if (index >= b->nvars)
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: variable %u of %u", offset, index, b->nvars);
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: no variable %u: there are %u", offset, index,
+                       b->nvars);
     return blob_text(b, get16(b->data + b->vars + 2 * (size_t)index), name, err);
 }
 
@@ -123,7 +124,7 @@ void blob_choose(struct blob *b, uint32_t profile)
     b->ops = b->rows + profile * b->row + b->row_head;
 }
 
-/* Some of the names that there are. */
+/* Adds some of the existing names as a hint. */
 static void hint_names(const struct blob *b, struct bk_err *err)
 {
     OWN(buf) struct buf names = {0};
@@ -150,7 +151,8 @@ int blob_choose_name(struct blob *b, const char *name, struct bk_err *err)
         }
     }
     if (!b->nprofiles)
-        err_set(err, BK_E_INPUT, "this is a single profile, not a collection with %s in it", name);
+        err_set(err, BK_E_INPUT, "this is a single profile, not a collection that contains %s",
+                name);
     else if (name)
         err_set(err, BK_E_INPUT, "none of its %u profiles is called %s", b->nprofiles, name);
     else

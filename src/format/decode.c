@@ -2,12 +2,12 @@
 /* Copyright The Buckle Authors */
 
 /*
- * From an opened blob to a policy graph. Nodes are made bottom up, in the order that a walk leaves
- * them; a node that is met while it is still being walked closes a cycle. A filter node becomes as
- * many tests as its argument has alternatives, all with the same match edge.
+ * From an opened blob to a policy graph. Nodes are made bottom up, in postorder; reaching a node
+ * that is still being walked means a cycle. A filter node becomes one test per alternative of its
+ * argument, all with the same match edge.
  *
- * Operations that the version lacks begin where their parent does. Message-filter operations live
- * in nested policies: each inlined modifier 19 names one operation and one entry of the table.
+ * Operations that the version lacks start where their parent does. Message-filter operations are in
+ * nested policies: each inlined modifier 19 names one operation and one entry of the table.
  */
 
 #include <stdio.h>
@@ -16,6 +16,7 @@
 
 #include "base/own.h"
 #include "format/format-int.h"
+#include "graph/build.h"
 
 enum {
     GRAPH_BYTES_BASE = 8 << 20,
@@ -61,8 +62,8 @@ static int message_filter(struct decoder *d, const struct blob_node *n, struct g
     const struct blob *b = d->b;
     enum vocab_op op = blob_op_name(b, n->mod_op);
     if (n->mod_arg >= b->npolicies)
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: message filter %u of %u", n->offset + 6,
-                       n->mod_arg, b->npolicies);
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: no message filter %u: there are %u",
+                       n->offset + 6, n->mod_arg, b->npolicies);
     if (op == OP_NONE || !vocab_ops[op].message_filter)
         return err_set(err, BK_E_INPUT, "offset 0x%zx: operation %u does not filter messages",
                        n->offset + 5, n->mod_op);
@@ -86,7 +87,7 @@ static int text_modifier(struct decoder *d, const struct blob_node *n, struct gr
 {
     struct span s;
     if (n->mod_op)
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: a modifier's second byte is not known",
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: unknown second byte of a modifier",
                        n->offset + 5);
     if (blob_text(d->b, n->mod_arg, &s, err) < 0)
         return -1;
@@ -119,7 +120,7 @@ static void put_text(const struct blob *b, uint32_t node, const struct blob_node
                         i ? " " : ", not all known: ", p[i]);
 }
 
-/* Eras B to D: what is known of the flags; the rest is kept as text. */
+/* Eras B to D: the known flags; the rest is kept as text. */
 static uint32_t known_flags(const struct blob *b, const struct blob_node *n, bool *all)
 {
     bool early = b->era == BLOB_B || (b->era == BLOB_C && !b->late);
@@ -152,7 +153,7 @@ static int decision_flags(const struct blob *b, const struct blob_node *n, uint3
     if (n->flags > VOCAB_FLAG_DENY)
         return err_set(err, BK_E_INPUT, "offset 0x%zx: flags 0x%x of era A are not established",
                        n->offset + 2, n->flags);
-    *flags |= n->flags & VOCAB_FLAG_DENY ? VOCAB_FLAG_REPORT : 0; /* as a plain (deny …) does */
+    *flags |= n->flags & VOCAB_FLAG_DENY ? VOCAB_FLAG_REPORT : 0; /* as in a plain (deny …) */
     return 0;
 }
 
@@ -177,7 +178,7 @@ static int make_decision(struct decoder *d, uint32_t node, const struct blob_nod
 
 /* ---- tests ---- */
 
-/* A regex can be written in many ways: for writing it again, how it was is kept. */
+/* A regex can be encoded in many ways, so its original bytes are kept for encoding it again. */
 static int keep_program(struct decoder *d, const struct graph_test *t, const struct blob_node *n,
                         struct bk_err *err)
 {
@@ -213,7 +214,7 @@ static int make_filter(struct decoder *d, uint32_t node, const struct blob_node 
     return 0;
 }
 
-/* Makes a node once both that it leads to are made. */
+/* Makes a node once both its successors exist. */
 static int walk_from(struct decoder *d, uint32_t root, struct bk_err *err)
 {
     uint32_t depth = 0;
@@ -244,7 +245,7 @@ static int walk_from(struct decoder *d, uint32_t root, struct bk_err *err)
     return 0;
 }
 
-/* All nodes of a profile; of a collection those that the chosen one leads to. */
+/* Makes all nodes of a profile, or those that the chosen profile of a collection reaches. */
 static int make_nodes(struct decoder *d, struct bk_err *err)
 {
     const struct blob *b = d->b;
@@ -256,7 +257,7 @@ static int make_nodes(struct decoder *d, struct bk_err *err)
     for (uint32_t i = 0; !blob_is_collection(b) && i < b->nnodes; i++)
         if (walk_from(d, i, err) < 0)
             return -1;
-    for (uint32_t i = 0; i < d->nnested; i++) /* grows as message filters are met */
+    for (uint32_t i = 0; i < d->nnested; i++) /* grows as message filters are found */
         if (walk_from(d, d->nested[i].node, err) < 0)
             return -1;
     return 0;
@@ -264,8 +265,8 @@ static int make_nodes(struct decoder *d, struct bk_err *err)
 
 /* ---- entries ---- */
 
-/* What no table of the blob decides. */
-static int stand_in(struct decoder *d, bool allow, uint32_t *node, struct bk_err *err)
+/* For operations that no table of the blob decides. */
+static int add_placeholder(struct decoder *d, bool allow, uint32_t *node, struct bk_err *err)
 {
     struct graph_rule rule = {
         .allow = allow,
@@ -274,7 +275,7 @@ static int stand_in(struct decoder *d, bool allow, uint32_t *node, struct bk_err
     return graph_build_decision(d->build, &rule, node, err);
 }
 
-/* Operations without an entry of their own begin where their parent does. */
+/* Operations without an entry start where their parent does. */
 static void inherit(uint32_t *entries, uint32_t allow)
 {
     for (uint32_t op = 0; op < OP_COUNT; op++) {
@@ -285,7 +286,7 @@ static void inherit(uint32_t *entries, uint32_t allow)
     }
 }
 
-/* Rules under a name that nobody knows would be lost in silence. */
+/* Rules under an unknown name would be lost silently. */
 static int unnamed(const struct decoder *d, uint32_t id, struct bk_err *err)
 {
     const struct blob *b = d->b;
@@ -328,7 +329,7 @@ static int nested_entries(struct decoder *d, uint32_t policy, uint32_t allow, ui
 static int make_entries(struct decoder *d, struct bk_err *err)
 {
     uint32_t allow, deny;
-    if (stand_in(d, true, &allow, err) < 0 || stand_in(d, false, &deny, err) < 0 ||
+    if (add_placeholder(d, true, &allow, err) < 0 || add_placeholder(d, false, &deny, err) < 0 ||
         profile_entries(d, allow, err) < 0)
         return -1;
     for (uint32_t p = 1; p <= d->nnested; p++)
@@ -348,7 +349,7 @@ static int refuse_unknown(const struct blob *b, struct bk_err *err)
     return 0;
 }
 
-/* Words beside a profile's name in a collection: a version, or what bounds its system calls. */
+/* Extra words of a profile in a collection: a version, or limits on its system calls. */
 static int note_words(struct decoder *d, struct bk_err *err)
 {
     const struct blob *b = d->b;

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * A blob as a person can follow it with a hex viewer beside: the header field by field, the tables,
- * every node with its offset, its bytes and what they say. What cannot be read is shown as bytes,
+ * Prints a blob so that one can follow it in a hex viewer: the header field by field, the tables,
+ * every node with its offset, its bytes and their meaning. What cannot be read is shown as bytes,
  * with the reason.
  */
 
@@ -11,6 +11,7 @@
 
 #include "base/own.h"
 #include "format/format-int.h"
+#include "graph/words.h"
 
 enum { LINE_WIDTH = 96 };
 
@@ -57,10 +58,10 @@ static const struct field fields_c_late[] = {
     {0, 2, false, "type"},
     {2, 2, false, "regexes at 8 ×"},
     {4, 2, false, "variables at 8 ×"},
-    {6, 2, false, "a word that is not known"},
+    {6, 2, false, "an unknown word"},
     {8, 2, false, "regexes"},
     {10, 1, false, "variables"},
-    {11, 1, false, "a byte that is not known"},
+    {11, 1, false, "an unknown byte"},
     {12, 2, true, "profiles"},
     {0},
 };
@@ -114,7 +115,7 @@ static void table(const struct blob *b, const char *name, size_t at, uint32_t n,
     }
 }
 
-/* The same, with the text that each entry leads to. */
+/* The same, with the text that each entry refers to. */
 static void text_table(const struct blob *b, const char *name, size_t at, uint32_t n,
                        struct buf *out)
 {
@@ -251,7 +252,7 @@ static void rest(const struct blob *b, size_t from, struct buf *out)
 {
     if (from >= b->size)
         return;
-    buf_fmt(out, "\n%s: %zu bytes from 0x%zx\n", b->era >= BLOB_D ? "pool" : "behind the nodes",
+    buf_fmt(out, "\n%s: %zu bytes from 0x%zx\n", b->era >= BLOB_D ? "pool" : "after the nodes",
             b->size - from, from);
     for (size_t at = from; at < b->size; at += 16) {
         size_t n = b->size - at < 16 ? b->size - at : 16, line = out->n;

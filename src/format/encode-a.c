@@ -2,7 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Era A, as Mac OS X 10.6 and iOS 4 write it: every string is a regex of version 1, literals too.
+ * Era A, as Mac OS X 10.6 and iOS 4 write it: every string is a regex of version 1, even
+ * literals.
  */
 
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "base/own.h"
 #include "format/encode-int.h"
 #include "format/format-int.h"
+#include "graph/words.h"
 
 static int unknown_filter(const struct graph_test *t, const struct encoder *e, struct bk_err *err)
 {

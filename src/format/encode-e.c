@@ -2,7 +2,7 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Era E, as macOS 14.4.1 writes it. Strings are lowered, because its kernel lowers what it
+ * Era E, as macOS 14.4.1 writes it. Strings are lowercased, because its kernel lowercases what it
  * compares; alternatives on the same filter become one pattern.
  */
 
@@ -10,6 +10,7 @@
 
 #include "base/own.h"
 #include "format/encode-int.h"
+#include "graph/words.h"
 
 enum {
     MOD_INLINED = 0x800000,
@@ -60,7 +61,7 @@ static int add_pattern(struct encoder *e, const struct graph_test *const *tests,
     return add_pattern(e, tests + n / 2, n - n / 2, out, err);
 }
 
-/* All strings of the first one's filter; marks them as done. */
+/* Adds all strings of the first one's filter and marks them as done. */
 static int add_strings(struct encoder *e, const struct graph_test *const *tests, uint32_t n,
                        uint32_t first, bool *done, struct wires *out, struct bk_err *err)
 {
@@ -101,7 +102,7 @@ static int add_name(struct encoder *e, const struct graph_test *t, struct wires 
     uint16_t at;
     OWN(buf) struct buf text = {0};
     if (t->len && memchr(t->str, '\0', t->len))
-        return cannot(t, "the name holds a NUL byte", err);
+        return cannot(t, "the name contains a NUL byte", err);
     buf_add(&text, t->str, t->len);
     put8(&text, 0);
     if (!buf_ok(&text) || pool_add_counted(e, text.s, text.n, &at, err) < 0)
@@ -116,7 +117,7 @@ static int add_network(struct encoder *e, const struct graph_test *t, struct wir
     bool any_port = net->port_lo == 0 && net->port_hi == UINT16_MAX;
     OWN(buf) struct buf record = {0};
     uint16_t at;
-    if (net->proto & NET_UNIX) /* which is what a socket of that domain is */
+    if (net->proto & NET_UNIX) /* a socket of that domain */
         return wires_add(e, out, (unsigned)vocab_filters[FILTER_SOCKET_DOMAIN].id_14_4_1, 1, err);
     if (net->host == NET_HOST_ADDRESS)
         return cannot(t, "only * and localhost can be compiled, not addresses", err);

@@ -7,22 +7,21 @@
 #include "format/format.h"
 
 /*
- * Private to src/format: from a graph to bytes. encode.c walks the graph and decides which nodes
- * there are and in which order; an era says how tests and decisions are written, and lays the file
- * out. Nodes are numbered in the order they are made, children first; the file has them the other
- * way round.
+ * Private to src/format: from a graph to bytes. encode.c walks the graph and chooses the nodes and
+ * their order; an era encodes tests and decisions, and lays out the file. Nodes are numbered in
+ * creation order, children first; the file has them in reverse.
  */
 
 enum { NOT_PLACED = 0xffffffffu };
 
-/* Eight bytes to be; a filter's edges are the numbers of the nodes they lead to. */
+/* A future eight-byte node; a filter's edges are node numbers. */
 struct out_node {
     uint8_t bytes[8];
     bool terminal;
     uint32_t match, unmatch;
 };
 
-/* What a filter node tests, as it is written. */
+/* A filter node's test, encoded. */
 struct wire {
     uint8_t filter;
     uint16_t arg;
@@ -33,7 +32,7 @@ struct wires {
     uint32_t n, cap;
 };
 
-/* Records that begin at multiples of 8, equal ones once. */
+/* Records at multiples of 8, without duplicates. */
 struct pool {
     struct buf bytes;
     uint32_t *slots; /* number of a record + 1, or 0 */
@@ -44,19 +43,19 @@ struct pool {
 struct encoder;
 
 struct encode_era {
-    /* The tests of which any leads to the same node: as few nodes as the era can. */
+    /* Encodes tests of which any leads to the same node, in as few nodes as possible. */
     int (*tests)(struct encoder *e, const struct graph_test *const *tests, uint32_t n,
                  struct wires *out, struct bk_err *err);
     int (*decision)(struct encoder *e, const struct graph_node *n, struct out_node *out,
                     struct bk_err *err);
     int (*write)(struct encoder *e, struct buf *out, struct bk_err *err);
-    bool lists; /* sets of numbers can be written as such */
+    bool lists; /* can encode sets of numbers */
 };
 
 struct policy {
     uint32_t from;  /* the graph's nested policy */
     uint16_t op;    /* id of the one operation that it filters */
-    uint32_t entry; /* where that begins: canonical node */
+    uint32_t entry; /* its entry: canonical node */
 };
 
 struct encoder {
@@ -64,19 +63,19 @@ struct encoder {
     const struct encode_era *era;
     const struct blob_version *version;
     struct arena arena;
-    uint32_t *canon;  /* by node of the graph: the first that is equal */
+    uint32_t *canon;  /* by node of the graph: the first equal one */
     uint32_t *placed; /* by canonical node: its number, or NOT_PLACED */
     uint32_t *stack;
-    uint32_t *asked, row; /* by test: the row of alternatives that had it last */
+    uint32_t *asked, row; /* by test: the last row of alternatives that had it */
     struct out_node *nodes;
     uint32_t nnodes, cap_nodes;
-    uint32_t ops[256]; /* by id: number of the node where it begins */
+    uint32_t ops[256]; /* by id: number of its entry node */
     struct pool pool;
-    uint16_t *regexes; /* by index in the table: where in the pool, in units of 8 bytes */
+    uint16_t *regexes; /* by index in the table: position in the pool, in units of 8 bytes */
     uint32_t nregexes, cap_regexes;
     struct policy *policies;
     uint32_t npolicies, cap_policies;
-    bool frugal; /* leave what parents decide to them, though that takes another test */
+    bool frugal; /* leave to parents what they decide, even if that takes another test */
 };
 
 /* ---- reading the graph by its canonical nodes ---- */
@@ -104,34 +103,35 @@ static inline uint32_t unmatch_of(const struct encoder *e, uint32_t canon)
 /* ---- encode-pool.c ---- */
 
 int encode_nomem(const struct encoder *e, struct bk_err *err);
-/* Room for one more element; NULL when there is none. */
+/* Makes room for one more element; NULL when memory is exhausted. */
 void *encode_room(struct encoder *e, void *old, uint32_t n, uint32_t *cap, size_t size);
 uint32_t encode_hash(const uint8_t *p, size_t n);
 int wires_add(struct encoder *e, struct wires *w, unsigned filter, unsigned arg,
               struct bk_err *err);
-/* Where bytes lie in the pool, in units of 8. */
+/* Stores where the bytes are in the pool, in units of 8. */
 int pool_add(struct encoder *e, const void *bytes, size_t n, uint16_t *at, struct bk_err *err);
-/* The same with their length in front, as u16. */
+/* The same, preceded by their length as u16. */
 int pool_add_counted(struct encoder *e, const void *bytes, size_t n, uint16_t *at,
                      struct bk_err *err);
-/* The regex as the compiled profile had it that the graph comes from; false when it has none. */
+/* Finds the regex's bytes in the compiled profile that the graph comes from; false when there are
+ * none. */
 bool encode_kept_regex(const struct encoder *e, const struct graph_test *t, uint32_t version,
                        struct buf *out);
 int encode_regex_index(struct encoder *e, uint16_t at, uint16_t *index, struct bk_err *err);
 
 /* ---- encode.c ---- */
 
-/* Makes the nodes that this needs, and it. */
+/* Makes this node and the nodes it needs. */
 int encode_place(struct encoder *e, uint32_t canon, struct bk_err *err);
 int encode_new_node(struct encoder *e, const struct out_node *n, uint32_t *number,
                     struct bk_err *err);
 int encode_new_filter(struct encoder *e, struct wire w, uint32_t match, uint32_t unmatch,
                       uint32_t *number, struct bk_err *err);
-/* The policy of this decision that must be written, or NULL. */
+/* Returns the policy of this decision that must be written, or NULL. */
 const struct policy *encode_policy(const struct encoder *e, const struct graph_node *n,
                                    uint32_t *index);
 bool encode_is_plain_allow(const struct graph_node *n);
-/* Writes the graph's nodes, last made first, with edges that begin at `first`. */
+/* Writes the graph's nodes, newest first, with edges that count from `first`. */
 void encode_nodes(const struct encoder *e, uint32_t first, struct buf *out);
 
 static inline void put8(struct buf *b, unsigned v)
@@ -165,7 +165,7 @@ static inline void put_padding(struct buf *b, size_t to)
         put8(b, 0);
 }
 
-/* encode-numbers.c: places an operation that only numbers decide; *done says whether it is one. */
+/* encode-numbers.c: places an operation that only numbers decide; *done: whether it is one. */
 int encode_numbers(struct encoder *e, uint32_t canon, bool *done, struct bk_err *err);
 
 /* ---- eras ---- */
@@ -176,11 +176,11 @@ extern const struct encode_era encode_era_a, encode_era_e;
 
 enum { PATTERN_MAX = 65535 };
 
-/* Strings as one pattern. False when they are too many or too deep for one: then half of them may
- * do. Nothing was written in that case. */
+/* Encodes strings as one pattern. Returns false, with nothing written, when they are too many or
+ * too deep; half of them may then work. */
 bool pattern_code(struct arena *arena, const struct graph_test *const *tests, uint32_t n,
                   bool lower, struct buf *out);
-/* The order in which the compiler puts n alternatives in: order[i] is the one that comes ith. */
+/* Computes the order in which the compiler inserts n alternatives: order[i] is the ith. */
 bool pattern_order(struct arena *arena, uint32_t n, uint32_t *order);
 
 /* ---- regex-code.c ---- */

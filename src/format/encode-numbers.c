@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Operations that only a number decides: system calls, Mach traps, fcntl commands. Such an
- * operation asks first whether the number is in the list of those that are allowed, and has a
- * decision of its own for that; the others are asked one by one.
+ * Operations that a single number decides: system calls, Mach traps, fcntl commands. Such an
+ * operation first tests whether the number is in the list of allowed ones, which has its own
+ * decision; the others are tested one by one.
  */
 
 #include <string.h>
@@ -13,19 +13,19 @@
 #include "format/encode-int.h"
 
 enum {
-    FCNTL_COMMANDS = 112, /* what the compiler of 14.4.1 takes for all of them */
+    FCNTL_COMMANDS = 112, /* what the compiler of 14.4.1 considers all of them */
     LIST_MAX = 8191 * 8,
 };
 
 struct numbers {
     uint16_t filter;
-    uint32_t otherwise; /* canonical decision for those that are not named */
+    uint32_t otherwise; /* canonical decision for unnamed numbers */
     int64_t *nums;
     uint32_t *decisions; /* canonical */
     uint32_t n;
 };
 
-/* Where the number leads; a test that names none is one that no number passes. */
+/* Returns where the number leads; NULL stands for a number that no test names. */
 static uint32_t follow_number(const struct encoder *e, uint32_t canon, const int64_t *num)
 {
     while (is_filter(e, canon)) {
@@ -35,7 +35,7 @@ static uint32_t follow_number(const struct encoder *e, uint32_t canon, const int
     return canon;
 }
 
-/* Whether everything below is decided by one number alone, of a filter that takes lists. */
+/* Whether a single number decides everything below, for a filter that takes lists. */
 static bool only_numbers(const struct encoder *e, uint32_t canon, struct numbers *out)
 {
     static const uint16_t filters[] = {FILTER_SYSCALL_NUMBER, FILTER_MACHTRAP_NUMBER,
@@ -77,7 +77,7 @@ static int name_numbers(struct encoder *e, uint32_t canon, struct numbers *out, 
     return 0;
 }
 
-/* The bits of numbers that are simply allowed; how many there are. */
+/* Sets the bits of numbers that are simply allowed; returns how many there are. */
 static uint32_t allowed_numbers(const struct encoder *e, const struct numbers *x, uint8_t *bits,
                                 size_t *bytes)
 {
@@ -85,7 +85,7 @@ static uint32_t allowed_numbers(const struct encoder *e, const struct numbers *x
     *bytes = 0;
     memset(bits, 0, LIST_MAX / 8);
     if (encode_is_plain_allow(node_of(e, x->otherwise))) {
-        if (x->filter != FILTER_FCNTL_COMMAND) /* how many there are is not established */
+        if (x->filter != FILTER_FCNTL_COMMAND) /* their total is not established */
             return 0;
         for (unsigned i = 0; i < FCNTL_COMMANDS; i++)
             bits[i / 8] |= (uint8_t)(1 << i % 8);
@@ -104,8 +104,8 @@ static uint32_t allowed_numbers(const struct encoder *e, const struct numbers *x
     return count;
 }
 
-/* Whether a number that is not in the list must be asked for. */
-static bool stands_out(const struct encoder *e, const struct numbers *x, uint32_t i)
+/* Whether a number outside the list needs a separate test. */
+static bool needs_test(const struct encoder *e, const struct numbers *x, uint32_t i)
 {
     return !encode_is_plain_allow(node_of(e, x->decisions[i])) && x->decisions[i] != x->otherwise;
 }
@@ -114,14 +114,14 @@ static int place_others(struct encoder *e, const struct numbers *x, uint32_t *nu
                         struct bk_err *err)
 {
     for (uint32_t i = 0; i < x->n; i++)
-        if (stands_out(e, x, i) && encode_place(e, x->decisions[i], err) < 0)
+        if (needs_test(e, x, i) && encode_place(e, x->decisions[i], err) < 0)
             return -1;
     if (encode_place(e, x->otherwise, err) < 0)
         return -1;
     *number = e->placed[x->otherwise];
     for (uint32_t i = x->n; i-- > 0;) {
         struct wire w = {(uint8_t)vocab_filters[x->filter].id_14_4_1, (uint16_t)x->nums[i]};
-        if (stands_out(e, x, i) &&
+        if (needs_test(e, x, i) &&
             encode_new_filter(e, w, e->placed[x->decisions[i]], *number, number, err) < 0)
             return -1;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* What the encoder keeps: arrays that grow, and the pool of records that nodes refer to. */
+/* The encoder's storage: growing arrays, and the pool of records that nodes refer to. */
 
 #include <string.h>
 
@@ -15,7 +15,7 @@ enum { POOL_UNITS = 65536 };
 int encode_nomem(const struct encoder *e, struct bk_err *err)
 {
     return e->arena.used >= e->arena.limit / 2
-               ? err_set(err, BK_E_LIMIT, "the policy is too large to be compiled")
+               ? err_set(err, BK_E_LIMIT, "the policy is too large to compile")
                : err_nomem(err);
 }
 

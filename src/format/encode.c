@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * A graph → a compiled profile, with the habits of Apple's compiler: equal nodes are one before
- * neighbouring alternatives are put together, and not again afterwards; operations are written in
- * the order of their ids, children of a node before it, what matches before what does not; and the
- * file has the nodes in the order opposite to that.
+ * A graph → a compiled profile, in the manner of Apple's compiler: equal nodes are merged before
+ * neighbouring alternatives are joined, and not again afterwards. Operations are written in the
+ * order of their ids, children before parents, match before unmatch. The file has the nodes in
+ * reverse order.
  */
 
 #include <string.h>
@@ -69,7 +69,7 @@ static uint32_t cons_filter(const struct encoder *e, struct cons *c, uint32_t no
     return node;
 }
 
-/* A compiled profile's nodes stay as many as they are. */
+/* A compiled profile's nodes are not merged. */
 static bool was_compiled(const struct graph *g)
 {
     return graph_rule_count(g) && graph_rule_at(g, 0)->compiled;
@@ -141,7 +141,7 @@ const struct policy *encode_policy(const struct encoder *e, const struct graph_n
     return NULL;
 }
 
-/* Enters the decision's message filter into the table; one that only allows is left out. */
+/* Adds the decision's message filter to the table, unless it only allows. */
 static int enter_policy(struct encoder *e, const struct graph_node *n, struct bk_err *err)
 {
     uint32_t index;
@@ -204,7 +204,7 @@ static int place_decision(struct encoder *e, uint32_t canon, struct bk_err *err)
     return encode_new_node(e, &n, &e->placed[canon], err);
 }
 
-/* Alternatives: nodes in a row by their unmatch edges whose match edges lead to one place. */
+/* Alternatives: nodes linked by unmatch edges whose match edges lead to the same node. */
 static uint32_t row_end(const struct encoder *e, uint32_t canon)
 {
     uint32_t match = match_of(e, canon), at = unmatch_of(e, canon);
@@ -226,7 +226,7 @@ static int place_row(struct encoder *e, uint32_t canon, uint32_t end, struct bk_
     e->row++;
     for (uint32_t at = canon; at != end; at = unmatch_of(e, at)) {
         uint32_t test = node_of(e, at)->test;
-        if (e->asked[test] != e->row) /* else a child asks what its parent does */
+        if (e->asked[test] != e->row) /* else a child repeats its parent's test */
             tests[n++] = graph_test_at(e->g, test);
         e->asked[test] = e->row;
     }
@@ -241,7 +241,7 @@ static int place_row(struct encoder *e, uint32_t canon, uint32_t end, struct bk_
     return 0;
 }
 
-/* What must be placed before this can be, or NOT_PLACED. */
+/* Returns what must be placed before this node, or NOT_PLACED. */
 static int waits_for(struct encoder *e, uint32_t canon, uint32_t *first, struct bk_err *err)
 {
     const struct graph_node *n = node_of(e, canon);
@@ -273,7 +273,7 @@ int encode_place(struct encoder *e, uint32_t canon, struct bk_err *err)
             return -1;
         if (first != NOT_PLACED) {
             if (depth == graph_node_count(e->g))
-                return err_set(err, BK_E_BUG, "a message filter leads to itself");
+                return err_set(err, BK_E_BUG, "a message filter contains itself");
             e->stack[depth++] = first;
             continue;
         }
@@ -288,8 +288,8 @@ int encode_place(struct encoder *e, uint32_t canon, struct bk_err *err)
 
 /* ---- operations ---- */
 
-/* Whether a rule about the operation is kept: by itself, or by one below it, which begins with what
- * its parent decides. */
+/* Whether a rule about the operation is kept: in its own entry, or in that of a descendant, which
+ * starts with the parent's decision. */
 static bool is_kept(const struct encoder *e, uint16_t op)
 {
     for (uint16_t k = 0; k < OP_COUNT; k++)
@@ -298,7 +298,7 @@ static bool is_kept(const struct encoder *e, uint16_t op)
     return false;
 }
 
-/* A rule about an operation that the version does not have would be lost in silence. */
+/* A rule about an operation that the version lacks would be lost silently. */
 static int lost_operation(const struct encoder *e, enum vocab_op op, struct bk_err *err)
 {
     return err_set(err, BK_E_INPUT, "operation %s does not exist in %s", vocab_ops[op].name,
@@ -313,7 +313,7 @@ static int check_rules(const struct encoder *e, struct bk_err *err)
             if (!is_kept(e, r->ops[k]))
                 return lost_operation(e, (enum vocab_op)r->ops[k], err);
     }
-    /* what was compiled has no rules left, but then nothing is added to it either */
+    /* a compiled profile has no rules, and nothing is added to it */
     for (uint16_t op = 0; was_compiled(e->g) && op < OP_COUNT; op++) {
         uint16_t up = vocab_ops[op].parent;
         if (up != OP_NONE && !vocab_ops[op].message_filter && !has_op(e, op) &&

@@ -9,12 +9,12 @@
 /* Private to src/format. */
 
 /*
- * What decoding may cost, in proportion to the file: hostile blobs point ten thousand nodes at one
+ * What decoding may cost, proportional to the file: hostile blobs point ten thousand nodes at one
  * long pattern, or fold a pattern into exponentially many.
  */
 struct budget {
     struct arena arena; /* strings and lists */
-    uint64_t work;      /* bytes that may still be looked at */
+    uint64_t work;      /* bytes that may still be examined */
 };
 
 void budget_init(struct budget *g, const struct blob *b);
@@ -52,25 +52,26 @@ struct span {
     size_t n, offset;
 };
 
-/* The record at arg × 8: its length (u16 in the pool of eras D and E, else u32), then bytes. */
+/* Finds the record at arg × 8: its length (u16 in the pool of eras D and E, else u32), then
+ * bytes. */
 int blob_record(const struct blob *b, uint16_t arg, struct span *out, struct bk_err *err);
-/* The same for a text, without the NUL at its end; none inside. */
+/* The same for a text, without the NUL at its end; it contains no other. */
 int blob_text(const struct blob *b, uint16_t arg, struct span *out, struct bk_err *err);
 
 int blob_filter_id_a(enum vocab_filter filter);             /* era A's, or -1 */
 enum vocab_os blob_os_of(enum blob_era era, uint32_t nops); /* VOCAB_OS_ANY: not known */
 
-/* open.c: whether every edge stays inside. */
+/* open.c: checks that every edge is inside the file. */
 int blob_check_edges(const struct blob *b, struct bk_err *err);
 
-/* argument.c: what the filter node tests. None means that nothing matches. */
+/* argument.c: the tests of a filter node. None means that nothing matches. */
 int blob_tests(const struct blob *b, struct budget *g, const struct blob_node *node,
                struct alternatives *out, struct bk_err *err);
 
-/* Whether the node asks for the opposite: a boolean #f. */
+/* Whether the node is negated: a boolean #f. */
 bool blob_is_negated(const struct blob *b, const struct blob_node *n);
 
-/* The name of a variable that something at `offset` refers to. */
+/* Finds the name of a variable that something at `offset` refers to. */
 int blob_variable(const struct blob *b, uint32_t index, size_t offset, struct span *name,
                   struct bk_err *err);
 
@@ -78,15 +79,15 @@ int blob_variable(const struct blob *b, uint32_t index, size_t offset, struct sp
 int pattern_tests(const struct blob *b, struct budget *g, struct span code, uint16_t filter,
                   struct alternatives *out, struct bk_err *err);
 
-/* regex.c: entry `index` of the regex table, its bytes. */
+/* regex.c: the bytes of entry `index` of the regex table. */
 int regex_span(const struct blob *b, uint16_t index, struct span *s, struct bk_err *err);
-/* The key of the note that keeps a regex's bytes. */
+/* Writes the key of the note that keeps a regex's bytes. */
 void regex_note_key(const struct graph_test *t, uint32_t version, struct buf *out);
 /* Entry `index` as text. */
 int regex_text(const struct blob *b, struct budget *g, uint16_t index, struct graph_test *out,
                struct bk_err *err);
 
-/* For regex-old.c, and from it. */
+/* Shared with regex-old.c. */
 extern const uint8_t regex_every_byte[32];
 struct automaton;
 int regex_add_byte(struct automaton *a, uint32_t from, uint32_t to, uint8_t byte);
@@ -101,15 +102,16 @@ int regex_v2_text(struct budget *g, struct span s, struct graph_test *out, struc
 enum { AUTOMATON_STATES_MAX = 2048 };
 
 struct automaton; /* states are 0 … n - 1 */
-/* NULL when the budget is exhausted. */
+/* Returns NULL when the budget is exhausted. */
 struct automaton *automaton_new(struct budget *g, uint32_t states);
-/* An edge that takes nothing (label NULL), one byte of a set, or an anchor. */
+/* An edge that consumes nothing (label NULL), one byte of a set, or an anchor. */
 int automaton_empty(struct automaton *a, uint32_t from, uint32_t to);
 int automaton_bytes(struct automaton *a, uint32_t from, uint32_t to, const uint8_t set[32]);
 int automaton_anchor(struct automaton *a, uint32_t from, uint32_t to, char anchor);
 /* A set of bytes as a piece of a regex. */
 void automaton_put_set(struct buf *out, const uint8_t set[32]);
-/* NULL when the budget is exhausted. "[]", which nothing matches, when `accept` is out of reach. */
+/* Returns NULL when the budget is exhausted, and "[]", which matches nothing, when `accept` is
+ * unreachable. */
 const char *automaton_text(struct automaton *a, uint32_t start, uint32_t accept);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "format/format-int.h"
+#include "vocab/os.h"
 
 static const struct {
     const char *letter, *words;
@@ -30,7 +31,7 @@ enum blob_era blob_era_find(const char *letter)
 
 /* ---- operations ---- */
 
-/* Operations that an operation table of this version has; messages' come behind them. */
+/* Number of operations in this version's operation table; message operations come after them. */
 static uint32_t ops_in(enum vocab_os os)
 {
     uint32_t n = 0;
@@ -40,7 +41,7 @@ static uint32_t ops_in(enum vocab_os os)
     return n;
 }
 
-/* A table is told by how many operations it has. iOS 13.0 and 10.15 have the same. */
+/* The number of operations identifies a version. iOS 13.0 and 10.15 have the same number. */
 enum vocab_os blob_os_of(enum blob_era era, uint32_t nops)
 {
     static const struct {
@@ -64,7 +65,7 @@ int blob_use_names(struct blob *b, enum vocab_os os, struct bk_err *err)
 {
     uint32_t n = ops_in(os);
     if (n != b->nops)
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: there are %u operations here, %s has %u",
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: the file has %u operations, %s has %u",
                        b->era >= BLOB_D ? 4 : b->rows, b->nops, vocab_os_name(os), n);
     b->os = os;
     return 0;
@@ -75,7 +76,7 @@ void blob_names_words(const struct blob *b, struct buf *out)
     if (b->os != VOCAB_OS_ANY)
         buf_fmt(out, "%u operations, named as in %s", b->nops, vocab_os_name(b->os));
     else
-        buf_fmt(out, "%u operations, whose names are not known", b->nops);
+        buf_fmt(out, "%u operations with unknown names", b->nops);
 }
 
 enum vocab_op blob_op_name(const struct blob *b, uint32_t id)
@@ -85,7 +86,7 @@ enum vocab_op blob_op_name(const struct blob *b, uint32_t id)
             return (enum vocab_op)op;
     if (id == 0)
         return OP_DEFAULT;
-    /* 10.6: what its one sample shows */
+    /* 10.6: from its only sample */
     return b->era == BLOB_A && b->os == VOCAB_OS_ANY && id == 5 ? OP_FILE_READ_DATA : OP_NONE;
 }
 
@@ -98,7 +99,7 @@ static const uint16_t ios4[] = {
     [10] = FILTER_TARGET,
 };
 
-/* iOS 7 to 11, behind the ids that have not changed since. */
+/* iOS 7 to 11, after the ids that have not changed since. */
 static const uint16_t ios11[] = {
     [0x28] = FILTER_ROOTLESS_BOOT_DEVICE_FILTER,
     [0x2a] = FILTER_ROOTLESS_DISK_FILTER,
@@ -124,7 +125,7 @@ enum {
     REQUIRE_ENTITLEMENT = 0x1e
 };
 
-/* FILTER_PATH is 0 and is not asked for in these. */
+/* FILTER_PATH is 0 and does not occur in these. */
 static enum vocab_filter in_table(const uint16_t *table, size_t n, uint8_t id)
 {
     return id < n && table[id] ? (enum vocab_filter)table[id] : FILTER_NONE;

@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Opening: which era, where its tables lie, and whether every count and edge stays inside. Nothing
- * is followed before this is done; what comes after relies on it. Layouts overlap so little that
- * the era is the one as which the whole file makes sense: every node of a known kind, every edge
- * and table inside, padding zero, every profile of a collection with a name.
+ * Opening: detects the era, locates its tables, and checks that every count and edge stays inside.
+ * Nothing is followed before that, and later code relies on it. Layouts overlap so little that the
+ * era is the one for which the whole file makes sense: every node of a known kind, every edge and
+ * table inside, padding zero, every profile of a collection with a name.
  */
 
 #include <string.h>
@@ -22,7 +22,7 @@ enum {
     E_HEADER = 14,
     OLD_ROW_HEAD = 4,
     E_ROW_HEAD = 6,
-    OPS_LEAST = 32, /* of a bundle that does not say how many it has */
+    OPS_LEAST = 32, /* for a bundle that does not record its number */
     OPS_MOST = 255,
     SINGLE_FLAGS_MOST = 2, /* B and C */
 };
@@ -33,12 +33,12 @@ static int check_node(const struct blob *b, uint32_t i, struct bk_err *err)
 {
     size_t at = b->nodes + (size_t)i * BLOB_NODE_SIZE;
     if (b->data[at] > 1)
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: node %u is of kind %u, not 0 or 1", at, i,
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: node %u has kind %u, not 0 or 1", at, i,
                        b->data[at]);
     struct blob_node n = blob_node_at(b, i);
     if (!n.terminal && (n.match >= b->nnodes || n.unmatch >= b->nnodes))
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: node %u leads out of the %u nodes", at, i,
-                       b->nnodes);
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: an edge of node %u leaves the %u nodes", at,
+                       i, b->nnodes);
     return 0;
 }
 
@@ -47,12 +47,12 @@ static int check_table(const struct blob *b, struct bk_err *err)
     for (uint32_t op = 0; op < b->nops; op++)
         if (blob_op_entry(b, op) >= b->nnodes)
             return err_set(err, BK_E_INPUT,
-                           "offset 0x%zx: operation %u begins outside of the %u nodes",
+                           "offset 0x%zx: the entry of operation %u is outside the %u nodes",
                            b->ops + 2 * (size_t)op, op, b->nnodes);
     return 0;
 }
 
-/* A name that a person can type. */
+/* Whether a name can be typed. */
 static int check_name(const struct blob *b, uint32_t profile, struct bk_err *err)
 {
     struct span s;
@@ -83,7 +83,7 @@ int blob_check_edges(const struct blob *b, struct bk_err *err)
     for (uint32_t i = 0; i < b->npolicies; i++)
         if (get16(b->data + b->policies + 2 * (size_t)i) >= b->nnodes)
             return err_set(err, BK_E_INPUT,
-                           "offset 0x%zx: message filter %u begins outside of the %u nodes",
+                           "offset 0x%zx: the entry of message filter %u is outside the %u nodes",
                            b->policies + 2 * (size_t)i, i, b->nnodes);
     if ((b->nprofiles ? check_rows : check_table)(b, err) < 0)
         return -1;
@@ -93,7 +93,7 @@ int blob_check_edges(const struct blob *b, struct bk_err *err)
     return 0;
 }
 
-/* The next table of `count` entries of `size` bytes. */
+/* Locates the next table of `count` entries of `size` bytes. */
 static int lay_out(const struct blob *b, size_t *at, size_t count, size_t size, const char *what,
                    size_t *where, struct bk_err *err)
 {
@@ -116,7 +116,7 @@ static int pad(const struct blob *b, size_t *at, struct bk_err *err)
 
 static int too_short(const struct blob *b, struct bk_err *err)
 {
-    return err_set(err, BK_E_INPUT, "offset 0x%zx: the file ends within its header", b->size);
+    return err_set(err, BK_E_INPUT, "offset 0x%zx: the file ends inside its header", b->size);
 }
 
 /* ---- eras D and E: counts in the header, tables behind it, then nodes, then the pool ---- */
@@ -160,8 +160,7 @@ static int open_d(struct blob *b, struct bk_err *err)
     b->nvars = p[10];
     b->nmessages = p[11];
     if (b->flags & ~BLOB_COLLECTION || p[5])
-        return err_set(err, BK_E_INPUT, "offset 0x%x: this header of era D is not known",
-                       p[5] ? 5 : 0);
+        return err_set(err, BK_E_INPUT, "offset 0x%x: unknown header of era D", p[5] ? 5 : 0);
     if (check_counts(b, err) < 0 ||
         lay_out(b, &at, b->nregexes, 2, "regexes", &b->regexes, err) < 0 ||
         lay_out(b, &at, b->nvars, 2, "variables", &b->vars, err) < 0 ||
@@ -170,8 +169,8 @@ static int open_d(struct blob *b, struct bk_err *err)
     return lay_out_profiles(b, &at, OLD_ROW_HEAD, err);
 }
 
-/* No sample of a collection: by public descriptions, a profile's words are its name and two more,
- * or its name and one. */
+/* There is no sample of a collection: by public descriptions, a profile's words are its name and
+ * two more, or its name and one. */
 static int open_e_profiles(struct blob *b, size_t at, struct bk_err *err)
 {
     struct blob with_two = *b;
@@ -204,8 +203,7 @@ static int open_e(struct blob *b, struct bk_err *err)
     b->nregexes = get16(p + 10);
     b->npolicies = get16(p + 12);
     if (b->flags & ~(BLOB_COLLECTION | BLOB_MESSAGE_FILTERS) || p[7])
-        return err_set(err, BK_E_INPUT, "offset 0x%x: this header of era E is not known",
-                       p[7] ? 7 : 0);
+        return err_set(err, BK_E_INPUT, "offset 0x%x: unknown header of era E", p[7] ? 7 : 0);
     if (check_counts(b, err) < 0 ||
         lay_out(b, &at, b->nregexes, 2, "regexes", &b->regexes, err) < 0 ||
         lay_out(b, &at, b->nvars, 2, "variables", &b->vars, err) < 0 ||
@@ -222,13 +220,13 @@ static int old_table(const struct blob *b, size_t field, size_t count, const cha
 {
     size_t at = (size_t)get16(b->data + field) * BLOB_NODE_SIZE;
     if (at < A_HEADER || at > b->size)
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: the %s begin at 0x%zx, outside of the file",
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: the %s start at 0x%zx, outside the file",
                        field, what, at);
     return lay_out(b, &at, count, 2, what, where, err);
 }
 
-/* How many operations there are is written nowhere: the table of a single profile ends where
- * padding or the first node begins, and the first node is the lowest that an operation names. */
+/* The number of operations is not recorded: the table of a single profile ends where padding or the
+ * first node begins, and the first node is the lowest that an operation names. */
 static void count_ops(struct blob *b, size_t end)
 {
     uint32_t n = 0;
@@ -254,8 +252,8 @@ static int old_single(struct blob *b, size_t header, size_t end, struct bk_err *
         return -1;
     if (at != b->nodes)
         return err_set(err, BK_E_INPUT,
-                       "offset 0x%zx: the nodes should begin here, but none leads below 0x%zx", at,
-                       b->nodes);
+                       "offset 0x%zx: the nodes should start here, but no edge leads below 0x%zx",
+                       at, b->nodes);
     b->nnodes = (uint32_t)((end - b->nodes) / BLOB_NODE_SIZE);
     return blob_check_edges(b, err);
 }
@@ -278,8 +276,8 @@ static int old_bundle_of(struct blob *b, size_t header, size_t end, uint32_t nop
     return blob_check_edges(b, err);
 }
 
-/* A bundle does not say either how many operations its profiles have: as many as some version does,
- * else as many as make sense of all of them. */
+/* A bundle does not record the number of operations either: try that of each known version, then
+ * any number that fits all profiles. */
 static int old_bundle(struct blob *b, size_t header, size_t end, struct bk_err *err)
 {
     if (!b->nprofiles)
@@ -294,20 +292,18 @@ static int old_bundle(struct blob *b, size_t header, size_t end, struct bk_err *
                 return 0;
             }
         }
-    return err_set(err, BK_E_INPUT,
-                   "offset 0x%zx: no number of operations makes sense of the %u profiles", header,
-                   b->nprofiles);
+    return err_set(err, BK_E_INPUT, "offset 0x%zx: no number of operations fits the %u profiles",
+                   header, b->nprofiles);
 }
 
 static int old_profiles(struct blob *b, size_t header, size_t end, struct bk_err *err)
 {
     if (!(b->flags & BLOB_COLLECTION))
         return b->flags > SINGLE_FLAGS_MOST
-                   ? err_set(err, BK_E_INPUT, "offset 0x0: a profile of type 0x%x is not known",
-                             b->flags)
+                   ? err_set(err, BK_E_INPUT, "offset 0x0: unknown profile type 0x%x", b->flags)
                    : old_single(b, header, end, err);
     if (b->flags != BLOB_COLLECTION || b->size < header + 2)
-        return err_set(err, BK_E_INPUT, "offset 0x0: a bundle of type 0x%x is not known", b->flags);
+        return err_set(err, BK_E_INPUT, "offset 0x0: unknown bundle type 0x%x", b->flags);
     b->nprofiles = get16(b->data + header);
     return old_bundle(b, header + 2, end, err);
 }
@@ -390,8 +386,8 @@ static bool looks_like_d(const uint8_t *p, size_t n)
     return n >= D_HEADER && get16(p) == BLOB_COLLECTION && p[4] && !p[5] && get16(p + 6);
 }
 
-/* What a file may be, the likeliest first. Only the headers of collections are so much alike that
- * the rest must decide; no single profile of era D is known. */
+/* What a file may be, most likely first. Only the headers of collections are too similar to tell
+ * apart; no single profile of era D is known. */
 static unsigned candidates(const uint8_t *p, size_t n, enum blob_era out[BLOB_ERAS])
 {
     unsigned count = 0;
@@ -399,7 +395,7 @@ static unsigned candidates(const uint8_t *p, size_t n, enum blob_era out[BLOB_ER
     if (looks_like_e(p, n))
         out[count++] = BLOB_E;
     if (single && count) {
-        out[count++] = BLOB_C; /* without regexes, as iOS 12 has it */
+        out[count++] = BLOB_C; /* without regexes, as in iOS 12 */
         return count;
     }
     if (looks_like_d(p, n))

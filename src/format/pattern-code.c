@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Strings → pattern bytecode (docs/formats.md, "Patterns"). A trie of all of them is written out,
- * node by node: what a test that failed skips is the code below it. Alternatives whose longest
- * string is shorter come first; those of equal length in the order in which the compiler puts
- * strings together, two neighbours at a time, turning the row round with each pass.
+ * Strings → pattern bytecode (docs/formats.md, "Patterns"). A trie of all strings is written node
+ * by node: a failed test skips the code below it. Alternatives whose longest string is shorter come
+ * first; those of equal length are in the order in which the compiler joins strings, two neighbours
+ * at a time, reversing the row with each pass.
  */
 
 #include <string.h>
@@ -24,16 +24,16 @@ enum {
     LONG_LITERAL_MAX = 65 + 255,
     SHORT_JUMP_MAX = 128,
     LONG_JUMP_MIN = 129,
-    DEPTH_MAX = 200, /* of the trie, and so of recursion */
+    DEPTH_MAX = 200, /* of the trie, which bounds recursion */
 };
 
 struct node {
-    const char *label; /* bytes on the way in */
+    const char *label; /* bytes leading here */
     uint32_t len;
     bool end;    /* a string ends here */
-    bool accept; /* whatever follows */
+    bool accept; /* anything may follow */
     uint32_t height;
-    struct node *kids, *next; /* in the order they were put in */
+    struct node *kids, *next; /* in insertion order */
 };
 
 struct builder {
@@ -67,7 +67,7 @@ static void append(struct node *n, struct node *kid)
     *p = kid;
 }
 
-/* Cuts a node's label after `len` bytes; what was behind is its only child. */
+/* Cuts a node's label after `len` bytes; the rest becomes its only child. */
 static bool split(struct builder *b, struct node *n, uint32_t len)
 {
     struct node *rest = new_node(b, n->label + len, n->len - len);
@@ -90,7 +90,7 @@ static uint32_t common(const struct node *n, const char *s, uint32_t len)
     return i;
 }
 
-/* NULL when memory is short. An accepting node takes all that is put below it. */
+/* Returns NULL when memory is exhausted. An accepting node absorbs everything inserted below it. */
 static struct node *insert(struct builder *b, struct node *n, const char *s, uint32_t len)
 {
     while (len && !n->accept) {
@@ -118,7 +118,7 @@ static void accept_below(struct node *n)
     n->kids = NULL;
 }
 
-/* The string, and room for the slash that a subpath has behind it. */
+/* The string, with room for a subpath's slash at its end. */
 static char *text_of(struct builder *b, const struct graph_test *t)
 {
     char *s = arena_alloc(b->arena, (size_t)t->len + 2);
@@ -133,7 +133,7 @@ static char *text_of(struct builder *b, const struct graph_test *t)
     return s;
 }
 
-static bool add(struct builder *b, struct node *root, const struct graph_test *t)
+static bool add_test(struct builder *b, struct node *root, const struct graph_test *t)
 {
     char *s = text_of(b, t);
     bool is_root = t->len == 1 && t->str[0] == '/';
@@ -170,7 +170,7 @@ static bool measure(struct node *n, unsigned depth)
     return true;
 }
 
-/* Lower ones first, equal ones as they are. */
+/* Shorter ones first, stable. */
 static struct node *sorted(struct node *kids)
 {
     struct node *out = NULL;
@@ -216,7 +216,7 @@ static uint32_t put_literal(struct buf *out, const char *s, uint32_t len)
 
 static void put_below(struct node *n, struct buf *out);
 
-/* What comes behind the first piece of a label: the other pieces, then the children. */
+/* Writes what follows the first piece of a label: the other pieces, then the children. */
 static void put_rest(struct node *n, uint32_t from, struct buf *out)
 {
     while (from < n->len) {
@@ -268,7 +268,7 @@ static void put_below(struct node *n, struct buf *out)
 
 bool pattern_order(struct arena *arena, uint32_t n, uint32_t *order)
 {
-    /* Runs of alternatives that stand together: order[] holds them one behind the other. */
+    /* Runs of adjacent alternatives, back to back in order[]. */
     uint32_t *lens = arena_array(arena, n + 1u, sizeof(*lens));
     uint32_t *next = arena_array(arena, n + 1u, sizeof(*next));
     uint32_t *next_lens = arena_array(arena, n + 1u, sizeof(*next_lens));
@@ -304,7 +304,7 @@ bool pattern_code(struct arena *arena, const struct graph_test *const *tests, ui
     if (!root || !order || !pattern_order(arena, n, order))
         return false;
     for (uint32_t i = 0; i < n; i++)
-        if (!add(&b, root, tests[order[i]]))
+        if (!add_test(&b, root, tests[order[i]]))
             return false;
     if (!measure(root, 0))
         return false;

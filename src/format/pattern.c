@@ -4,9 +4,9 @@
 /*
  * String patterns of eras C, D and E: a small program that walks a trie. Every test (some bytes,
  * one byte of a class, the end of the string) is followed by what to do when it fails: 0f gives up,
- * 80…ff and 08 jump ahead. A test that held is never taken back, so alternatives that may begin
- * alike would shut each other out; Apple's compiler makes none, and we refuse them. What is left is
- * a union of whole strings, prefixes and subpaths, and of regexes where bytes are not all named.
+ * 80…ff and 08 jump ahead. There is no backtracking, so alternatives that may begin alike would
+ * hide each other; Apple's compiler never makes such patterns, and we reject them. The result is a
+ * union of whole strings, prefixes and subpaths, and of regexes where not all bytes are named.
  */
 
 #include <string.h>
@@ -19,8 +19,8 @@
 enum {
     OP_END_OF_STRING = 0x00,
     OP_LONG_VARIABLE = 0x01,
-    OP_THROUGH = 0x02,     /* to the next c, and it */
-    OP_THROUGH_ANY = 0x03, /* to some c, and it */
+    OP_THROUGH = 0x02,     /* to the next c, inclusive */
+    OP_THROUGH_ANY = 0x03, /* to some c, inclusive */
     OP_LONG_LITERAL = 0x04,
     OP_LONG_JUMP = 0x08,
     OP_ACCEPT = 0x0a,
@@ -34,7 +34,7 @@ enum {
     LONG_JUMP_MIN = 0x81,
 };
 
-/* How far a walk has come: what the string begins with, as it is or as a regex. */
+/* The state of a walk: what the string begins with, literally or as a regex. */
 struct branch {
     size_t pc;
     const char *text;
@@ -50,7 +50,7 @@ struct walk {
     struct span code;
     uint16_t filter;
     struct alternatives *out;
-    struct branch *todo; /* where to go on when a test fails, the latest first */
+    struct branch *todo; /* where to continue when a test fails, newest first */
 };
 
 static int refuse(const struct walk *w, size_t pc, const char *why, struct bk_err *err)
@@ -93,7 +93,7 @@ static int yield_test(struct walk *w, const struct branch *b, enum graph_how how
 
 /* ---- tests ---- */
 
-/* Reads what happens on failure at *pc, and leaves the alternative to be walked later. */
+/* Reads what happens on failure at *pc, and queues the alternative for later. */
 static int on_failure(struct walk *w, const struct branch *b, size_t *pc, struct bk_err *err)
 {
     if (*pc >= w->code.n)
@@ -111,20 +111,20 @@ static int on_failure(struct walk *w, const struct branch *b, size_t *pc, struct
         skip = (op & 0x7f) + (size_t)1;
         *pc += 1;
     } else {
-        return refuse(w, at, "this jump of a pattern is not known", err);
+        return refuse(w, at, "unknown jump in a pattern", err);
     }
     struct branch *to = arena_dup(&w->g->arena, b, sizeof(*b));
     if (!to)
         return budget_exhausted(w->code.offset + at, err);
     to->pc = *pc + skip;
     if (to->pc >= w->code.n)
-        return refuse(w, at, "a jump leads out of the pattern", err);
+        return refuse(w, at, "a jump leaves the pattern", err);
     to->next = w->todo;
     w->todo = to;
     return 0;
 }
 
-/* Notes what a test begins with, which no test that failed here before may share. */
+/* Records the first bytes of a test; no test that failed here before may share them. */
 static int begins_with(const struct walk *w, struct branch *b, const uint8_t set[32],
                        struct bk_err *err)
 {
@@ -139,7 +139,7 @@ static int begins_with(const struct walk *w, struct branch *b, const uint8_t set
     return 0;
 }
 
-/* The branch with more behind what it has: bytes as they are, or a piece of a regex. */
+/* Appends to the branch: literal bytes, or a piece of a regex. */
 static int extend(struct walk *w, struct branch *b, const char *more, size_t n, bool regex,
                   size_t pc, struct bk_err *err)
 {
@@ -166,10 +166,10 @@ static int take_bytes(struct walk *w, struct branch *b, size_t from, size_t n, s
 {
     uint8_t set[32] = {0};
     if (from > w->code.n || n > w->code.n - from)
-        return refuse(w, b->pc, "a literal goes beyond the pattern's end", err);
+        return refuse(w, b->pc, "a literal exceeds the pattern", err);
     const uint8_t *text = w->code.p + from;
     if (memchr(text, '\0', n))
-        return refuse(w, from, "a literal holds a NUL byte", err);
+        return refuse(w, from, "a literal contains a NUL byte", err);
     set[text[0] / 8] = (uint8_t)(1 << text[0] % 8);
     size_t pc = from + n;
     if (begins_with(w, b, set, err) < 0 || on_failure(w, b, &pc, err) < 0)
@@ -182,7 +182,7 @@ static int take_ranges(struct walk *w, struct branch *b, struct bk_err *err)
     uint8_t set[32] = {0};
     size_t at = b->pc + 1;
     if (at >= w->code.n || w->code.n - at - 1 < 2 * ((w->code.p[at] & 0x7fu) + 1))
-        return refuse(w, b->pc, "a class goes beyond the pattern's end", err);
+        return refuse(w, b->pc, "a class exceeds the pattern", err);
     unsigned count = (w->code.p[at] & 0x7fu) + 1;
     for (unsigned i = 0; i < count; i++) {
         const uint8_t *p = w->code.p + at + 1 + 2 * (size_t)i;
@@ -191,7 +191,7 @@ static int take_ranges(struct walk *w, struct branch *b, struct bk_err *err)
     }
     for (unsigned i = 0; w->code.p[at] & 0x80 && i < sizeof(set); i++)
         set[i] = (uint8_t)~set[i];
-    set[0] &= 0xfe; /* strings hold no NUL */
+    set[0] &= 0xfe; /* strings contain no NUL */
     size_t pc = at + 1 + 2 * (size_t)count;
     if (begins_with(w, b, set, err) < 0 || on_failure(w, b, &pc, err) < 0)
         return -1;
@@ -222,7 +222,7 @@ static int take_through(struct walk *w, struct branch *b, struct bk_err *err)
     return extend(w, b, text.s, text.n, true, pc, err);
 }
 
-/* A variable stands in the text by its name, as ${NAME}. */
+/* A variable appears in the text by name, as ${NAME}. */
 static int take_variable(struct walk *w, struct branch *b, struct bk_err *err)
 {
     uint8_t op = w->code.p[b->pc], set[32] = {0};
@@ -243,8 +243,8 @@ static int take_variable(struct walk *w, struct branch *b, struct bk_err *err)
     return extend(w, b, text.s, text.n, false, pc, err);
 }
 
-/* A slash and anything, or the end: how a subpath ends. Of nothing it is none: that is the root and
- * what is below it, or an empty string. */
+/* A slash and anything, or the end: how a subpath ends. An empty prefix is not a subpath: it is the
+ * root and everything below, or an empty string. */
 static bool subpath_at(const struct walk *w, const struct branch *b)
 {
     static const uint8_t tail[] = {0x40,       '/',      0x80, OP_ACCEPT, OP_END_OF_STRING,
@@ -259,7 +259,7 @@ static int take_end(struct walk *w, struct branch *b, struct bk_err *err)
     if (on_failure(w, b, &pc, err) < 0)
         return -1;
     if (pc >= w->code.n || w->code.p[pc] != OP_ACCEPT)
-        return refuse(w, pc, "a pattern goes on behind the end of the string", err);
+        return refuse(w, pc, "a pattern continues after the end of the string", err);
     return yield_test(w, b, GRAPH_LITERAL, err);
 }
 
@@ -279,11 +279,11 @@ static int take_test(struct walk *w, struct branch *b, struct bk_err *err)
         return take_through(w, b, err);
     if (op == OP_LONG_VARIABLE || (op >= OP_VARIABLE && op <= OP_VARIABLE_LAST))
         return take_variable(w, b, err);
-    return err_set(err, BK_E_INPUT, "offset 0x%zx: pattern byte 0x%02x is not known",
+    return err_set(err, BK_E_INPUT, "offset 0x%zx: unknown pattern byte 0x%02x",
                    w->code.offset + b->pc, op);
 }
 
-/* From one branch to where it accepts. */
+/* Walks one branch to where it accepts. */
 static int walk_branch(struct walk *w, struct branch b, struct bk_err *err)
 {
     for (;;) {
@@ -297,7 +297,8 @@ static int walk_branch(struct walk *w, struct branch b, struct bk_err *err)
             return take_end(w, &b, err);
         if (w->code.p[b.pc] == OP_ACCEPT) {
             if (!is_fresh(&b))
-                return refuse(w, b.pc, "a pattern accepts what an alternative kept back", err);
+                return refuse(w, b.pc, "a pattern accepts what an earlier alternative excludes",
+                              err);
             return yield_test(w, &b, GRAPH_PREFIX, err);
         }
         if (take_test(w, &b, err) < 0)
@@ -305,8 +306,8 @@ static int walk_branch(struct walk *w, struct branch b, struct bk_err *err)
     }
 }
 
-/* Undoes the order in which the compiler puts alternatives together (pattern-code.c), so that
- * compiling them again gives the same pattern. */
+/* Undoes the order in which the compiler joins alternatives (pattern-code.c), so that compiling
+ * them again gives the same pattern. */
 static int original_order(struct walk *w, uint32_t from, struct bk_err *err)
 {
     uint32_t n = w->out->n - from;

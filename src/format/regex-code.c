@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Regexes → compiled regexes. The tree becomes a row of instructions, in the order in which Apple's
- * compiler of version 3 has them: x* is `split out, x, back`, x+ is `x, split out, back`. Version 3
- * writes the row as a program, version 1 as nodes that name their successors.
+ * Regexes → compiled regexes. The tree becomes a row of instructions, in the order of Apple's
+ * version 3 compiler: x* is `split out, x, back`, x+ is `x, split out, back`. Version 3 writes the
+ * row as a program, version 1 as nodes that name their successors.
  */
 
 #include <string.h>
@@ -34,7 +34,7 @@ struct coder {
     bool lower;
 };
 
-static struct instr *add(struct coder *c, enum instr_kind kind)
+static struct instr *add_instr(struct coder *c, enum instr_kind kind)
 {
     if (c->n == CODE_MAX)
         return NULL;
@@ -43,10 +43,10 @@ static struct instr *add(struct coder *c, enum instr_kind kind)
     return i;
 }
 
-/* Its number, to be told later where it leads. */
+/* Stores its number, so that its target can be set later. */
 static bool add_branch(struct coder *c, enum instr_kind kind, uint32_t to, uint32_t *index)
 {
-    struct instr *i = add(c, kind);
+    struct instr *i = add_instr(c, kind);
     if (!i)
         return false;
     i->to = to;
@@ -62,8 +62,7 @@ struct ranges {
     unsigned n;
 };
 
-/* Runs of bytes, ascending; one that goes on through 255 and 0 stands last and ends below its
- * beginning. */
+/* Runs of bytes, ascending; one that wraps from 255 to 0 comes last and ends below its start. */
 static void find_ranges(const struct byteset *s, struct ranges *r)
 {
     r->n = 0;
@@ -91,8 +90,8 @@ static void set_bit(struct byteset *s, unsigned b, bool on)
     s->w[b >> 6] = on ? s->w[b >> 6] | bit : s->w[b >> 6] & ~bit;
 }
 
-/* Where case does not count, whether capitals are in the set makes no difference, and no string
- * holds a NUL: the choice that takes fewer ranges. */
+/* When case is ignored, capitals in the set make no difference, and no string contains a NUL:
+ * chooses what takes fewer ranges. */
 static void fewest_ranges(const struct coder *c, const struct byteset *given, struct ranges *r)
 {
     struct byteset s = *given, other = s;
@@ -111,7 +110,7 @@ static void fewest_ranges(const struct coder *c, const struct byteset *given, st
 
 static bool add_ranges(struct coder *c, const struct ranges *r, unsigned from, unsigned n)
 {
-    struct instr *i = add(c, IN_RANGES);
+    struct instr *i = add_instr(c, IN_RANGES);
     if (!i)
         return false;
     i->nranges = (uint8_t)n;
@@ -122,7 +121,7 @@ static bool add_ranges(struct coder *c, const struct ranges *r, unsigned from, u
     return true;
 }
 
-/* More ranges than one instruction takes are alternatives. */
+/* More ranges than one instruction holds become alternatives. */
 static bool add_class(struct coder *c, const struct ranges *r)
 {
     uint32_t ends[16], nends = 0;
@@ -147,7 +146,7 @@ static bool add_class(struct coder *c, const struct ranges *r)
 
 static bool add_byte(struct coder *c, unsigned byte)
 {
-    struct instr *i = add(c, IN_BYTE);
+    struct instr *i = add_instr(c, IN_BYTE);
     if (i)
         i->byte = (uint8_t)byte;
     return i != NULL;
@@ -164,17 +163,17 @@ static bool is_everything(const struct byteset *s)
 static bool add_set(struct coder *c, const struct byteset *s)
 {
     if (is_everything(s))
-        return add(c, IN_ANY) != NULL;
+        return add_instr(c, IN_ANY) != NULL;
     struct ranges r;
     fewest_ranges(c, s, &r);
-    if (!r.n) /* nothing matches: a byte behind the end */
-        return add(c, IN_END) && add_byte(c, 1);
+    if (!r.n) /* nothing matches: a byte after the end */
+        return add_instr(c, IN_END) && add_byte(c, 1);
     return r.n == 1 && r.lo[0] == r.hi[0] ? add_byte(c, r.lo[0]) : add_class(c, &r);
 }
 
 /* ---- the tree ---- */
 
-static bool put(struct coder *c, uint32_t node, unsigned depth);
+static bool put_tree(struct coder *c, uint32_t node, unsigned depth);
 
 /* Children are linked from the last to the first. */
 static bool put_row(struct coder *c, uint32_t last, unsigned depth)
@@ -188,7 +187,7 @@ static bool put_row(struct coder *c, uint32_t last, unsigned depth)
     for (uint32_t i = last, k = n; i; i = c->parse.nodes[i].prev)
         items[--k] = i;
     for (uint32_t k = 0; k < n; k++)
-        if (!put(c, items[k], depth))
+        if (!put_tree(c, items[k], depth))
             return false;
     return true;
 }
@@ -207,7 +206,7 @@ static bool put_choice(struct coder *c, uint32_t last, unsigned depth)
     for (uint32_t k = 0; k < n; k++) {
         uint32_t split = 0;
         bool final = k + 1 == n;
-        if ((!final && !add_branch(c, IN_SPLIT, 0, &split)) || !put(c, items[k], depth) ||
+        if ((!final && !add_branch(c, IN_SPLIT, 0, &split)) || !put_tree(c, items[k], depth) ||
             (!final && !add_branch(c, IN_JUMP, 0, &ends[nends++])))
             return false;
         if (!final)
@@ -221,7 +220,7 @@ static bool put_choice(struct coder *c, uint32_t last, unsigned depth)
 static bool put_star(struct coder *c, uint32_t node, unsigned depth)
 {
     uint32_t split, start = c->n;
-    if (!add_branch(c, IN_SPLIT, 0, &split) || !put(c, node, depth) ||
+    if (!add_branch(c, IN_SPLIT, 0, &split) || !put_tree(c, node, depth) ||
         !add_branch(c, IN_JUMP, start, NULL))
         return false;
     c->at[split].to = c->n;
@@ -231,21 +230,21 @@ static bool put_star(struct coder *c, uint32_t node, unsigned depth)
 static bool put_plus(struct coder *c, uint32_t node, unsigned depth)
 {
     uint32_t split, start = c->n;
-    if (!put(c, node, depth) || !add_branch(c, IN_SPLIT, 0, &split) ||
+    if (!put_tree(c, node, depth) || !add_branch(c, IN_SPLIT, 0, &split) ||
         !add_branch(c, IN_JUMP, start, NULL))
         return false;
     c->at[split].to = c->n;
     return true;
 }
 
-/* x{2,4} is x x (x (x)?)?, every option leaving to the same end. */
+/* x{2,4} is x x (x (x)?)?, and every option exits to the same end. */
 static bool put_options(struct coder *c, uint32_t node, uint32_t count, unsigned depth)
 {
     uint32_t *splits = arena_array(c->parse.arena, count + 1u, sizeof(*splits));
     if (!splits)
         return false;
     for (uint32_t k = 0; k < count; k++)
-        if (!add_branch(c, IN_SPLIT, 0, &splits[k]) || !put(c, node, depth))
+        if (!add_branch(c, IN_SPLIT, 0, &splits[k]) || !put_tree(c, node, depth))
             return false;
     for (uint32_t k = 0; k < count; k++)
         c->at[splits[k]].to = c->n;
@@ -257,14 +256,14 @@ static bool put_repeat(struct coder *c, const struct ast *t, unsigned depth)
     bool forever = t->max == AST_FOREVER;
     uint32_t plain = forever && t->min ? t->min - 1 : t->min;
     for (uint32_t k = 0; k < plain; k++)
-        if (!put(c, t->arg, depth))
+        if (!put_tree(c, t->arg, depth))
             return false;
     if (!forever)
         return put_options(c, t->arg, t->max - t->min, depth);
     return t->min ? put_plus(c, t->arg, depth) : put_star(c, t->arg, depth);
 }
 
-static bool put(struct coder *c, uint32_t node, unsigned depth)
+static bool put_tree(struct coder *c, uint32_t node, unsigned depth)
 {
     const struct ast t = c->parse.nodes[node];
     if (depth > DEPTH_MAX)
@@ -275,9 +274,9 @@ static bool put(struct coder *c, uint32_t node, unsigned depth)
     case AST_SET:
         return add_set(c, &c->pool.sets[t.arg]);
     case AST_BEGIN:
-        return add(c, IN_BEGIN) != NULL;
+        return add_instr(c, IN_BEGIN) != NULL;
     case AST_END:
-        return add(c, IN_END) != NULL;
+        return add_instr(c, IN_END) != NULL;
     case AST_CAT:
         return put_row(c, t.arg, depth + 1);
     case AST_ALT:
@@ -301,8 +300,8 @@ static int code(struct coder *c, struct arena *arena, const struct graph_test *t
         return err_nomem(err);
     if (ast_parse(&c->parse, t->str, t->len, err) < 0)
         return -1;
-    if (!put(c, c->parse.root, 0))
-        return err_set(err, BK_E_LIMIT, "a regex is too large to be compiled: %.60s", t->str);
+    if (!put_tree(c, c->parse.root, 0))
+        return err_set(err, BK_E_LIMIT, "the regex is too large to compile: %.60s", t->str);
     return 0;
 }
 
@@ -338,7 +337,7 @@ int regex_code_v3(struct arena *arena, const struct graph_test *t, bool lower, s
     uint16_t *place = arena_array(arena, c.n + 1u, sizeof(*place));
     if (!place)
         return err_nomem(err);
-    unsigned at = 0; /* CODE_MAX instructions of 31 bytes at most fit into 16 bits */
+    unsigned at = 0; /* at most CODE_MAX instructions of 31 bytes, which fits into 16 bits */
     for (uint32_t i = 0; i < c.n; i++) {
         place[i] = (uint16_t)at;
         at += length_v3(&c.at[i]);
@@ -361,7 +360,7 @@ static void put_node_v1(struct buf *out, uint32_t kind, uint32_t next, uint32_t 
     put32_big(out, arg);
 }
 
-/* Behind the instructions stand the end of the whole match, its beginning, and the accept. */
+/* The instructions are followed by the end of the whole match, its beginning, and the accept. */
 static void put_v1(const struct instr *i, uint32_t self, uint32_t *classes, struct buf *out)
 {
     const uint32_t none = 0xffffffffu;
@@ -390,7 +389,7 @@ static void put_v1(const struct instr *i, uint32_t self, uint32_t *classes, stru
     }
 }
 
-/* Ranges in which none goes round. */
+/* Ranges, none of which wraps. */
 static void put_class_v1(const struct instr *i, struct buf *out)
 {
     unsigned last = 2u * i->nranges - 2;

@@ -25,7 +25,7 @@ enum kind {
     KIND_PAREN_CLOSE = 0x23,
     KIND_PAREN_OPEN = 0x24,
     KIND_SPLIT = 0x25,
-    KIND_SPLIT_LAST = 0x28, /* version 2 has four kinds of it */
+    KIND_SPLIT_LAST = 0x28, /* version 2 has four variants */
     KIND_DOT = 0x30,
     KIND_EPSILON = 0x31,
     KIND_CARET = 0x32,
@@ -38,7 +38,7 @@ struct old {
     struct budget *g;
     struct span s;
     uint32_t n, start, accept, nclasses;
-    size_t node; /* bytes of one */
+    size_t node; /* bytes per node */
     uint8_t (*classes)[32];
 };
 
@@ -58,7 +58,7 @@ static struct old_node node_at(const struct old *o, uint32_t i)
     size_t at = HEADER + (size_t)i * o->node;
     if (o->node == V1_NODE)
         return (struct old_node){get32_big(p), get32_big(p + 4), get32_big(p + 8), at};
-    /* the byte that is nothing makes a kind that is not known */
+    /* a nonzero unused byte makes the kind unknown */
     uint32_t kind = p[0] == KIND_ACCEPT ? p[0] : (uint32_t)p[3] << 8 | p[0];
     return (struct old_node){kind, get16(p + 1), get32(p + 4), at};
 }
@@ -74,7 +74,7 @@ static void add_range(uint8_t set[32], unsigned from, unsigned to)
 static int room_for_classes(struct old *o, struct bk_err *err)
 {
     if (o->nclasses > CLASSES_MAX)
-        return refuse(o, 0, "a regex with too many classes", err);
+        return refuse(o, 0, "a regex has too many classes", err);
     o->classes = arena_array(&o->g->arena, o->nclasses + 1u, sizeof(*o->classes));
     if (!o->classes)
         return budget_exhausted(o->s.offset, err);
@@ -89,19 +89,19 @@ static int v1_classes(struct old *o, struct bk_err *err)
         return -1;
     for (uint32_t i = 0; i < o->nclasses; i++) {
         if (o->s.n - at < 4 || get32_big(o->s.p + at) > (o->s.n - at - 4) / 4)
-            return refuse(o, at, "a regex's class goes beyond its end", err);
+            return refuse(o, at, "a class exceeds its regex", err);
         uint32_t words = get32_big(o->s.p + at);
         if (words % 2)
-            return refuse(o, at, "a regex's class of an odd number of ends", err);
+            return refuse(o, at, "a regex's class has an odd number of bounds", err);
         at += 4;
         for (uint32_t k = 0; k < words; k += 2, at += 8) {
             uint32_t from = get32_big(o->s.p + at), to = get32_big(o->s.p + at + 4);
             if (from > to || to > 255)
-                return refuse(o, at, "a range of a regex's class is not one of bytes", err);
+                return refuse(o, at, "a range in a regex's class exceeds a byte", err);
             add_range(o->classes[i], from, to);
         }
     }
-    return at == o->s.n ? 0 : refuse(o, at, "bytes behind a regex", err);
+    return at == o->s.n ? 0 : refuse(o, at, "extra bytes after a regex", err);
 }
 
 static int v2_classes(struct old *o, struct bk_err *err)
@@ -110,7 +110,7 @@ static int v2_classes(struct old *o, struct bk_err *err)
     if (room_for_classes(o, err) < 0)
         return -1;
     if (!n)
-        return at == o->s.n ? 0 : refuse(o, at, "bytes behind a regex", err);
+        return at == o->s.n ? 0 : refuse(o, at, "extra bytes after a regex", err);
     if (o->s.n - at < 8 + 5 * n || get32(o->s.p + at + 4) != o->s.n - at - 8)
         return refuse(o, at, "a regex's classes do not fit its length", err);
     const uint8_t *starts = o->s.p + at + 8, *lens = starts + 4 * n, *bytes = lens + n;
@@ -118,7 +118,7 @@ static int v2_classes(struct old *o, struct bk_err *err)
     for (size_t i = 0; i < n; i++) {
         uint32_t from = get32(starts + 4 * i);
         if (from > room || lens[i] > room - from || lens[i] % 2)
-            return refuse(o, at + 8 + 4 * i, "a regex's class goes beyond its end", err);
+            return refuse(o, at + 8 + 4 * i, "a class exceeds its regex", err);
         for (unsigned k = 0; k < lens[i]; k += 2)
             add_range(o->classes[i], bytes[from + k], bytes[from + k + 1]);
     }
@@ -132,7 +132,7 @@ static int add_class(struct automaton *a, const struct old *o, uint32_t i, const
 {
     uint8_t set[32];
     if (x->arg >= o->nclasses)
-        return refuse(o, x->at, "a regex's node names a class that it does not have", err);
+        return refuse(o, x->at, "a regex's node refers to a missing class", err);
     for (unsigned k = 0; k < sizeof(set); k++)
         set[k] = (uint8_t)(x->kind == KIND_CLASS ? o->classes[x->arg][k] : ~o->classes[x->arg][k]);
     return automaton_bytes(a, i, x->next, set) < 0 ? budget_exhausted(o->s.offset + x->at, err) : 0;
@@ -151,7 +151,7 @@ static int add_node(struct automaton *a, const struct old *o, uint32_t i, struct
     if (x.kind == KIND_ACCEPT)
         return 0;
     if (x.next >= o->n || (is_split(o, x.kind) && x.arg >= o->n))
-        return refuse(o, x.at, "a regex's node leads out of it", err);
+        return refuse(o, x.at, "a regex's node refers to a missing node", err);
     if (is_split(o, x.kind)) {
         r = automaton_empty(a, i, x.next) < 0 ? -1 : automaton_empty(a, i, x.arg);
         return r < 0 ? budget_exhausted(o->s.offset + x.at, err) : 0;
@@ -159,7 +159,7 @@ static int add_node(struct automaton *a, const struct old *o, uint32_t i, struct
     switch (x.kind) {
     case KIND_CHAR:
         if (!(x.arg & 0xff))
-            return refuse(o, x.at, "a regex holds a NUL byte", err);
+            return refuse(o, x.at, "a regex contains a NUL byte", err);
         r = regex_add_byte(a, i, x.next, (uint8_t)x.arg);
         break;
     case KIND_DOT:
@@ -178,7 +178,7 @@ static int add_node(struct automaton *a, const struct old *o, uint32_t i, struct
     case KIND_NOT_CLASS:
         return add_class(a, o, i, &x, err);
     default:
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: a regex's node of kind 0x%x is not known",
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: unknown kind 0x%x of a regex's node",
                        o->s.offset + x.at, x.kind);
     }
     return r < 0 ? budget_exhausted(o->s.offset + x.at, err) : 0;
@@ -199,7 +199,7 @@ static int text(struct old *o, struct graph_test *out, struct bk_err *err)
     return regex_finish(a, o->start, o->accept, o->s.offset, out, err);
 }
 
-static int check(const struct old *o, struct bk_err *err)
+static int check_size(const struct old *o, struct bk_err *err)
 {
     if (o->n > (o->s.n - HEADER) / o->node || o->start >= o->n || o->accept >= o->n)
         return err_set(err, BK_E_INPUT, "offset 0x%zx: a regex's %u nodes do not fit its length",
@@ -216,7 +216,7 @@ int regex_v1_text(struct budget *g, struct span s, struct graph_test *out, struc
     o.start = get32_big(s.p + 8);
     o.accept = get32_big(s.p + 12);
     o.nclasses = get32_big(s.p + 16);
-    return check(&o, err) < 0 || v1_classes(&o, err) < 0 ? -1 : text(&o, out, err);
+    return check_size(&o, err) < 0 || v1_classes(&o, err) < 0 ? -1 : text(&o, out, err);
 }
 
 int regex_v2_text(struct budget *g, struct span s, struct graph_test *out, struct bk_err *err)
@@ -228,5 +228,5 @@ int regex_v2_text(struct budget *g, struct span s, struct graph_test *out, struc
     o.start = get32(s.p + 12);
     o.accept = get32(s.p + 16);
     o.nclasses = get32(s.p + 20);
-    return check(&o, err) < 0 || v2_classes(&o, err) < 0 ? -1 : text(&o, out, err);
+    return check_size(&o, err) < 0 || v2_classes(&o, err) < 0 ? -1 : text(&o, out, err);
 }

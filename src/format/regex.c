@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Compiled regexes, back to text by way of their automaton. Versions 1 and 2 are rows of nodes
- * (regex-old.c). Version 3 is a byte program, addressed from behind its six-byte header; only what
+ * Compiled regexes, converted back to text via their automaton. Versions 1 and 2 are rows of nodes
+ * (regex-old.c). Version 3 is a byte program, addressed from after its six-byte header; only what
  * the start reaches is read.
  */
 
@@ -39,7 +39,7 @@ int regex_add_byte(struct automaton *a, uint32_t from, uint32_t to, uint8_t byte
 
 int regex_too_large(size_t offset, struct bk_err *err)
 {
-    return err_set(err, BK_E_LIMIT, "offset 0x%zx: a regex of more than %d states", offset,
+    return err_set(err, BK_E_LIMIT, "offset 0x%zx: a regex has more than %d states", offset,
                    AUTOMATON_STATES_MAX);
 }
 
@@ -70,8 +70,7 @@ struct v3 {
 static int v3_state(struct v3 *v, size_t at, uint32_t *out, struct bk_err *err)
 {
     if (at >= v->s.n)
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: a regex leads beyond its end",
-                       v->s.offset + at);
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: a jump leaves the regex", v->s.offset + at);
     if (!v->state[at]) {
         if (v->n == AUTOMATON_STATES_MAX)
             return regex_too_large(v->s.offset, err);
@@ -82,9 +81,9 @@ static int v3_state(struct v3 *v, size_t at, uint32_t *out, struct bk_err *err)
     return 0;
 }
 
-/* Ranges of bytes. Only the last may go round through 255 and 0, which it does when it ends below
- * where the first begins: what a negated class becomes. Another that ends below its beginning lies
- * between two neighbours that are left out, and is empty. */
+/* Ranges of bytes. Only the last may wrap through 255 and 0; it does if it ends below the start of
+ * the first, as in a negated class. Any other range that ends below its start is between two
+ * excluded neighbours, and empty. */
 static void v3_class(const uint8_t *p, unsigned n, uint8_t set[32])
 {
     bool round = p[0] > p[2 * n - 1];
@@ -136,8 +135,7 @@ static int v3_step(struct v3 *v, size_t at, struct bk_err *err)
         v3_class(p + 1, p[0] >> 4, set);
         r = automaton_bytes(v->a, from, next, set);
     } else {
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: regex byte 0x%02x is not known", place,
-                       p[0]);
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: unknown regex byte 0x%02x", place, p[0]);
     }
     return r < 0 ? budget_exhausted(place, err) : 0;
 }
@@ -171,8 +169,8 @@ void regex_note_key(const struct graph_test *t, uint32_t version, struct buf *ou
 int regex_span(const struct blob *b, uint16_t index, struct span *s, struct bk_err *err)
 {
     if (index >= b->nregexes)
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: regex %u of %u", b->regexes, index,
-                       b->nregexes);
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: no regex %u: there are %u", b->regexes,
+                       index, b->nregexes);
     uint16_t entry = get16(b->data + b->regexes + 2 * (size_t)index);
     return blob_record(b, entry, s, err);
 }
@@ -191,7 +189,7 @@ int regex_text(const struct blob *b, struct budget *g, uint16_t index, struct gr
         return -1;
     if (b->era != BLOB_A)
         return 0;
-    /* Era A's compiler turns literals into regexes; they are literals again. */
+    /* Era A's compiler turns literals into regexes; turn them back. */
     bool exact;
     char *literal = arena_alloc(&g->arena, out->len + 1);
     if (!literal)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* The versions for which profiles can be written, and the numbers that they give to names. */
+/* The versions that profiles can be encoded for, and the numbers they give to names. */
 
 #include <string.h>
 
 #include "format/format-int.h"
+#include "vocab/os.h"
 
 static const struct blob_version versions[] = {
     {"macOS 14.4.1", BLOB_E, VOCAB_MACOS_14_4_1, 190},
@@ -17,10 +18,10 @@ int blob_version_op(const struct blob_version *v, uint16_t op)
 {
     if (v->os != VOCAB_OS_ANY)
         return vocab_ops[op].ids[v->os];
-    return op == OP_DEFAULT ? 0 : op == OP_FILE_READ_DATA ? 5 : -1; /* its one sample */
+    return op == OP_DEFAULT ? 0 : op == OP_FILE_READ_DATA ? 5 : -1; /* from its only sample */
 }
 
-/* An era's letter is its first version here. */
+/* An era's letter means its first version here. */
 const struct blob_version *blob_version_find(const char *name)
 {
     enum vocab_os os;

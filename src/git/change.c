@@ -2,20 +2,20 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Whether a change of git's settings is harmless. Entries of each version are sorted by key, the
- * versions walked side by side, and each key whose values differ looked up in keys.def: its values
- * must all pass the row's check, since git takes the last one for some keys and all for others, and
- * a later change could uncover an earlier one.
+ * Whether a change of git's settings is harmless. Sorts the entries of each version by key and
+ * walks the versions side by side. keys.def must have each key whose values differ, and all its
+ * values must pass the row's check: git takes the last value of some keys and all values of others,
+ * and a later change could uncover an earlier value.
  *
- * Rules that look further than the value:
- *   NEW_REMOTE     the remote has no setting in what was there first
- *   BRANCH_REMOTE  as it was first, or none; anything where there was none
- *   BASE           gh's mark for the remote that pull requests go to: one of those from before
- *   WORKTREE       a submodule's, inside the superproject; as it was first, or none
- *   OWN            nothing was there first: the repository is of the command's own making
+ * Rules that need more than the value:
+ *   NEW_REMOTE     the remote had no setting at first
+ *   BRANCH_REMOTE  none, or as at first; anything if there was none at first
+ *   BASE           gh's mark for the remote of pull requests: one that existed at first
+ *   WORKTREE       none, as at first, or for a submodule inside the superproject
+ *   OWN            there was nothing at first: the command created the repository
  *
- * The place of an include matters, since what follows overrides it: if there are any, the settings
- * that did not change must keep their order.
+ * The position of an include matters, because later settings override it. So if there are includes,
+ * unchanged settings must keep their order.
  */
 
 #include "git/change.h"
@@ -59,7 +59,7 @@ static const struct row {
 #undef KEY
 };
 
-/* One entry in the order of keys; those of one key in the order of the file. */
+/* One entry, sorted by key, then by position in the file. */
 struct item {
     const struct git_entry *entry;
     size_t at;
@@ -68,7 +68,7 @@ struct item {
 struct version {
     struct item *items;
     size_t n, next;
-    bool *changed; /* by place in the file */
+    bool *changed; /* by position in the file */
     const struct git_config *config;
 };
 
@@ -86,8 +86,8 @@ struct change {
 
 static const struct git_config none;
 
-/* By merging, which keeps equal keys in order; the C library's sort would allocate. */
-static void sort(struct item *items, struct item *spare, size_t n)
+/* Merge sort: it keeps equal keys in order, and qsort() would allocate. */
+static void sort_by_key(struct item *items, struct item *spare, size_t n)
 {
     for (size_t width = 1; width < n; width *= 2) {
         for (size_t lo = 0; lo < n; lo += 2 * width) {
@@ -115,13 +115,13 @@ static bool version_make(struct arena *a, const struct git_config *config, struc
         return false;
     for (size_t i = 0; i < config->n; i++)
         items[i] = (struct item){.entry = &config->entries[i], .at = i};
-    sort(items, spare, config->n);
+    sort_by_key(items, spare, config->n);
     *out = (struct version){.items = items, .n = config->n, .changed = changed, .config = config};
     return true;
 }
 
-/* The values of key, if it is next; what sorts before it is passed. */
-static struct values take(struct version *v, const char *key)
+/* Returns the values of key, skipping keys that sort before it. */
+static struct values take_values(struct version *v, const char *key)
 {
     while (v->next < v->n && strcmp(v->items[v->next].entry->key, key) < 0)
         v->next++;
@@ -138,7 +138,7 @@ static bool same_value(const char *a, const char *b)
     return a && b ? !strcmp(a, b) : a == b;
 }
 
-static bool same(struct values a, struct values b)
+static bool same_values(struct values a, struct values b)
 {
     if (a.n != b.n)
         return false;
@@ -170,7 +170,7 @@ static bool is_in_section(const struct git_config *c, const char *prefix, size_t
     return false;
 }
 
-/* Whether anything that was there first has a key "PREFIXname", the prefix ending in a dot. */
+/* Whether there was a key "PREFIXname" at first; the prefix ends in a dot. */
 static bool was_there(const struct change *c, const char *prefix, size_t n)
 {
     bool found = is_in_section(c->first.config, prefix, n);
@@ -209,7 +209,7 @@ static const char *why_not_worktree(const struct change *c, struct values first,
     return NULL;
 }
 
-/* Why the row's rule forbids the change, NULL if it does not. */
+/* Returns why the row's rule forbids the change, or NULL. */
 static const char *why_not_rule(const struct change *c, const struct row *row, const char *key,
                                 struct values first, struct values now)
 {
@@ -237,7 +237,7 @@ static const char *why_not_rule(const struct change *c, const struct row *row, c
     return "unknown";
 }
 
-/* The subsection is a name that git makes paths and references of. */
+/* git makes paths and references from such a subsection. */
 static bool is_name(const struct git_key *k)
 {
     if (!k->sub)
@@ -286,13 +286,13 @@ static const char *why_not(const struct change *c, const char *key, struct value
     return why;
 }
 
-static void mark(struct version *v, struct values values)
+static void mark_changed(struct version *v, struct values values)
 {
     for (size_t i = 0; i < values.n; i++)
         v->changed[values.items[i].at] = true;
 }
 
-/* The key that comes next in either version, NULL at their ends. */
+/* The next key of either version; NULL at the end. */
 static const char *next_key(const struct change *c)
 {
     const char *was = c->was.next < c->was.n ? c->was.items[c->was.next].entry->key : NULL;
@@ -302,20 +302,19 @@ static const char *next_key(const struct change *c)
     return strcmp(was, now) < 0 ? was : now;
 }
 
-/* Of all keys that are not harmless the one that is first in the file; those that went come last.
- */
+/* Reports the harmful key that is first in the file; removed keys come last. */
 static bool keys_are_harmless(struct change *c, struct git_finding *found)
 {
     size_t best = SIZE_MAX;
     for (const char *key; (key = next_key(c));) {
-        struct values first = take(&c->first, key), was = take(&c->was, key),
-                      now = take(&c->now, key);
+        struct values first = take_values(&c->first, key), was = take_values(&c->was, key),
+                      now = take_values(&c->now, key);
         c->included |= !strncmp(key, "include", 7);
-        if (same(was, now))
+        if (same_values(was, now))
             continue;
-        mark(&c->was, was);
-        mark(&c->now, now);
-        const char *why = same(first, now) ? NULL : why_not(c, key, first, now);
+        mark_changed(&c->was, was);
+        mark_changed(&c->now, now);
+        const char *why = same_values(first, now) ? NULL : why_not(c, key, first, now);
         size_t at = now.n ? now.items[0].at : c->now.n + was.items[0].at;
         if (why && at < best) {
             best = at;

@@ -2,13 +2,13 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Git's settings, read byte by byte as git reads them. The grammar is git's behaviour, not its
- * documentation: a comment may not follow a name that has no value, a section header needs no line
- * of its own, white space before a continuation is kept, and the end of the text is the end of a
- * line. tests/e2e/e2e-git-config.py compares this reader with the installed git.
+ * Reads git's settings byte by byte as git does. The grammar is git's behaviour, not its
+ * documentation: a comment may not follow a name without a value, a section header needs no line of
+ * its own, white space before a continuation is kept, and the end of the text ends a line.
+ * tests/e2e/e2e-git-config.py compares this reader with the installed git.
  *
- * One line has at most one setting, so the table of entries is allocated once. A long section name
- * is repeated in each key of its section: a budget on strings bounds that.
+ * A line has at most one setting, so the table of entries is allocated once. A long section name is
+ * repeated in each key of its section; a budget on strings bounds that.
  */
 
 #include "git/config.h"
@@ -27,7 +27,7 @@ struct reader {
     bool ended; /* the end of the text was read, as the end of a line */
     bool spaced;
     uint32_t line;
-    /* What is being read: a key, whose first base bytes are the section, or a value. */
+    /* The current text: a key, whose first `base` bytes are the section, or a value. */
     char *key, *value;
     size_t base, key_len, value_len;
     struct git_config found;
@@ -55,7 +55,7 @@ static char lower(int c)
     return (char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
 }
 
-static int next(struct reader *r)
+static int next_byte(struct reader *r)
 {
     if (r->at == r->end) {
         r->ended = true;
@@ -67,70 +67,72 @@ static int next(struct reader *r)
     return c;
 }
 
-static int refuse(struct reader *r, const char *what)
+static int fail_at_line(struct reader *r, const char *what)
 {
     err_set(r->err, BK_E_INPUT, "line %u of git's settings: %s", r->line, what);
     err_place(r->err, NULL, r->line, 0);
     return -1;
 }
 
-static int over(struct reader *r, const char *what)
+static int fail_over_limit(struct reader *r, const char *what)
 {
     err_set(r->err, BK_E_LIMIT, "line %u of git's settings: %s", r->line, what);
     err_place(r->err, NULL, r->line, 0);
     return -1;
 }
 
-/* The subsection, up to the header's end. */
+/* Reads the subsection and the end of the header. */
 static int read_subsection(struct reader *r)
 {
     int c;
     do {
-        c = next(r);
+        c = next_byte(r);
         if (c == '\n')
-            return refuse(r, "the section's header does not end");
+            return fail_at_line(r, "the section's header does not end");
     } while (is_space(c));
     if (c != '"')
-        return refuse(r, "a subsection must be in quotes");
+        return fail_at_line(r, "a subsection must be in quotes");
     r->key[r->key_len++] = '.';
-    while ((c = next(r)) != '"') {
+    while ((c = next_byte(r)) != '"') {
         if (c == '\\')
-            c = next(r);
+            c = next_byte(r);
         if (c == '\n')
-            return refuse(r, "the subsection's quotes do not end");
+            return fail_at_line(r, "the subsection's quotes do not end");
         r->key[r->key_len++] = (char)c;
     }
-    return next(r) == ']' ? 0 : refuse(r, "a section's header must end after its subsection");
+    return next_byte(r) == ']'
+               ? 0
+               : fail_at_line(r, "a section's header must end after its subsection");
 }
 
 static int read_section(struct reader *r)
 {
     r->key_len = 0;
     for (;;) {
-        int c = next(r);
+        int c = next_byte(r);
         if (r->ended)
-            return refuse(r, "the section's header does not end");
+            return fail_at_line(r, "the section's header does not end");
         if (c == ']')
             break;
         if (c == '\n')
-            return refuse(r, "the section's header does not end");
+            return fail_at_line(r, "the section's header does not end");
         if (is_space(c)) {
             if (read_subsection(r) < 0)
                 return -1;
             break;
         }
         if (!is_name(c) && c != '.')
-            return refuse(r, "a section's name has letters, digits, - and . only");
+            return fail_at_line(r, "a section's name has letters, digits, - and . only");
         r->key[r->key_len++] = lower(c);
     }
     if (!r->key_len)
-        return refuse(r, "the section has no name");
+        return fail_at_line(r, "the section has no name");
     r->key[r->key_len++] = '.';
     r->base = r->key_len;
     return 0;
 }
 
-/* What an escape means, '\n' for a continuation, END when it is none. */
+/* The meaning of an escape; '\n' for a continuation, END if it is invalid. */
 static int escaped(int c)
 {
     switch (c) {
@@ -149,14 +151,14 @@ static int escaped(int c)
     }
 }
 
-/* An escape in a value; the backslash is read. */
+/* Reads an escape in a value, after the backslash. */
 static int read_escape(struct reader *r)
 {
-    int c = escaped(next(r));
+    int c = escaped(next_byte(r));
     if (c == END)
-        return refuse(r, "a value has an escape that git does not know");
+        return fail_at_line(r, "a value has an escape that git does not know");
     if (c == '\n')
-        r->line++; /* the value goes on */
+        r->line++; /* the value continues */
     else
         r->value[r->value_len++] = (char)(c == 'n' ? '\n' : c);
     return 0;
@@ -165,10 +167,10 @@ static int read_escape(struct reader *r)
 static int read_value(struct reader *r)
 {
     bool quoted = false, comment = false;
-    size_t kept = 0; /* bytes before white space that may turn out to be the value's end */
+    size_t kept = 0; /* length without white space that may turn out to be trailing */
     r->value_len = 0;
     for (;;) {
-        int c = next(r);
+        int c = next_byte(r);
         if (c == '\n')
             break;
         if (comment)
@@ -194,19 +196,19 @@ static int read_value(struct reader *r)
             return -1;
     }
     if (quoted)
-        return refuse(r, "a value's quotes do not end");
+        return fail_at_line(r, "a value's quotes do not end");
     if (kept)
         r->value_len = kept;
     return 0;
 }
 
-static int keep(struct reader *r, bool valued)
+static int add_entry(struct reader *r, bool valued)
 {
     size_t need = r->key_len + 1 + (valued ? r->value_len + 1 : 0);
     if (r->found.n == r->room)
-        return over(r, "too many settings");
+        return fail_over_limit(r, "too many settings");
     if (need > GIT_CONFIG_STRINGS - r->strings)
-        return over(r, "the settings' names are too long");
+        return fail_over_limit(r, "the settings' names are too long");
     r->strings += need;
     struct git_entry *e = &r->found.entries[r->found.n];
     e->key = arena_strndup(r->arena, r->key, r->key_len);
@@ -217,20 +219,20 @@ static int keep(struct reader *r, bool valued)
     return 0;
 }
 
-/* A name, whose first letter is c, and its value. */
+/* Reads a name, whose first letter is c, and its value. */
 static int read_setting(struct reader *r, int c)
 {
     r->key_len = r->base;
     do
         r->key[r->key_len++] = lower(c);
-    while (is_name(c = next(r)));
+    while (is_name(c = next_byte(r)));
     while (c == ' ' || c == '\t')
-        c = next(r);
+        c = next_byte(r);
     if (c != '\n' && c != '=')
-        return refuse(r, "a name must be followed by = or the line's end");
+        return fail_at_line(r, "a name must be followed by = or the line's end");
     if (c == '=' && read_value(r) < 0)
         return -1;
-    if (keep(r, c == '=') < 0)
+    if (add_entry(r, c == '=') < 0)
         return -1;
     r->line++;
     return 0;
@@ -240,7 +242,7 @@ static int read_all(struct reader *r)
 {
     bool comment = false;
     for (;;) {
-        int c = next(r);
+        int c = next_byte(r);
         if (c == '\n' && r->ended)
             return 0;
         if (c == '\n') {
@@ -254,27 +256,27 @@ static int read_all(struct reader *r)
             if (read_section(r) < 0)
                 return -1;
         } else if (!is_alpha(c)) {
-            return refuse(r, "neither a section's header nor a setting");
+            return fail_at_line(r, "neither a section's header nor a setting");
         } else if (read_setting(r, c) < 0) {
             return -1;
         }
     }
 }
 
-/* A byte order mark is skipped, and part of one is an error like any other such byte. */
-static size_t mark(const char *text, size_t len)
+/* Length of the byte order mark, if any. A part of one is an error. */
+static size_t byte_order_mark(const char *text, size_t len)
 {
     return len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
 }
 
-static int make_room(struct reader *r, size_t len)
+static int allocate_buffers(struct reader *r, size_t len)
 {
     size_t lines = 1;
     for (const unsigned char *p = r->at; p < r->end; p++)
         lines += *p == '\n';
     r->room = lines < GIT_CONFIG_ENTRIES ? lines : GIT_CONFIG_ENTRIES;
     r->found.entries = arena_array(r->arena, r->room, sizeof(*r->found.entries));
-    /* Neither is longer than the text, with a dot for each of the header's ends. */
+    /* Both fit into the text's length, plus a dot for each end of the header. */
     r->key = arena_alloc(r->arena, len + 2);
     r->value = arena_alloc(r->arena, len + 1);
     return r->found.entries && r->key && r->value ? 0 : err_nomem(r->err);
@@ -290,10 +292,10 @@ static int read_text(struct arena *a, const char *text, size_t len, bool spaced,
         text = "";
     if (memchr(text, '\0', len))
         return err_set(err, BK_E_INPUT, "git's settings have a NUL byte");
-    size_t skipped = mark(text, len);
+    size_t skipped = byte_order_mark(text, len);
     r.at = (const unsigned char *)text + skipped;
     r.end = (const unsigned char *)text + len;
-    if (make_room(&r, len) < 0 || read_all(&r) < 0)
+    if (allocate_buffers(&r, len) < 0 || read_all(&r) < 0)
         return -1;
     *out = r.found;
     return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Paths as text. Whether there are links on the way is for the caller to find out. */
+/* Paths as text. The caller must check for symlinks. */
 
 #include "git/path.h"
 
@@ -12,7 +12,7 @@
 struct walk {
     char text[PATH_MAX];
     size_t n;
-    bool down; /* a component was entered */
+    bool down; /* the path has entered a component */
 };
 
 static bool climb(struct walk *w)
@@ -42,7 +42,7 @@ static bool is_plain(const char *s, size_t len)
     return true;
 }
 
-static bool step(struct walk *w, const char *name, size_t n)
+static bool walk_component(struct walk *w, const char *name, size_t n)
 {
     if (!n || (n == 1 && name[0] == '.'))
         return true;
@@ -51,12 +51,12 @@ static bool step(struct walk *w, const char *name, size_t n)
     return enter(w, name, n);
 }
 
-static bool steps(struct walk *w, const char *path, size_t len)
+static bool walk_path(struct walk *w, const char *path, size_t len)
 {
     for (size_t at = 0; at < len;) {
         const char *slash = memchr(path + at, '/', len - at);
         size_t n = slash ? (size_t)(slash - path) - at : len - at;
-        if (!step(w, path + at, n))
+        if (!walk_component(w, path + at, n))
             return false;
         at += n + 1;
     }
@@ -68,10 +68,10 @@ bool git_path_resolve(const char *folder, const char *path, size_t len, char *ou
     struct walk w = {.n = 0};
     if (!len || folder[0] != '/' || !is_plain(path, len))
         return false;
-    if (path[0] != '/' && !steps(&w, folder, strlen(folder)))
+    if (path[0] != '/' && !walk_path(&w, folder, strlen(folder)))
         return false;
-    w.down = path[0] == '/'; /* nothing to climb from in an absolute one */
-    if (!steps(&w, path, len))
+    w.down = path[0] == '/'; /* an absolute path starts at the root */
+    if (!walk_path(&w, path, len))
         return false;
     if (!w.n)
         w.text[w.n++] = '/';

@@ -7,18 +7,18 @@
 #include <stddef.h>
 
 /*
- * The path of len bytes, taken from folder unless it is absolute, without ".", ".." and double
- * slashes. folder is canonical, so that ".." at the path's beginning means what it says; after
- * another component it does not where that is a link, and is refused, as control characters, an
- * empty path and one that climbs above "/" are. False leaves out alone.
+ * Resolves a path of len bytes, from folder unless it is absolute, and removes ".", ".." and double
+ * slashes. folder is canonical, so ".." at the start is exact. After another component, which may
+ * be a symlink, ".." is rejected; so are control characters, an empty path and one that climbs
+ * above "/". On failure returns false and leaves out untouched.
  */
 bool git_path_resolve(const char *folder, const char *path, size_t len, char *out, size_t out_size);
 
-/* What follows folder and its slash in path, NULL unless path is strictly below. Both normalised.
- */
+/* Returns the part of path after folder and its slash; NULL unless path is strictly below. Both
+ * must be normalised. */
 const char *git_path_below(const char *path, const char *folder);
 
-/* Whether a component of the path is ".git", in any case: file systems may fold it. */
+/* Whether a component of the path is ".git", in any case, because file systems may ignore it. */
 bool git_path_has_dotgit(const char *path);
 
 #endif

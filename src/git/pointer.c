@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Pointer files. Git reads more than it writes (line ends of either kind, or none); only what it
- * writes is taken here, so that every reader sees the same path.
+ * Pointer files. Git reads more forms than it writes (either kind of line end, or none). This
+ * accepts only the form that git writes, so that all readers see the same path.
  */
 
 #include "git/pointer.h"
@@ -20,7 +20,7 @@ bool git_pointer_read(const char *text, size_t n, enum git_pointer kind, const c
     size_t skipped = kind == GIT_POINTER_DOTGIT ? sizeof(prefix) - 1 : 0;
     if (n < skipped + 2 || memcmp(text, prefix, skipped) != 0 || text[n - 1] != '\n')
         return false;
-    /* a path with white space at an end looks like another one in messages, and git writes none */
+    /* white space at an end hides in messages, and git writes none */
     const char *path = text + skipped;
     size_t len = n - skipped - 1;
     if (path[0] == ' ' || path[len - 1] == ' ')

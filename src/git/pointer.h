@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Files that say where part of a repository is, with one path each. */
+/* Files that name another part of a repository, with one path each. */
 enum git_pointer {
     GIT_POINTER_DOTGIT,    /* .git of a linked working tree or a submodule: "gitdir: PATH" */
     GIT_POINTER_GITDIR,    /* worktrees/NAME/gitdir: the .git file that points here */
@@ -14,9 +14,9 @@ enum git_pointer {
 };
 
 /*
- * The path that a pointer file in folder has, normalised and absolute (path.h says how). True only
- * for exactly what git writes: one line, ended by one newline, without control characters. Whether
- * there are links on the way is for the caller to find out. False leaves out alone.
+ * Reads the path in a pointer file in folder, normalised and absolute (see path.h). Accepts only
+ * exactly what git writes: one line with one newline and no control characters. The caller must
+ * check for symlinks. On failure returns false and leaves out untouched.
  */
 bool git_pointer_read(const char *text, size_t n, enum git_pointer kind, const char *folder,
                       char *out, size_t out_size);

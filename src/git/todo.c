@@ -2,13 +2,12 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Lists of a rebase. A line that executes becomes "# exec …", which git ignores in every version. A
- * git whose comments begin with something else (core.commentChar) calls it an invalid line, runs
- * nothing and shows it. Only an empty line would be ignored there too, and it would lose the text;
- * a carriage return at the line's beginning no longer makes a comment in git's newest versions.
+ * Todo lists of a rebase. A line that executes becomes "# exec ...", which all versions of git
+ * ignore. A git with another comment character (core.commentChar) reports an invalid line, runs
+ * nothing and shows it. Only an empty line would be ignored there too, but it would lose the text;
+ * a carriage return at the start of a line no longer makes a comment in the newest versions.
  *
- * What comes before a command is taken more widely here than git takes it, and so is what follows
- * it: a line too many does no harm.
+ * This accepts more before and after a command than git does: too many disarmed lines do no harm.
  */
 
 #include "git/todo.h"
@@ -22,7 +21,7 @@
 
 static const char ignored[] = "# ";
 
-/* The line's end: a newline, a NUL byte, or the end of the text. */
+/* Lines end with a newline, a NUL byte, or the text. */
 static size_t line_length(const char *s, size_t n)
 {
     size_t len = 0;
@@ -47,15 +46,15 @@ static bool executes(const char *line, size_t len)
            (len >= 1 && line[0] == 'x' && (len == 1 || is_blank(line[1])));
 }
 
-/* Copies the text to out, if there is one, and counts. */
-static size_t disarm(const char *text, size_t n, char *out)
+/* Copies the disarmed text to out, if not NULL. Returns the number of lines that execute. */
+static size_t disarm_lines(const char *text, size_t n, char *out)
 {
     size_t found = 0;
     for (size_t at = 0; at < n;) {
         size_t len = line_length(text + at, n - at);
         bool armed = executes(text + at, len);
         found += armed;
-        len += at + len < n; /* with its end */
+        len += at + len < n; /* including its end */
         if (out) {
             if (armed) {
                 memcpy(out, ignored, sizeof(ignored) - 1);
@@ -72,11 +71,11 @@ static size_t disarm(const char *text, size_t n, char *out)
 size_t git_todo_disarm(struct arena *a, const char *text, size_t n, const char **out,
                        size_t *out_len)
 {
-    size_t found = disarm(text, n, NULL);
+    size_t found = disarm_lines(text, n, NULL);
     size_t len = n + found * (sizeof(ignored) - 1);
     char *copy = arena_alloc(a, len + 1);
     if (copy)
-        disarm(text, n, copy);
+        disarm_lines(text, n, copy);
     *out = copy;
     *out_len = copy ? len : 0;
     return found;
@@ -84,10 +83,10 @@ size_t git_todo_disarm(struct arena *a, const char *text, size_t n, const char *
 
 bool git_todo_is_quiet(const char *text, size_t n)
 {
-    return !n || (!memchr(text, '\0', n) && disarm(text, n, NULL) == 0);
+    return !n || (!memchr(text, '\0', n) && disarm_lines(text, n, NULL) == 0);
 }
 
-/* Whether a list has this very line. */
+/* Whether a list has exactly this line. */
 static bool has_line(const char *text, size_t n, const char *line, size_t len)
 {
     for (size_t at = 0; at < n;) {
@@ -137,8 +136,8 @@ bool git_state_options_are_safe(const char *text, size_t n)
     return true;
 }
 
-/* The next word of a text in which git quotes words as a shell would, with single quotes only. 1, 0
- * at its end, -1 when it is not of that form. */
+/* Reads the next word of a text in which git quotes words with single quotes. Returns 1, 0 at the
+ * end, or -1 if the text has another form. */
 static int next_word(const char *text, size_t n, size_t *at, char *out, size_t out_size)
 {
     bool quoted = false;
@@ -185,8 +184,8 @@ bool git_state_apply_is_safe(const char *text, size_t n)
     return r == 0;
 }
 
-/* The length of a value in quotes as git writes it, where '\\'' is a quote and '\\!' an exclamation
- * mark; 0 when it is none. */
+/* The length of a quoted value as git writes it, where '\\'' is a quote and '\\!' an exclamation
+ * mark; 0 if it is none. */
 static size_t quoted_length(const char *s, size_t n)
 {
     size_t at = 1;

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Values of settings, looked at as what reads them would: git, and the programs that git hands them
- * to. A URL is checked as written and with its percent escapes decoded, since git decodes them
- * before it calls ssh.
+ * Checks values of settings the way their readers see them: git, and the programs that git passes
+ * them to. A URL is checked as written and with its percent escapes decoded, because git decodes
+ * them before it runs ssh.
  */
 
 #include "git/value.h"
@@ -91,7 +91,7 @@ bool git_value_is_plain(const char *value)
     return !*value;
 }
 
-/* A component of a reference: not hidden, and not a lock. */
+/* A component of a reference: neither hidden nor a lock. */
 static bool is_component(const char *s, size_t n)
 {
     return n && s[0] != '.' && s[n - 1] != '.' && !(n >= 5 && !memcmp(s + n - 5, ".lock", 5));
@@ -118,7 +118,7 @@ bool git_value_is_ref(const char *value, size_t len)
     return true;
 }
 
-/* One side of a refspec. A star takes the place of part of a name. */
+/* One side of a refspec. A star replaces part of a name. */
 static bool is_side(const char *s, size_t len)
 {
     char name[1024];
@@ -159,8 +159,8 @@ bool git_value_is_below(const char *value, size_t len)
     return true;
 }
 
-/* A host with what may be around it: user@host:port, [::1]. Programs that ssh is configured to
- * start get such words through a shell, hence no character that means something to one. */
+/* A host with its surroundings: user@host:port, [::1]. Programs that ssh is configured to start get
+ * these words through a shell, so no character may be special to one. */
 static bool is_host(const char *s, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -172,7 +172,7 @@ static bool is_host(const char *s, size_t n)
     return true;
 }
 
-/* The same of a URL for curl, where a password has any character. */
+/* The same in a URL for curl, where a password may have any character. */
 static bool is_authority(const char *s, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -200,7 +200,7 @@ static bool is_scheme_url(const char *s, size_t scheme)
            strncmp(host + n, "/-", 2) != 0;
 }
 
-/* Where a colon comes before any slash: what is before it is a host. */
+/* If a colon comes before any slash, it ends a host. */
 static bool is_place(const char *s)
 {
     size_t n = strcspn(s, ":/");
@@ -216,7 +216,7 @@ static bool is_place(const char *s)
     return is_host(s, (size_t)(colon - s)) && colon[1] != '-';
 }
 
-static void decode(const char *s, char *out)
+static void decode_percent(const char *s, char *out)
 {
     while (*s) {
         if (*s == '%' && hex_digit(s[1]) >= 0 && hex_digit(s[2]) >= 0) {
@@ -229,7 +229,7 @@ static void decode(const char *s, char *out)
     *out = '\0';
 }
 
-/* "helper::address". An address of version 6 has its colons after a bracket. */
+/* "helper::address". In an IPv6 address, the colons follow a bracket. */
 static bool has_helper(const char *s)
 {
     const char *colons = strstr(s, "::"), *bracket = strchr(s, '[');
@@ -246,6 +246,6 @@ bool git_value_is_url(const char *value)
     char decoded[VALUE_MAX];
     if (!git_value_is_text(value) || strstr(value, "%00"))
         return false;
-    decode(value, decoded);
+    decode_percent(value, decoded);
     return is_one_place(value) && is_one_place(decoded);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Reading a graph from outside this folder. An index out of range is a caller's bug; those that
- * name an operation or a policy come from people, so they answer with a node all the same. */
+/* Reading a graph from outside this folder. An index out of range is a caller's bug. Operation and
+ * policy numbers come from users, so these functions return a node even for an invalid one. */
 
 #include <string.h>
 
+#include "graph/eval.h"
 #include "graph/graph-int.h"
 
 const struct graph_options *graph_options_of(const struct graph *g)
@@ -48,7 +49,7 @@ const struct graph_rule_info *graph_rule_at(const struct graph *g, uint32_t rule
     return rule < g->nrules ? &g->rules[rule] : NULL;
 }
 
-int graph_rule_word(struct graph *g, uint32_t rule, const char *text)
+int graph_rule_set_text(struct graph *g, uint32_t rule, const char *text)
 {
     const char *own = rule < g->nrules ? arena_strndup(&g->arena, text, strlen(text)) : NULL;
     if (own)

@@ -2,11 +2,11 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Taking rules in. The builder copies everything at once: strings into the graph's arena,
- * conditions as flat item lists whose tests are already interned. Precedence needs all rules (a
- * parent's list may still grow), so nodes are made only when the graph is frozen.
+ * Collects rules. The builder copies everything: strings into the graph's arena, conditions as
+ * flattened item lists whose tests are interned. Precedence depends on all rules (a parent's list
+ * may still grow), so nodes are made only when the graph is frozen.
  *
- * Arrays that grow live outside the arena, so that growing leaves no dead copies behind; they count
+ * Growing arrays are outside the arena, so that growing leaves no dead copies behind; they count
  * towards the same budget.
  */
 
@@ -14,7 +14,10 @@
 #include <string.h>
 
 #include "base/own.h"
+#include "graph/build-int.h"
 #include "graph/graph-int.h"
+#include "graph/words.h"
+#include "vocab/implied.h"
 
 enum { DEFAULT_MAX_BYTES = 256 << 20, FIRST_CAP = 256 };
 
@@ -66,7 +69,7 @@ static uint8_t version_bit(const struct graph_build *b)
     return (uint8_t)(1 << (b->g->opt.version - 1));
 }
 
-/* Rules that exist without being written stand before all that are. */
+/* Implicit rules come before all written ones. */
 static int add_implicit(struct graph_build *b, struct bk_err *err)
 {
     for (const struct vocab_implicit *i = vocab_implicit_rules; i->op != OP_NONE; i++) {
@@ -102,8 +105,8 @@ static void find_allowed(const struct graph *g, struct allowed *out)
     }
 }
 
-/* What rules bring along is known when all are there; the compiler puts it with the implicit ones.
- */
+/* Inferred rules are known only once all rules are there; the compiler puts them with the implicit
+ * ones. */
 int build_infer(struct graph_build *b, struct bk_err *err)
 {
     struct allowed allowed = {{0}, {0}};
@@ -126,7 +129,7 @@ int build_infer(struct graph_build *b, struct bk_err *err)
 struct graph_build *graph_build_new(const struct graph_options *opt, struct bk_err *err)
 {
     if (opt->version < 1 || opt->version > VOCAB_PROFILE_VERSIONS) {
-        err_set(err, BK_E_INPUT, "profile version %d is not known", opt->version);
+        err_set(err, BK_E_INPUT, "unknown profile version %d", opt->version);
         err_hint(err, "write (version 1), (version 2) or (version 3)");
         return NULL;
     }
@@ -273,7 +276,7 @@ static int copy_ops(struct graph_build *b, const struct graph_rule *rule,
                     struct graph_rule_info *info, struct bk_err *err)
 {
     if (rule->nops == 0)
-        return err_set(err, BK_E_BUG, "a rule without an operation");
+        return err_set(err, BK_E_BUG, "the rule names no operation");
     size_t most = rule->nops < OP_COUNT ? rule->nops : OP_COUNT;
     uint16_t *ops = arena_array(&b->g->arena, most, sizeof(*ops));
     if (!ops)
@@ -318,7 +321,8 @@ int build_rule_add(struct graph_build *b, const struct graph_rule *rule, struct 
 
 int graph_build_rule(struct graph_build *b, const struct graph_rule *rule, struct bk_err *err)
 {
-    /* What a failed rule left in the arrays must not become part of the next one. */
+    /* On failure, drop what this rule has already added, or it would become part of the next
+     * one. */
     uint32_t nitems = b->g->nitems, nmods = b->g->nmods;
     if (build_rule_add(b, rule, err) == 0)
         return 0;

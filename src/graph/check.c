@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The promises of graph.h, checked once for every graph whatever made it: indices are in range and
- * edges lead down. Everything that walks a graph relies on this instead of checking again.
+ * Checks the promises of graph.h once for every graph, whatever its producer: indices are in range
+ * and edges lead down. Everything that walks a graph relies on this.
  */
 
 #include "graph/graph-int.h"

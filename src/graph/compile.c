@@ -2,25 +2,26 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Rules → nodes. Each operation's entry starts as its tail: the last unfiltered rule for it, else
- * what the vocabulary puts there, else the parent's entry. Then every filtered rule, in source
- * order, goes in front:
+ * Rules → nodes. Each operation's entry starts as its tail: its last unfiltered rule, else the
+ * vocabulary's tail, else the parent's entry. Then every filtered rule, in source order, goes in
+ * front:
  *
  *     entry = compile(condition, match = the rule's decision, unmatch = entry)
  *
- * compile() hands the two outcomes down: NOT swaps them; ALL replaces the match outcome by the
- * operand to its right, ANY the unmatch outcome. Parents come before children, so that a child
- * finds its parent's entry made. Operands are met right to left, which is how flattened conditions
+ * compile() passes the two outcomes down: NOT swaps them; ALL replaces the match outcome with the
+ * operand to its right, ANY the unmatch outcome. Parents come before children, so that a child can
+ * use its parent's entry. Operands are visited right to left, which is how flattened conditions
  * read backwards.
  */
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/build-int.h"
 #include "graph/graph-int.h"
 
-/* Items compiled in one graph. A rule may name every operation, so that work is items × operations
- * even where equal nodes make memory no measure of it. */
+/* Items compiled per graph. A rule may name every operation, so work is items × operations; because
+ * equal nodes are shared, the memory limit does not bound it. */
 enum { MAX_WORK = 16 << 20 };
 
 struct pending {
@@ -32,12 +33,12 @@ struct compiler {
     struct graph_build *b;
     struct pending *stack;
     uint32_t depth, cap;
-    uint32_t *entries;    /* of the policy at hand, by operation */
+    uint32_t *entries;    /* of the current policy, by operation */
     uint32_t *tails;      /* unfiltered rule by operation, or GRAPH_NO_RULE */
     uint32_t *lists;      /* filtered rules, grouped by operation, in source order */
     uint32_t *list_ends;  /* end of each operation's group */
-    uint32_t built_in[2]; /* the rule that stands for a built-in tail: deny, allow */
-    uint32_t no_default;  /* the rule that stands for a missing default */
+    uint32_t built_in[2]; /* the rules that represent built-in tails: deny, allow */
+    uint32_t no_default;  /* the rule that represents a missing default */
 };
 
 static int decision_of(struct graph_build *b, uint32_t rule, uint32_t *node, struct bk_err *err)
@@ -67,8 +68,8 @@ static int push(struct compiler *c, struct pending p, struct bk_err *err)
     return 0;
 }
 
-/* The operand that was pending has become `node`: gives it to its operator, and that one to its
- * own when it was the last operand. True when the whole condition is done. */
+/* The pending operand is now `node`: passes it to its operator and, if that was the last operand,
+ * the operator's result to the next one up. Returns true when the whole condition is done. */
 static bool settle(struct compiler *c, uint32_t *node)
 {
     while (c->depth) {
@@ -123,10 +124,10 @@ static int compile_when(struct compiler *c, uint32_t rule, uint32_t match, uint3
     return err_set(err, BK_E_BUG, "a condition ends early");
 }
 
-/* ---- rules that nobody wrote ---- */
+/* ---- rules that are not written ---- */
 
-static int stand_in(struct compiler *c, bool allow, const char *text, uint32_t *rule,
-                    struct bk_err *err)
+static int add_placeholder(struct compiler *c, bool allow, const char *text, uint32_t *rule,
+                           struct bk_err *err)
 {
     struct graph_build *b = c->b;
     static const uint16_t any = OP_DEFAULT;
@@ -149,7 +150,7 @@ static int built_in_tail(struct compiler *c, enum vocab_tail tail, uint32_t *rul
     bool allow = tail == TAIL_ALLOW;
     uint32_t *known = &c->built_in[allow];
     if (*known == GRAPH_NO_RULE &&
-        stand_in(c, allow, allow ? "built-in allow" : "built-in deny", known, err) < 0)
+        add_placeholder(c, allow, allow ? "built-in allow" : "built-in deny", known, err) < 0)
         return -1;
     *rule = *known;
     return 0;
@@ -158,7 +159,7 @@ static int built_in_tail(struct compiler *c, enum vocab_tail tail, uint32_t *rul
 static int missing_default(struct compiler *c, uint32_t *rule, struct bk_err *err)
 {
     if (c->no_default == GRAPH_NO_RULE &&
-        stand_in(c, false, "(deny default)", &c->no_default, err) < 0)
+        add_placeholder(c, false, "(deny default)", &c->no_default, err) < 0)
         return -1;
     *rule = c->no_default;
     return 0;
@@ -184,8 +185,8 @@ static int tail_of(struct compiler *c, uint32_t op, uint32_t *node, struct bk_er
     return 0;
 }
 
-/* Puts a rule in front of a list. Rules that name many operations meet the same list again and
- * again, so the last result is remembered. */
+/* Puts a rule in front of a list. Rules that name many operations meet the same list repeatedly, so
+ * the last result is cached. */
 static int put_in_front(struct compiler *c, uint32_t rule, uint32_t *entry, struct bk_err *err)
 {
     uint32_t match, list = *entry;
@@ -202,8 +203,8 @@ static int put_in_front(struct compiler *c, uint32_t rule, uint32_t *entry, stru
     return 0;
 }
 
-/* A rule that the others of its list bring along is asked last, so that a deny that somebody wrote
- * holds. Apple's compiler asks it first; where all of them just allow, that decides alike. */
+/* An inferred rule comes last in its list, so that a written deny overrides it. Apple's compiler
+ * puts it first, which makes no difference where all rules just allow. */
 static void advance_inferred(struct compiler *c, uint32_t first, uint32_t end)
 {
     const struct graph *g = c->b->g;
@@ -230,7 +231,7 @@ static int compile_op(struct compiler *c, uint32_t op, struct bk_err *err)
     return 0;
 }
 
-/* Parents before children. The vocabulary is a forest, so following parents ends. */
+/* Parents before children. The vocabulary is a forest, so following parents terminates. */
 static int compile_with_parents(struct compiler *c, uint32_t op, struct bk_err *err)
 {
     uint16_t path[OP_COUNT];
@@ -272,7 +273,7 @@ static int sort_rules(struct compiler *c, uint32_t policy, uint32_t first, uint3
     c->lists = malloc(sizeof(*c->lists) * (total ? total : 1));
     if (!c->lists)
         return err_nomem(err);
-    for (int written = 0; written < 2; written++) /* what nobody wrote is asked last */
+    for (int written = 0; written < 2; written++) /* implicit rules come last */
         for (uint32_t i = first; i < end; i++)
             if (g->rules[i].implicit != written && g->rules[i].policy == policy)
                 enlist(c, i);
@@ -302,10 +303,10 @@ static int compile_all(struct compiler *c, struct bk_err *err)
     const struct graph *g = c->b->g;
     if (build_infer(c->b, err) < 0)
         return -1;
-    uint32_t nrules = g->nrules; /* stand-ins that are added on the way are not sorted */
+    uint32_t nrules = g->nrules; /* placeholder rules added on the way are not sorted */
     if (compile_policy(c, 0, 0, nrules, err) < 0)
         return -1;
-    /* A nested policy's rules were added between its begin and end, so they lie side by side. */
+    /* A nested policy's rules were added between its begin and end, so they are contiguous. */
     for (uint32_t p = 1, at = 0; p <= g->npolicies; p++) {
         while (at < nrules && g->rules[at].policy < p)
             at++;

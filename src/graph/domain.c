@@ -3,9 +3,9 @@
 
 /*
  * Host names. A pattern names one host or, with a leading "*.", everything strictly below one; a
- * port may follow. Names are compared without case and without the root's trailing dot. An address
- * written as a host matches that address only, in whatever spelling, and no wildcard reaches it:
- * "*.0.0.1" must not catch 127.0.0.1.
+ * port may follow. Comparison ignores case and the root's trailing dot. A pattern that is an
+ * address matches that address only, in any spelling. Wildcards never match addresses: "*.0.0.1"
+ * must not match 127.0.0.1.
  */
 
 #include <arpa/inet.h>
@@ -20,7 +20,7 @@ struct host {
     const char *s;
     size_t n;
     int port;   /* or PORT_ANY, PORT_BAD */
-    bool below; /* "*." was in front */
+    bool below; /* it had a leading "*." */
 };
 
 static int read_port(const char *s, size_t n)
@@ -56,7 +56,7 @@ static struct host split(const char *s, size_t n)
     return h;
 }
 
-/* The host as an address; false when it is a name. */
+/* Parses the host as an address; false when it is a name. */
 static bool as_address(const struct host *h, uint8_t addr[16])
 {
     char text[64];
@@ -86,7 +86,7 @@ bool net_domain_match(const char *pattern, size_t n, const char *subject, size_t
     return s.n == p.n && s.n > 0 && strncasecmp(s.s, p.s, p.n) == 0;
 }
 
-/* ---- keys, so that one host is compared with few of many patterns ---- */
+/* ---- keys: an index that leaves few patterns to compare ---- */
 
 static uint64_t key_step(uint64_t key, unsigned char c)
 {
@@ -117,7 +117,7 @@ uint64_t net_domain_key(const char *pattern, size_t n)
     return key;
 }
 
-/* Names are read from their end, so that every parent domain's key comes by on the way. */
+/* Reads names from the end, so that it passes every parent domain's key. */
 void net_domain_keys(const char *subject, size_t m, net_domain_key_fn *each, void *arg)
 {
     struct host h = split(subject, m);

@@ -2,28 +2,29 @@
 /* Copyright The Buckle Authors */
 
 /*
- * One decision: first find the tests that hold for the query's facts, each fact compared with all
- * tests of its filter in one go; then follow the graph from the operation's entry, jumping along
- * chains from one test that holds to the next (see match.c). Neither part visits the rules that
- * have nothing to say, so the cost hardly depends on how many there are.
+ * One decision. First find the tests that hold for the query's facts, comparing each fact with all
+ * tests of its filter at once. Then follow the graph from the operation's entry, jumping along
+ * chains from one test that holds to the next (see match.c). Neither part visits rules that do not
+ * apply, so the cost hardly depends on the number of rules.
  *
- * Nothing here allocates or calls the system. The cache belongs to one thread and is left as it was
- * found; the graph is only read.
+ * Nothing here allocates or makes a system call. A cache belongs to one thread, and each decision
+ * leaves it as it found it. The graph is read-only.
  */
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/eval.h"
 #include "graph/graph-int.h"
 
-/* Beyond this many tests that hold, looking at each node is cheaper than asking each test. */
+/* Above this many matching tests, visiting each node is cheaper than looking each test up. */
 enum { JUMP_MAX = 32 };
 
 struct graph_cache {
     struct hits hits;
     struct regex_cache **regex; /* by slot; NULL for slots without regexes */
     uint32_t nslots;
-    uint32_t literal; /* for the linter: whose literal hits are of, + 1 */
+    uint32_t literal; /* for the linter: the test whose literal the hits are for, + 1 */
 };
 
 void graph_cache_free(struct graph_cache *c)
@@ -169,8 +170,8 @@ static void find_number(const struct graph *g, struct graph_cache *c, const stru
         find_int(&g->slots[at], num, &c->hits);
 }
 
-/* An endpoint also says what the protocol is, and its string the socket's path or the host. One
- * that is a path is of a Unix socket. */
+/* An endpoint also implies the protocol, and its string is the socket's path or the host. An
+ * endpoint with a path is a Unix socket. */
 static void find_network(const struct graph *g, struct graph_cache *c, const struct entry *e,
                          const struct graph_fact *f)
 {
@@ -313,8 +314,8 @@ struct graph_verdict graph_trace(const struct graph *g, struct graph_cache *cach
     return verdict_of(g, node);
 }
 
-/* Asked for one literal after the other, each with many tests: what holds for the last one is kept.
- * The linter has its cache to itself. */
+/* The linter asks for one literal after the other, each with many tests, so the hits of the last
+ * literal are kept. The linter does not share its cache. */
 bool graph_literal_holds(const struct graph *g, struct graph_cache *cache, uint32_t a, uint32_t b)
 {
     const struct graph_test *t = &g->tests[b];

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Facts as people write them: `buckle eval P file-read-data /etc/hosts vnode-type=REGULAR-FILE`.
- * What a value looks like follows from the filter's argument in the vocabulary, so there is one
- * reader for each kind of argument and none for single filters, but that file-mode counts in octal.
+ * Facts as users write them: `buckle eval P file-read-data /etc/hosts vnode-type=REGULAR-FILE`. The
+ * filter's argument kind in the vocabulary determines how a value is read, so there is one reader
+ * per kind and none for single filters, except that file-mode is octal.
  */
 
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 #include <strings.h>
 
 #include "base/hex.h"
+#include "graph/eval.h"
 #include "graph/graph-int.h"
 
 static bool number(const char *s, unsigned base, int64_t *out)
@@ -74,7 +75,7 @@ static int read_bool(const char *value, struct graph_fact *f, struct bk_err *err
     return err_set(err, BK_E_INPUT, "\"%.60s\" is neither true nor false", value);
 }
 
-/* A protocol in front: "udp:…". */
+/* A protocol prefix: "udp:…". */
 static const char *skip_proto(const char *s, uint16_t *proto)
 {
     const char *colon = strchr(s, ':');
@@ -92,7 +93,7 @@ static uint16_t narrow_family(const struct net_endpoint *e)
     return e->proto & (uint16_t) ~(four ? NET_IP6 : NET_IP4);
 }
 
-/* A host name: any address, but still its port. */
+/* A host name: any address, but a specific port. */
 static int read_host_name(const char *s, struct graph_fact *f, struct bk_err *err)
 {
     if (net_domain_check(s, strlen(s), err) < 0) {
@@ -124,7 +125,7 @@ static int read_network(const char *value, struct graph_fact *f, struct bk_err *
     if (net_endpoint_parse(s, strlen(s), &f->net, NULL, NULL) < 0)
         return read_host_name(s, f, err);
     f->net.proto = narrow_family(&f->net);
-    /* An address is also the host that was asked for: domain filters may name addresses. */
+    /* Domain filters may name addresses, so an address is also the requested host. */
     f->str = s;
     f->len = (uint32_t)strlen(s);
     return 0;
@@ -163,7 +164,7 @@ static int read_value(uint16_t filter, const char *value, struct graph_fact *fac
     return r;
 }
 
-/* Length of the key of `key=value`; 0 when the argument is plain. Paths and reverse-DNS names have
+/* Length of the key in `key=value`; 0 for a plain argument. Paths and reverse-DNS names contain
  * bytes that no filter's name has. */
 static size_t key_length(const char *arg)
 {

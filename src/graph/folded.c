@@ -2,14 +2,15 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The same policy for names that do not tell upper from lower case. Rules and decisions are the
- * other graph's; tests of strings are compared without regard to case, and those that come to the
- * same thing so become one, since matching finds one test for each text.
+ * The same policy for case-insensitive file systems. It shares rules and decisions with the
+ * original graph. String tests ignore case; tests that become equal are merged, because matching
+ * finds one test per string.
  */
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/eval.h"
 #include "graph/graph-int.h"
 
 enum { FOLDED_BYTES = 256 << 20 };
@@ -36,7 +37,7 @@ static int lower_tests(struct graph *f)
     return 0;
 }
 
-/* Tests of texts that are equal now come together; of others each is its own. */
+/* Sorts string tests that are now equal next to each other; all other tests differ. */
 static int compare_tests(const struct graph_test *a, const struct graph_test *b)
 {
     if (a->filter != b->filter || a->how != b->how)
@@ -53,7 +54,7 @@ static int by_test(const void *a, const void *b)
     return compare_tests(*x, *y);
 }
 
-/* Nodes test the first of those that are equal now. */
+/* Makes nodes use the first of the tests that are now equal. */
 static int join_tests(struct graph *f)
 {
     struct graph_test **list = malloc(((size_t)f->ntests + 1) * sizeof(*list));
@@ -70,7 +71,7 @@ static int join_tests(struct graph *f)
     for (uint32_t i = 0; list && first && i < f->nnodes; i++)
         if (f->nodes[i].kind == GRAPH_NODE_FILTER)
             f->nodes[i].test = first[f->nodes[i].test];
-    /* what no node asks for any more must not be found in its stead */
+    /* drop tests that no node uses any more, or matching would find them instead */
     for (uint32_t i = 0; list && first && i < f->ntests; i++)
         if (first[i] != i)
             f->tests[i] = (struct graph_test){.filter = f->tests[i].filter, .how = GRAPH_FLAG};

@@ -2,18 +2,19 @@
 /* Copyright The Buckle Authors */
 
 /*
- * From builder to graph: compile, drop what no entry reaches, check, and lay out what evaluation
- * wants unless that can wait (see match.c). Nodes keep their order when they are renumbered, so
- * edges still lead to smaller indices. The arrays that grew while building become the graph's own.
+ * From builder to graph: compile, drop unreachable nodes, check, and build the index for evaluation
+ * unless that can wait (see match.c). Renumbering keeps the order of nodes, so edges still lead to
+ * smaller indices. The graph takes over the builder's arrays.
  */
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/build-int.h"
 #include "graph/graph-int.h"
 
-/* Gives every reachable node its new index in `map`, the rest GRAPH_NONE. Edges lead down, so one
- * pass from the top visits every node after all that lead to it. */
+/* Stores every reachable node's new index in `map`, GRAPH_NONE for the others. Edges lead down, so
+ * one pass from the top visits every node after all its predecessors. */
 static uint32_t number_nodes(const struct graph *g, uint32_t *map)
 {
     for (uint32_t i = 0; i < g->nnodes; i++)
@@ -74,14 +75,14 @@ bool graph_same_decision(const struct graph *g, uint32_t a, uint32_t b)
     return true;
 }
 
-/* What lies below a node, bottom up. */
+/* What is below a node, computed bottom up. */
 struct below {
     uint32_t uniform;
     uint32_t entry; /* index + 1 when operations begin here */
     uint64_t need[FILTER_WORDS], regex[FILTER_WORDS];
 };
 
-static void look_below(const struct graph *g, struct below *below, uint32_t node)
+static void collect_below(const struct graph *g, struct below *below, uint32_t node)
 {
     const struct graph_node *n = &g->nodes[node];
     struct below *b = &below[node];
@@ -137,7 +138,7 @@ static int finish_entries(struct graph *g, struct bk_err *err)
     if (!below)
         return err_nomem(err);
     for (uint32_t i = 0; i < g->nnodes; i++)
-        look_below(g, below, i);
+        collect_below(g, below, i);
     int r = list_entries(g, below, err);
     free(below);
     return r;
@@ -146,7 +147,7 @@ static int finish_entries(struct graph *g, struct bk_err *err)
 struct graph *graph_freeze(struct graph_build *b, struct bk_err *err)
 {
     struct graph *g = b->g;
-    int r = b->policy ? err_set(err, BK_E_BUG, "a message filter was begun and not ended") : 0;
+    int r = b->policy ? err_set(err, BK_E_BUG, "a message filter was not ended") : 0;
     if (r == 0)
         r = graph_compile(b, err);
     if (r == 0)

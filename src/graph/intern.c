@@ -2,15 +2,16 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Hash-consing: equal tests are one test, equal nodes are one node. Both tables are open-addressed
- * arrays of index + 1 into the graph's own arrays. The hash is seeded by where the builder happens
- * to lie in memory, so that a profile cannot be written to collide; results do not depend on it,
- * because indices follow the order of first appearance.
+ * Hash-consing: equal tests become one test, equal nodes one node. Both tables are open-addressed
+ * arrays of index + 1 into the graph's arrays. The hash is seeded with the builder's address, so
+ * that a profile cannot be written to collide. Results do not depend on the seed, because indices
+ * follow the order of first appearance.
  */
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/build-int.h"
 #include "graph/graph-int.h"
 
 enum { FIRST_TABLE = 1024 }; /* the default profile has 400 tests and 500 nodes */
@@ -62,7 +63,7 @@ static uint64_t hash_node(uint64_t seed, const struct graph_node *n)
     return mix(mix(seed, n->test), (uint64_t)n->match << 32 | n->unmatch);
 }
 
-/* Doubles the table and enters the first `count` elements again. */
+/* Doubles the table and reinserts the first `count` elements. */
 static int table_grow(struct graph_build *b, struct intern_table *t, struct bk_err *err)
 {
     uint32_t size = t->slots ? (t->mask + 1) * 2 : FIRST_TABLE;
@@ -116,7 +117,7 @@ static int check_test(const struct graph_test *t, struct bk_err *err)
     return 0;
 }
 
-/* Fields that a kind of test does not use must not make it different. */
+/* Clears the fields that this kind of test does not use, so that equal tests are equal bytes. */
 static struct graph_test canonical(const struct graph_test *t)
 {
     struct graph_test c = {.filter = t->filter, .how = t->how};
@@ -136,8 +137,8 @@ static bool folds(const struct graph_build *b, const struct graph_test *t)
     return b->g->opt.fold_case && graph_how_is_string(t->how) && t->how != GRAPH_REGEX;
 }
 
-/* The string in the graph's own memory, lowered when case does not count, so that "/A" and "/a" are
- * one test. Regexes are lowered by their automaton. */
+/* Copies the string into the graph's arena, lowercased when case is ignored, so that "/A" and "/a"
+ * are one test. Regexes are not lowercased here; their automaton does that. */
 static int own_string(struct graph_build *b, struct graph_test *t, struct bk_err *err)
 {
     if (!t->str)

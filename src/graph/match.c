@@ -2,16 +2,15 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What evaluation wants to find in a frozen graph, made when it first does.
+ * The index of a frozen graph that evaluation uses, built on first use.
  *
- * Slots: all tests of one filter together, whatever operation they serve, so that one fact is
- * compared with all of them at once: strings in a trie and a regex set, numbers sorted, the rest
- * listed.
+ * Slots: all tests of one filter, whatever the operation, so that one fact is compared with all of
+ * them at once. Strings are in a trie and a regex set, numbers are sorted, the rest is a list.
  *
  * Chains: long lists of rules become long runs of nodes linked by unmatch edges. Each node has a
- * place (chain, position) and each test the list of places where it stands. Once the few tests that
- * hold are known, the next node that matters is the nearest of their places, and the nodes between
- * need not be visited.
+ * place (chain, position), and each test lists the places where it occurs. Once the few tests that
+ * hold are known, the next relevant node is the closest of their places; evaluation skips the nodes
+ * in between.
  */
 
 #include <stdlib.h>
@@ -38,7 +37,7 @@ static void count_slots(struct graph *g, uint32_t *counts)
     }
 }
 
-/* The place of the rule that first uses this test, for a message about it. */
+/* Adds the source position of the rule that first uses this test to an error. */
 static void place_of_test(const struct graph *g, uint32_t test, struct bk_err *err)
 {
     for (uint32_t r = 0; r < g->nrules; r++)
@@ -84,7 +83,7 @@ static int by_key(const void *a, const void *b)
     return (x->key > y->key) - (x->key < y->key);
 }
 
-/* Sorts the tests of one filter into its slot. tests has n entries, keys room for as many. */
+/* Sorts the tests of one filter into its slot. tests has n entries, keys has room for n. */
 static int fill_slot(struct graph *g, struct slot *s, const uint32_t *tests, uint32_t n,
                      struct trie_key *keys, struct bk_err *err)
 {
@@ -141,7 +140,7 @@ static int fill_slots(struct graph *g, uint32_t *sorted, const uint32_t *counts,
 static int index_tests(struct graph *g, struct bk_err *err)
 {
     uint32_t counts[FILTER_COUNT] = {0};
-    g->nslots = 0; /* a former attempt may have run out of memory */
+    g->nslots = 0; /* an earlier attempt may have run out of memory */
     memset(g->slot_of, 0, sizeof(g->slot_of));
     count_slots(g, counts);
     g->slots = arena_array(&g->arena, g->nslots, sizeof(*g->slots));
@@ -157,7 +156,7 @@ static int index_tests(struct graph *g, struct bk_err *err)
 
 /* ---- chains ---- */
 
-/* A node joins the chain that its unmatch edge leads to when that leads to the chain's head. */
+/* A node joins the chain that its unmatch edge leads to if that edge leads to the chain's head. */
 static void form_chains(struct graph *g)
 {
     for (uint32_t i = 0; i < g->nnodes; i++) {
@@ -183,7 +182,7 @@ static void form_chains(struct graph *g)
             g->chain_nodes[g->chains[g->place_of[i].chain].first + g->place_of[i].pos] = i;
 }
 
-/* Lists each test's places. Chains are visited in order, so every list comes out sorted. */
+/* Lists each test's places. Chains are visited in order, so every list is sorted. */
 static void list_occurrences(struct graph *g, uint32_t nfilters)
 {
     for (uint32_t k = 0; k < nfilters; k++)
@@ -220,10 +219,9 @@ static int index_chains(struct graph *g, struct bk_err *err)
 
 enum { SAFE_TESTS = 16384, SAFE_BYTES = 64 << 10 };
 
-/* A launch plans without evaluating anything, so what it lays out had better wait: until the judge
- * asks, and the command is already being started. But a profile that asks for too much is to hear
- * of it when it is compiled. Patterns that were checked and repeat nothing by count become automata
- * whose size is in proportion to their text. */
+/* A launch plans without evaluating, so the index waits until the judge first needs it, while the
+ * command is starting. But a profile that exceeds a limit must fail at compile time. Patterns that
+ * were checked and have no counted repeats become automata proportional to their text. */
 bool graph_index_is_safe(const struct graph *g)
 {
     size_t bytes = 0;
@@ -250,7 +248,7 @@ int graph_index(struct graph *g, struct bk_err *err)
 
 int graph_index_late(const struct graph *g)
 {
-    struct graph *own = (struct graph *)g; /* nobody looks at this part without having been here */
+    struct graph *own = (struct graph *)g; /* all readers of this part come through here first */
     struct bk_err err;
     pthread_mutex_lock(&own->lock);
     int r = own->indexed ? 0 : graph_index(own, &err);

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Network endpoints. Addresses are kept as 16 bytes, IPv4 in its v4-mapped form, so that one prefix
- * comparison serves both families; a set is of one family, since ::/0 does not mean IPv4.
+ * Network endpoints. Addresses have 16 bytes, IPv4 in its v4-mapped form, so that one prefix
+ * comparison serves both families. A set has one family, since ::/0 does not include IPv4.
  */
 
 #include "graph/net.h"
@@ -18,7 +18,7 @@ static const struct {
     const char *name;
     uint16_t proto;
 } protos[] = {
-    /* The first name of a number is the one that is printed. */
+    /* If a number has several names, the first is printed. */
     {"ip", NET_IP},
     {"ip4", NET_IP4},
     {"ip6", NET_IP6},
@@ -119,11 +119,11 @@ int net_ports_parse(const char *s, size_t n, uint16_t *lo, uint16_t *hi, struct 
 static int bad_host(const char *s, size_t n, struct bk_err *err)
 {
     err_set(err, BK_E_INPUT, "\"%.*s\" is not an address", n > 60 ? 60 : (int)n, s);
-    err_hint(err, "write *, localhost or an IP address; host names belong into (domain …)");
+    err_hint(err, "write *, localhost or an IP address; use (domain …) for host names");
     return -1;
 }
 
-/* Zeroes the bits that do not count, so that equal sets are equal bytes. */
+/* Zeroes the bits outside the prefix, so that equal sets are equal bytes. */
 static void mask_address(struct net_endpoint *e)
 {
     for (unsigned i = 0; i < 16; i++) {
@@ -181,8 +181,8 @@ static int parse_host(const char *s, size_t n, struct net_endpoint *e, bool *ext
     return parse_address(s, n, e, extension, err);
 }
 
-/* Where the port begins: after the last colon, unless the colons are an IPv6 address's own.
- * Brackets around the host are taken off. */
+/* Splits the port off: it follows the last colon, unless the colons belong to an IPv6 address.
+ * Removes brackets around the host. */
 static bool split_port(const char **s, size_t *n, const char **port, size_t *port_len)
 {
     const char *end = *s + *n;
@@ -248,7 +248,7 @@ static bool prefix_holds(const uint8_t *set, unsigned bits, const uint8_t *addr)
     return rest == 0 || ((set[bits / 8] ^ addr[bits / 8]) & (0xff00 >> rest) & 0xff) == 0;
 }
 
-/* The families that the endpoint may have: what its protocol says, narrowed by its address. */
+/* The families the endpoint may have: those of its protocol, narrowed by its address. */
 static uint16_t families(const struct net_endpoint *e)
 {
     uint16_t f = e->proto & FAMILY_BITS;

@@ -11,7 +11,7 @@
 #include "base/err.h"
 
 /*
- * Network endpoints as filters name them and as queries carry them. One struct serves both: a
+ * Network endpoints, as filters name them and as queries carry them. One struct serves both: a
  * filter is a set of endpoints (masks, prefix length, port range), a query is a set of one.
  */
 enum net_proto { /* bits, with Apple's numbers for the Internet ones */
@@ -30,7 +30,7 @@ enum net_proto { /* bits, with Apple's numbers for the Internet ones */
 enum { NET_DOMAIN_UNIX = 1 }; /* AF_UNIX, as the filter socket-domain has it */
 
 enum net_host {
-    NET_HOST_ANY,       /* "*", or nothing said */
+    NET_HOST_ANY,       /* "*", or not given */
     NET_HOST_LOCALHOST, /* 127.0.0.0/8 and ::1 */
     NET_HOST_ADDRESS,   /* addr/prefix */
 };
@@ -46,24 +46,24 @@ struct net_endpoint {
 /* "tcp", "ip4", "udp*", "unix-socket"… → NET_…; false when unknown. */
 bool net_proto_find(const char *name, size_t n, uint16_t *proto);
 const char *net_proto_name(uint16_t proto);
-/* "tcp" or "udp", as the protocol filter calls them; NULL for the rest. */
+/* "tcp" or "udp", as the protocol filter calls them; NULL for others. */
 const char *net_transport_name(uint16_t proto);
 
-/* "host:port", "host", "*:80", "localhost:*", "[::1]:443", "10.0.0.0/8", "*:1024-65535".
- * Fills host, addr, prefix and ports; proto is left alone. *extension is set when the spelling is
- * one that Apple's compiler refuses (an address, a CIDR, a range). */
+/* "host:port", "host", "*:80", "localhost:*", "[::1]:443", "10.0.0.0/8", "*:1024-65535". Fills
+ * host, addr, prefix and ports, not proto. Sets *extension for spellings that Apple's compiler
+ * rejects (an address, a CIDR, a range). */
 int net_endpoint_parse(const char *s, size_t n, struct net_endpoint *out, bool *extension,
                        struct bk_err *err);
 
 /* "80", "1024-65535", "*" → ports. */
 int net_ports_parse(const char *s, size_t n, uint16_t *lo, uint16_t *hi, struct bk_err *err);
 
-/* Whether the query's endpoint lies in the filter's set. A query without an address (host ANY)
- * matches only filters that accept any host. The query "localhost" is in a set of addresses that
- * holds 127.0.0.1 or ::1. */
+/* Whether the query's endpoint is in the filter's set. A query without an address (host ANY)
+ * matches only filters that accept any host. The query "localhost" is in every set of addresses
+ * that contains 127.0.0.1 or ::1. */
 bool net_endpoint_match(const struct net_endpoint *filter, const struct net_endpoint *query);
 
-/* Whether every endpoint of the set b lies in the set a. */
+/* Whether every endpoint of the set b is in the set a. */
 bool net_endpoint_covers(const struct net_endpoint *a, const struct net_endpoint *b);
 
 /* As a filter's arguments: `tcp "localhost:80"`. */
@@ -74,8 +74,8 @@ void net_endpoint_print(const struct net_endpoint *e, struct buf *out);
 bool net_domain_match(const char *pattern, size_t n, const char *subject, size_t m);
 int net_domain_check(const char *pattern, size_t n, struct bk_err *err);
 
-/* For indexes: a pattern that matches a subject has one of the keys that the subject has. The
- * reverse does not hold. */
+/* For indexes: if a pattern matches a subject, the subject has the pattern's key among its keys.
+ * The reverse does not hold. */
 typedef void net_domain_key_fn(void *arg, uint64_t key);
 uint64_t net_domain_key(const char *pattern, size_t n);
 void net_domain_keys(const char *subject, size_t m, net_domain_key_fn *each, void *arg);

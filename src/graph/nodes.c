@@ -2,14 +2,15 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Taking nodes in. A compiled profile has no rules left, only the decision graph that they became;
- * turning that back into rules would multiply it. So its nodes are interned as they are, one rule
- * standing behind each decision to say where in the file it was.
+ * Building from nodes. A compiled profile has no rules, only the decision graph they became, and
+ * turning that back into rules would multiply it. So its nodes are interned as they are, with one
+ * rule per decision that records its position in the file.
  */
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/build-int.h"
 #include "graph/graph-int.h"
 
 int graph_build_decision(struct graph_build *b, const struct graph_rule *rule, uint32_t *node,
@@ -43,7 +44,7 @@ int graph_build_filter(struct graph_build *b, const struct graph_test *test, uin
 {
     uint32_t t;
     if (match >= b->g->nnodes || unmatch >= b->g->nnodes)
-        return err_set(err, BK_E_BUG, "an edge leads to a node that was not made yet");
+        return err_set(err, BK_E_BUG, "an edge leads to a node that does not exist yet");
     if (intern_test(b, test, &t, err) < 0)
         return -1;
     return intern_node(b, t, match, unmatch, GRAPH_NO_RULE, node, err);
@@ -53,12 +54,12 @@ int graph_build_entries(struct graph_build *b, uint32_t policy, const uint32_t *
                         struct bk_err *err)
 {
     if (policy > b->g->npolicies || policy != b->ngiven)
-        return err_set(err, BK_E_BUG, "entries of policy %u come out of order", policy);
+        return err_set(err, BK_E_BUG, "entries of policy %u are out of order", policy);
     if (build_room(b, &b->given, &b->cap_given, b->ngiven, OP_COUNT * sizeof(*b->given), err) < 0)
         return -1;
     for (uint32_t op = 0; op < OP_COUNT; op++)
         if (entries[op] >= b->g->nnodes)
-            return err_set(err, BK_E_BUG, "an entry leads to a node that was not made");
+            return err_set(err, BK_E_BUG, "an entry leads to a node that does not exist");
     memcpy(b->given + (size_t)policy * OP_COUNT, entries, OP_COUNT * sizeof(*entries));
     b->ngiven++;
     return 0;
@@ -67,12 +68,12 @@ int graph_build_entries(struct graph_build *b, uint32_t policy, const uint32_t *
 int nodes_enter(struct graph_build *b, struct bk_err *err)
 {
     if (b->ngiven != b->g->npolicies + 1)
-        return err_set(err, BK_E_BUG, "a policy was left without entries");
+        return err_set(err, BK_E_BUG, "a policy has no entries");
     memcpy(b->g->entry_nodes, b->given, (size_t)b->ngiven * OP_COUNT * sizeof(*b->given));
     return 0;
 }
 
-/* A message is kept with the rule's decision. */
+/* The message is stored with the rule's decision. */
 const char *graph_rule_message(const struct graph *g, uint32_t rule)
 {
     uint32_t n = rule < graph_rule_count(g) ? graph_node_count(g) : 0;

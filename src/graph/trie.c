@@ -2,15 +2,14 @@
 /* Copyright The Buckle Authors */
 
 /*
- * A compressed byte trie over the literals, prefixes and subpaths of one filter. Built once from
- * the sorted keys: a node stands for a range of them that share a prefix, its label is what the
- * range's first and last key have in common beyond the parent, and its children are the runs that
- * differ in the next byte. Children of a node stand side by side, so that finding one is finding
- * its number: with up to eight by comparing all first bytes at once in a 64-bit word, else by a
- * table.
+ * A compressed byte trie over the literals, prefixes and subpaths of one filter, built once from
+ * sorted keys. A node represents a range of keys that share a prefix. Its label is what the range's
+ * first and last key share beyond the parent, and its children are the runs that differ in the next
+ * byte. Siblings are contiguous, so finding a child means finding its number: up to eight by
+ * comparing all first bytes at once in a 64-bit word, more by a table.
  *
- * One walk down a string meets every test that holds for it, in time that depends on the string and
- * not on how many keys there are.
+ * One walk down a string finds every test that holds for it, in time that depends on the string,
+ * not on the number of keys.
  */
 
 #include <stdlib.h>
@@ -40,7 +39,7 @@ struct span {
 struct trie_maker {
     const struct trie_key *keys;
     struct trie_node *nodes;
-    struct span *spans; /* beside nodes */
+    struct span *spans; /* parallel to nodes */
     uint32_t nnodes;
     uint32_t nwide;
     char *text; /* next free byte of the labels */
@@ -113,7 +112,7 @@ int trie_build(struct trie *t, struct arena *arena, struct trie_key *keys, size_
     if (n > UINT32_MAX / 2)
         return -1;
     qsort(keys, n, sizeof(*keys), by_bytes);
-    size_t text = LABEL_WORD; /* so that a word can be read at the start of every label */
+    size_t text = LABEL_WORD; /* so that a whole word can be read at the start of every label */
     for (size_t i = 0; i < n; i++)
         text += keys[i].len;
     /* Every node ends a key or has two children, and a label is part of some key. */
@@ -159,9 +158,9 @@ static uint64_t word_at(const void *p)
     return w;
 }
 
-/* Eight bytes at once while there are as many: a loop over the bytes would end after a different
- * number of rounds for each label, which no branch predictor foresees. left, the bytes behind s,
- * are not fewer than len. */
+/* Compares eight bytes at a time where possible: a loop over bytes would end after a different
+ * number of rounds for each label, which the branch predictor cannot foresee. Requires left, the
+ * bytes at s, to be at least len. */
 static bool label_fits(const char *label, uint32_t len, const char *s, size_t left)
 {
     static const unsigned char first_bytes[2 * LABEL_WORD] = {255, 255, 255, 255,
@@ -202,7 +201,7 @@ static void add_ends(const struct trie_node *n, const char *s, size_t at, size_t
         hits_add(hits, n->prefix);
     if (n->literal != GRAPH_NONE && at == len)
         hits_add(hits, n->literal);
-    /* "/" is the one subpath that ends in the separator itself. */
+    /* "/" is the only subpath that ends in the separator. */
     if (n->subpath != GRAPH_NONE && (at == len || s[at] == '/' || (at == 1 && s[0] == '/')))
         hits_add(hits, n->subpath);
 }

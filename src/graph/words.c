@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Tests in two languages: as SBPL that reads back, and as English that says whether they hold. */
+/* Prints tests as SBPL that reads back, and as English that states whether they hold. */
 
 #include <string.h>
 
 #include "graph/graph-int.h"
+#include "graph/words.h"
 
 /* ---- as SBPL ---- */
 
@@ -26,7 +27,7 @@ static const char *spelling(const struct graph_test *t)
     return s ? s : vocab_filters[t->filter].name;
 }
 
-/* #"…" takes everything as it is, but for the quote that would end it. */
+/* #"…" takes every byte literally, except the quote that would end it. */
 static void print_regex(const struct graph_test *t, struct buf *out)
 {
     buf_str(out, "#\"");
@@ -153,7 +154,7 @@ static void print_value(const struct graph_test *t, struct buf *out)
         buf_safe(out, t->str, t->len);
 }
 
-void graph_test_says(const struct graph_test *t, bool holds, struct buf *out)
+void graph_test_describe(const struct graph_test *t, bool holds, struct buf *out)
 {
     buf_fmt(out, "the %s ", graph_filter_noun(t->filter));
     if (t->how == GRAPH_NET && t->net.proto == NET_UNIX) {
@@ -173,7 +174,7 @@ void graph_test_briefly(const struct graph_test *t, struct buf *out)
         const char *before, *behind;
     } around[] = {
         [GRAPH_LITERAL] = {"", ""},
-        [GRAPH_PREFIX] = {"what begins with ", ""},
+        [GRAPH_PREFIX] = {"what starts with ", ""},
         [GRAPH_SUBPATH] = {"", " and below"},
         [GRAPH_REGEX] = {"what matches ", ""},
         [GRAPH_INT] = {"", ""},

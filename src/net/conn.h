@@ -13,7 +13,7 @@
 #include "net/h2.h"
 #include "net/http.h"
 #include "net/loop.h"
-#include "net/peer.h"
+#include "graph/peer.h"
 #include "net/queue.h"
 
 /* A connection through the gate, and what each protocol remembers about it. */

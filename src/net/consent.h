@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "net/peer.h"
+#include "graph/peer.h"
 
 /*
  * Asking the user. If the policy neither allows a host nor denies it by name, the gate can send a

@@ -8,10 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "graph/peer.h"
 #include "net/lookup-rate.h"
 #include "net/loop.h"
 #include "net/own-address.h"
-#include "net/peer.h"
 #include "net/rules.h"
 #include "net/upstream.h"
 

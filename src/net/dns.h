@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "net/peer.h"
+#include "graph/peer.h"
 
 /*
  * Questions to the stub resolver, and its replies. Nothing is forwarded as it came. Questions about

@@ -7,9 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "graph/graph.h"
+#include "graph/eval.h"
+#include "graph/peer.h"
 #include "net/netns-setup.h"
-#include "net/peer.h"
 #include "net/upstream.h"
 
 /*

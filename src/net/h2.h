@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "net/peer.h"
+#include "graph/peer.h"
 
 /*
  * HTTP/2 without TLS (RFC 9113), the client's direction. Each request on each stream names its

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "base/buf.h"
-#include "net/peer.h"
+#include "graph/peer.h"
 
 /*
  * HTTP/1 as the gate must read it. The server has to understand each byte the same way, or a client

@@ -5,7 +5,7 @@
 
 #include "net/dns-stub.h"
 #include "net/dns.h"
-#include "net/peer.h"
+#include "graph/peer.h"
 
 /* Whether this record type is looked up. */
 bool lookup_knows(uint16_t type);

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "net/peer.h"
+#include "graph/peer.h"
 
 /*
  * Gives each name that the stub resolves a private address, so that the destination of a connection

@@ -16,8 +16,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "graph/peer.h"
 #include "net/netlink.h"
-#include "net/peer.h"
 
 static void write_question(struct netlink *b, const uint8_t addr[16])
 {

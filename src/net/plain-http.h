@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "net/peer.h"
+#include "graph/peer.h"
 
 struct conn;
 

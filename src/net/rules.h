@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "graph/graph.h"
-#include "net/peer.h"
+#include "graph/eval.h"
+#include "graph/peer.h"
 
 /* What the policy decides about connections to a host (network-outbound). */
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "net/peer.h"
+#include "graph/peer.h"
 
 /* SOCKS 5 (RFC 1928, 1929), the server's side. upstream.h has the client's. */
 

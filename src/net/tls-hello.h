@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "net/peer.h"
+#include "graph/peer.h"
 
 /*
  * The first message of a TLS client, which has the server's name in clear text. Nothing is

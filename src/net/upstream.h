@@ -3,31 +3,16 @@
 #ifndef BK_NET_UPSTREAM_H
 #define BK_NET_UPSTREAM_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
-#include "base/err.h"
-#include "net/peer.h"
+#include "graph/proxy-url.h"
 
 /*
  * A parent proxy for all outbound connections: HTTP CONNECT or SOCKS 5. It gets host names and
  * looks them up itself.
  */
 
-enum { UPSTREAM_LOGIN = 128, UPSTREAM_OUT_MAX = 1024, UPSTREAM_IN_MAX = 8192 };
-
-struct upstream {
-    bool socks;
-    bool login;
-    struct peer host;
-    uint16_t port;
-    char user[UPSTREAM_LOGIN], password[UPSTREAM_LOGIN];
-};
-
-/* Parses "http://host:port", "socks5://user:password@host:port". On failure *out is untouched. */
-int upstream_parse(const char *url, struct upstream *out, struct bk_err *err);
+enum { UPSTREAM_OUT_MAX = 1024, UPSTREAM_IN_MAX = 8192 };
 
 /* The exchange for one connection, until it is established. */
 struct upstream_exchange {

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "graph/graph.h"
+#include "graph/eval.h"
 
 /*
  * An operation that the policy denied, or allowed "with report". Events have a fixed size: the

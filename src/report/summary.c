@@ -296,24 +296,25 @@ static bool names_guarded(const struct suggesting *s, const struct row *row)
     return !v.allow && rule_guards(s->graph, v.rule);
 }
 
-static bool is_rule_of(const struct suggesting *s, const struct group *group, const char *text)
+static bool is_rule_of(const struct suggesting *s, const struct group *group,
+                       enum rule_source source)
 {
     const struct graph_rule_info *info = rule_info(graph_of(s->policies, group), group->rule);
-    return info && info->origin.file && strcmp(info->origin.file, text) == 0;
+    return info && info->origin.source == source;
 }
 
 /* Whether settings denied it with a rule that no flag lifts. */
 static bool is_by_settings(const struct suggesting *s, const struct group *group)
 {
-    return is_rule_of(s, group, "<policy>") ||
-           (is_rule_of(s, group, "<settings>") && vocab_op_is_within(group->op, OP_FILE_WRITE) &&
+    return is_rule_of(s, group, SOURCE_MACHINE) ||
+           (is_rule_of(s, group, SOURCE_SETTINGS) && vocab_op_is_within(group->op, OP_FILE_WRITE) &&
             rule_guards(graph_of(s->policies, group), group->rule));
 }
 
 /* Whether the rule takes precedence over all flags. */
 static bool is_final(const struct suggesting *s, const struct group *group)
 {
-    return is_rule_of(s, group, "<flags>") || is_rule_of(s, group, "<buckle>/own.sb") ||
+    return is_rule_of(s, group, SOURCE_FLAG) || is_rule_of(s, group, SOURCE_OWN) ||
            is_by_settings(s, group);
 }
 

@@ -2,19 +2,19 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Whoever runs the command sits at the terminal that the command uses as well. So a question takes
- * it away for a moment:
+ * The user sits at the terminal that the command uses as well, so a question takes the terminal
+ * over:
  *
- *   stop everything inside  it could write over the question, and read what is typed
- *   take the foreground     an interactive shell inside may have moved it to a job of its own
- *   throw away what was typed, also in the moment after the question has appeared: it was meant for
- *   somebody else, and one key is all it takes
+ *   1. stop every process of the sandbox: it could overwrite the question and read the answer
+ *   2. take the foreground: an interactive shell inside may have given it to one of its jobs
+ *   3. discard what was typed, also just after the question appeared: it was meant for the command,
+ *      and one key is enough to answer
  *
- * and all of it is put back. A job in the background does not push itself forward: the question
- * waits until it is brought to the front, or its time is over.
+ * Afterwards all of this is undone. A background job waits with its question until it is in the
+ * foreground, or until the time is up.
  *
- * A thread of its own asks, since reading a terminal takes as long as a person takes; meanwhile the
- * run goes on hearing of its command. It shares nothing with it but two sockets.
+ * A separate thread asks, because users take their time; meanwhile the run receives events. The
+ * thread shares only two sockets with it.
  */
 
 #include "run/ask-tty.h"
@@ -35,9 +35,9 @@
 #include "kernel/launch/pause.h"
 
 enum {
-    QUEUE = 64,      /* more than the gate asks at once */
+    QUEUE = 64,      /* more than the gate has open at once */
     DEAF_MS = 300,   /* after a question has appeared */
-    BEHIND_MS = 200, /* between two looks whether the job is in the foreground */
+    BEHIND_MS = 200, /* between two checks for the foreground */
     KEY_INTERRUPT = 3,
     KEY_END = 4,
 };
@@ -62,7 +62,7 @@ struct asker {
 
 /* ---- the queue ---- */
 
-static void drop(struct asker *a, size_t i)
+static void remove_question(struct asker *a, size_t i)
 {
     memmove(&a->queue[i], &a->queue[i + 1], (a->n - i - 1) * sizeof(a->queue[0]));
     a->n--;
@@ -72,12 +72,12 @@ static void withdraw(struct asker *a, uint32_t id)
 {
     for (size_t i = 0; i < a->n; i++)
         if (a->queue[i].q.id == id) {
-            drop(a, i);
+            remove_question(a, i);
             return;
         }
 }
 
-static void hear(struct asker *a)
+static void receive_questions(struct asker *a)
 {
     struct consent_question q;
     ssize_t n = recv(a->questions, &q, sizeof(q), MSG_DONTWAIT);
@@ -95,7 +95,7 @@ static void hear(struct asker *a)
 
 /* ---- the terminal ---- */
 
-static void say(const struct asker *a, const char *s, size_t n)
+static void write_terminal(const struct asker *a, const char *s, size_t n)
 {
     while (n) {
         ssize_t did = write(a->tty, s, n);
@@ -106,14 +106,14 @@ static void say(const struct asker *a, const char *s, size_t n)
     }
 }
 
-/* Whether it is the foreground's, or that of a job which the command made inside. */
+/* Whether we have the foreground, or a job of the command has it. */
 static bool may_take(const struct asker *a)
 {
     pid_t group = tcgetpgrp(a->tty);
     return group == getpgrp() || pause_contains(group);
 }
 
-static bool take(struct asker *a)
+static bool read_key_line(struct asker *a)
 {
     pause_stop();
     a->group = tcgetpgrp(a->tty);
@@ -142,7 +142,7 @@ static void give_back(struct asker *a, int signal)
     if (a->group > 0 && a->group != getpgrp())
         tcsetpgrp(a->tty, a->group);
     a->taken = false;
-    /* as the terminal would have done, had it not been ours */
+    /* as the terminal does for the foreground */
     if (signal && a->group > 0)
         kill(-a->group, signal);
     pause_release();
@@ -152,7 +152,7 @@ static void give_back(struct asker *a, int signal)
 
 static void show(const struct asker *a, const struct consent_question *q)
 {
-    /* whatever the command did to the terminal: margins, colours, another alphabet */
+    /* undo what the command did to the terminal: margins, colours, character sets */
     static const char plain[] = "\033[!p\033[0m\r\n";
     const char *term = getenv("TERM");
     OWN(buf) struct buf out = {0};
@@ -174,10 +174,10 @@ static void show(const struct asker *a, const struct consent_question *q)
     buf_fmt(&out, "buckle: allow [o]nce, for this [r]un,%s [d]eny, [n]o to all? ",
             a->by->remember ? " [a]lways," : "");
     if (buf_ok(&out))
-        say(a, out.s, out.n);
+        write_terminal(a, out.s, out.n);
 }
 
-static enum consent meaning(char key)
+static enum consent consent_of(char key)
 {
     switch (key) {
     case 'o':
@@ -215,7 +215,7 @@ static const char *word_of(enum consent answer)
     return words[answer] ? words[answer] : "no longer needed\n";
 }
 
-/* Waits for a key, a question or a moment; what is pressed, or 0. */
+/* Waits for a key, a question or a timeout. Returns the key or 0. */
 static enum consent wait_for_key(struct asker *a, int ms, int *signal)
 {
     struct pollfd fds[] = {{a->questions, POLLIN, 0}, {a->tty, POLLIN, 0}};
@@ -223,14 +223,14 @@ static enum consent wait_for_key(struct asker *a, int ms, int *signal)
     if (poll(fds, 2, ms) <= 0)
         return 0;
     if (fds[0].revents)
-        hear(a);
+        receive_questions(a);
     if (!fds[1].revents)
         return 0;
     ssize_t n = read(a->tty, &key, 1);
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
         return CONSENT_NOBODY; /* the terminal is gone */
     *signal = n == 1 && key == KEY_INTERRUPT ? SIGINT : 0;
-    enum consent answer = n == 1 ? meaning(key) : 0;
+    enum consent answer = n == 1 ? consent_of(key) : 0;
     return answer == CONSENT_ALWAYS && !a->by->remember ? 0 : answer;
 }
 
@@ -269,7 +269,7 @@ static enum consent ask(struct asker *a, uint32_t id, int *signal)
     if (answer == CONSENT_ALWAYS && !write_down(a, id))
         answer = CONSENT_RUN; /* as much as can be had */
     const char *word = word_of(answer);
-    say(a, word, strlen(word));
+    write_terminal(a, word, strlen(word));
     return answer;
 }
 
@@ -277,13 +277,13 @@ static void attend(struct asker *a)
 {
     uint32_t id = a->queue[0].q.id;
     int signal = 0;
-    if (!a->taken && (!may_take(a) || !take(a))) {
+    if (!a->taken && (!may_take(a) || !read_key_line(a))) {
         struct pollfd more = {a->questions, POLLIN, 0};
         if (now_ms() >= a->queue[0].until_ms) {
             consent_answer(a->channel, id, CONSENT_TIMEOUT);
-            drop(a, 0);
+            remove_question(a, 0);
         } else if (poll(&more, 1, BEHIND_MS) > 0) {
-            hear(a);
+            receive_questions(a);
         }
         return;
     }
@@ -306,7 +306,7 @@ static void *ask_all(void *arg)
         if (a.n)
             attend(&a);
         else if (poll(&more, 1, -1) > 0)
-            hear(&a);
+            receive_questions(&a);
     }
     give_back(&a, 0);
     return NULL;
@@ -320,7 +320,7 @@ static int start(struct ask_tty *a, int channel)
     a->channel = channel;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, a->questions) < 0)
         return -1;
-    sigfillset(&all); /* SIGTTOU among them: taking the terminal must not stop us */
+    sigfillset(&all); /* also SIGTTOU: taking the terminal must not stop us */
     pthread_sigmask(SIG_SETMASK, &all, &was);
     int err = pthread_create(&a->thread, NULL, ask_all, a);
     pthread_sigmask(SIG_SETMASK, &was, NULL);

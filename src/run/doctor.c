@@ -16,10 +16,11 @@
 static int plan_default(struct doctor *d, struct run_policy *policy, struct bk_err *err)
 {
     static const struct run_source source = {.kind = RUN_SHIPPED, .name = "default"};
-    static const struct run_spec spec = {.sources = &source, .nsources = 1, .cwd = "/nowhere"};
+    static const struct run_spec spec = {
+        .sources = &source, .nsources = 1, .launch.cwd = "/nowhere"};
     struct plan_options opt = {.arch = PLAN_NATIVE};
     OWN(buf) struct buf own = {0};
-    if (own_rules(spec.cwd, &own, err) < 0 ||
+    if (own_rules(spec.launch.cwd, &own, err) < 0 ||
         run_policy_gather(policy, &spec, "/tmp/nowhere", &own, err) < 0 ||
         run_policy_compile(policy, err) < 0)
         return -1;
@@ -84,34 +85,34 @@ void doctor_free(struct doctor *d)
 
 /* ---- JSON ---- */
 
-static void put_member(struct buf *out, const char *key, const char *value)
+static void write_member(struct buf *out, const char *key, const char *value)
 {
     buf_fmt(out, "\"%s\": ", key);
     buf_json(out, value, strlen(value));
 }
 
-static void put_ability_json(const struct host *h, const struct host_ability *a, struct buf *out)
+static void write_ability_json(const struct host *h, const struct host_ability *a, struct buf *out)
 {
     int value = host_ability_value(h, a);
     bool good = host_ability_good(h, a);
     buf_str(out, "{");
-    put_member(out, "name", a->name);
+    write_member(out, "name", a->name);
     if (a->kind == ABILITY_LEVEL)
         buf_fmt(out, ", \"value\": %d", value);
     else
         buf_fmt(out, ", \"value\": %s", value ? "true" : "false");
     buf_fmt(out, ", \"good\": %s, ", good ? "true" : "false");
-    put_member(out, "words", a->words);
+    write_member(out, "words", a->words);
     buf_str(out, ", ");
-    put_member(out, "use", a->use);
+    write_member(out, "use", a->use);
     buf_str(out, ", ");
-    put_member(out, "since", a->since);
+    write_member(out, "since", a->since);
     OWN(buf) struct buf remedy = {0};
     if (!good)
         host_fix_text(h, a, &remedy);
     if (remedy.n) {
         buf_str(out, ", ");
-        put_member(out, "remedy", remedy.s);
+        write_member(out, "remedy", remedy.s);
     }
     buf_chr(out, '}');
 }
@@ -122,23 +123,23 @@ void doctor_json(const struct doctor *d, struct buf *out)
     OWN(buf) struct buf sentence = {0};
     doctor_sentence(d, &sentence);
     buf_str(out, "{\n  ");
-    put_member(out, "kernel", h->kernel);
+    write_member(out, "kernel", h->kernel);
     buf_fmt(out, ",\n  \"full\": %s,\n  ", d->full ? "true" : "false");
-    put_member(out, "summary", sentence.s ? sentence.s : "");
+    write_member(out, "summary", sentence.s ? sentence.s : "");
     buf_str(out, ",\n  \"abilities\": [");
     for (size_t i = 0; i < host_ability_count; i++) {
         buf_str(out, i ? ",\n    " : "\n    ");
-        put_ability_json(h, &host_abilities[i], out);
+        write_ability_json(h, &host_abilities[i], out);
     }
     buf_str(out, "\n  ],\n  \"features\": [");
     for (size_t i = 0; i < host_feature_count; i++) {
         const struct host_feature *f = &host_features[i];
         buf_str(out, i ? ",\n    {" : "\n    {");
-        put_member(out, "since", f->since);
+        write_member(out, "since", f->since);
         buf_str(out, ", ");
-        put_member(out, "words", f->words);
+        write_member(out, "words", f->words);
         buf_str(out, ", ");
-        put_member(out, "without", f->without);
+        write_member(out, "without", f->without);
         buf_fmt(out, ", \"here\": %s}", host_has_feature(h, f) ? "true" : "false");
     }
     buf_str(out, "\n  ],\n  \"notes\": [");

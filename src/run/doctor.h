@@ -6,14 +6,13 @@
 #include "kernel/plan/plan.h"
 
 /*
- * What this host can enforce. Abilities are probed, not looked up; what they amount to is found by
- * planning the default profile for the host, with the planner that a run uses. $BUCKLE_PRETEND
- * replaces what was found, to see what another host would be told.
+ * What this host can enforce. Abilities are probed, and the planner of real runs plans the default
+ * profile with them. $BUCKLE_PRETEND replaces what was found, to see the report of another host.
  */
 struct doctor {
     struct host host;
     bool full;         /* the default profile needs no --accept-weaker */
-    char missing[320]; /* otherwise: what stands in the way first */
+    char missing[320]; /* otherwise: the first reason */
     struct plan plan;  /* the plan; the weaker one when it is not full */
     bool planned;
 };
@@ -23,7 +22,7 @@ int doctor_look(struct doctor *d, struct bk_err *err);
 void doctor_free(struct doctor *d);
 #define OWN_doctor doctor_free
 
-void doctor_sentence(const struct doctor *d, struct buf *out); /* what it comes to */
+void doctor_sentence(const struct doctor *d, struct buf *out); /* the overall result */
 void doctor_json(const struct doctor *d, struct buf *out);
 
 #endif

@@ -13,7 +13,7 @@ void fd_watch_init(struct fd_watch *h)
     *h = (struct fd_watch){.fd = -1};
 }
 
-/* A free place; made when there is none. NULL when there are too many. */
+/* A free slot, new if necessary. NULL when there are too many. */
 static struct hear *free_place(struct fd_watch *h)
 {
     for (size_t i = 0; i < h->n; i++)
@@ -51,8 +51,8 @@ void fd_watch_drop(struct fd_watch *h, int fd)
         }
 }
 
-/* One at a time: whoever is called may drop others, or add some, which moves them all. And not
- * without end: who has much to say must not keep the listener from everything else. */
+/* One at a time: a callback may drop or add watches, which moves them all. And a limited number: a
+ * busy descriptor must not starve the rest. */
 void fd_watch_all(struct fd_watch *h)
 {
     enum { AT_ONCE = 512 };

@@ -8,14 +8,14 @@
 #include "base/err.h"
 
 /*
- * Several things to listen to while a command runs (a settings file, a control descriptor, those
- * who grant something), behind the one descriptor that a run listens to: run_spec.hears is
- * hearing.fd, and on_heard calls fd_watch_all().
+ * Several descriptors to watch while a command runs (settings files, --control-fd, the control
+ * socket), behind the one descriptor that a launch polls: launch.hears is the fd of this struct,
+ * and launch.on_heard calls fd_watch_all().
  */
 enum { HEAR_MOST = 1024 };
 
 struct fd_watch {
-    int fd; /* -1 while there is nothing to listen to */
+    int fd; /* -1 while nothing is watched */
     size_t n;
     struct hear {
         int fd;                        /* -1: free */

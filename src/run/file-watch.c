@@ -2,12 +2,11 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Folders are watched rather than files, because files are replaced as often as they are written.
- * Of a path whose folder is not there yet, the nearest one above that is; of one that is a link,
- * the folder that it leads to as well. Most of what happens in such a folder is no business of
- * ours, so that each watch has the one name that is awaited in it. In a folder above, a name is
- * awaited that is made there; to be told what becomes of files would slow everybody who works in
- * it, and the command's folder is one of them.
+ * Watches folders instead of files, because files are often replaced. If the folder is missing, it
+ * watches the nearest existing parent; for a symlink also the folder of its target. Each watch
+ * expects one name, because most changes in such a folder are irrelevant. A parent is watched only
+ * for new names: watching writes would slow down every process that works in it, and the command's
+ * folder is one of them.
  */
 
 #include "run/file-watch.h"
@@ -49,7 +48,7 @@ void watch_close(struct watch_files *w)
     w->fd = -1;
 }
 
-/* The name in its folder, or in the nearest one above that is there. */
+/* Watches the name in its folder, or in the nearest existing parent. */
 static void watch_name(struct watch_files *w, const char *path)
 {
     char here[PATH_MAX];
@@ -80,7 +79,7 @@ void watch_path(struct watch_files *w, const char *path)
         watch_name(w, real);
 }
 
-/* A file that was made only now is still to be written, unless it is a link. */
+/* A new file is still to be written, unless it is a symlink. */
 static bool is_begun(const char *path, const struct inotify_event *e)
 {
     struct stat st;

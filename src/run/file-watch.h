@@ -7,30 +7,30 @@
 #include <stddef.h>
 
 /*
- * Files that may change, be replaced, vanish, or come to be together with the folders that they are
- * in.
+ * Files that may change, be replaced or removed, or be created together with their folders.
  */
 enum { WATCH_NAMES = 64 };
 
 struct watch_files {
-    int fd; /* readable when something has happened; -1 for none */
+    int fd; /* readable after a change; -1: not open */
     size_t n;
     struct {
         int folder;
-        char *path; /* owned: the folder's, and the name that is awaited in it */
+        char *path; /* owned: the watch of the folder, and the name that is expected there */
     } at[WATCH_NAMES];
 };
 
-/* False when this host has no more watches to give. Closing one takes the kernel some 15 ms: a
- * command that ends at once should not have had it. */
+/* Returns false when the host is out of watches. Closing a watch takes the kernel about 15 ms, so
+ * don't open one for a command that may end at once. */
 bool watch_open(struct watch_files *w);
 void watch_close(struct watch_files *w);
-/* An absolute path, or one from the working directory. More than WATCH_NAMES are not watched. */
+/* Watches an absolute path, or one relative to the working directory. Ignores more than
+ * WATCH_NAMES. */
 void watch_path(struct watch_files *w, const char *path);
-/* Forgets all paths: those that are still meant are named anew. */
+/* Forgets all paths; the caller adds those that still matter again. */
 void watch_forget(struct watch_files *w);
-/* Whether one of them may be another one now; then their paths are to be named anew, because other
- * folders may lead there. */
+/* Whether one of the files may have changed. If so, the caller has to add all paths again, because
+ * other folders may lead there now. */
 bool watch_heard(struct watch_files *w);
 
 #endif

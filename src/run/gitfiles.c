@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Git reads the machine's settings, the person's and the repository's, and from each of them those
- * that it includes. Conditions of includes do not count here: a branch's name or a remote can make
- * them true later. A relative path begins at the file that includes, or else at the top of the
- * working tree, where git runs commands.
+ * Git reads the settings of the machine, the user and the repository, and what each of them
+ * includes. Conditional includes always count here: a branch or a remote can make them true later.
+ * A relative path starts at the including file, or else at the top of the working tree, where git
+ * runs commands.
  */
 
 #include "run/gitfiles.h"
@@ -20,8 +20,8 @@
 
 #include "base/arena.h"
 #include "base/own.h"
+#include "git/gitdir.h"
 #include "git/names.h"
-#include "run/gitdir.h"
 
 enum { TEXT_MAX = 256 << 10, MEMORY = 4 << 20, FILES_MAX = 64, DEPTH_MAX = 10, NAMED_MAX = 256 };
 
@@ -39,7 +39,7 @@ struct finder {
 
 /* ---- paths ---- */
 
-/* What exists is real; of the rest, the part that does. */
+/* Resolves the existing part of a path. */
 static bool real_path(const char *path, char out[PATH_MAX])
 {
     char folder[PATH_MAX];
@@ -55,7 +55,7 @@ static bool real_path(const char *path, char out[PATH_MAX])
            snprintf(out + n, PATH_MAX - n, "/%s", slash + 1) > 0;
 }
 
-/* The name itself, without following it: a link there could be replaced. */
+/* The name itself, unresolved: a symlink there could be replaced. */
 static bool real_name(const char *path, char out[PATH_MAX])
 {
     char folder[PATH_MAX], at[PATH_MAX];
@@ -68,7 +68,7 @@ static bool real_name(const char *path, char out[PATH_MAX])
            snprintf(out, PATH_MAX, "%s/%s", strcmp(at, "/") == 0 ? "" : at, slash + 1) < PATH_MAX;
 }
 
-/* A word of settings as a path; false when it cannot be one. */
+/* A setting's value as a path; false if it cannot be one. */
 static bool place_of(const struct finder *f, const char *word, const char *start,
                      char out[PATH_MAX])
 {
@@ -93,15 +93,15 @@ static bool covers(const char *folder, const char *path)
 
 /* ---- telling ---- */
 
-static int tell(struct finder *f, const char *path, const char *key)
+static int report_path(struct finder *f, const char *path, const char *key)
 {
     if (f->named++ == NAMED_MAX)
         return err_set(f->err, BK_E_LIMIT, "git's settings name more than %d files", NAMED_MAX);
     return f->each(f->arg, path, key, f->err);
 }
 
-/* Hooks in a folder that cannot be closed as a whole, because the command works in it. */
-static int tell_hooks(struct finder *f, const char *folder, const char *key)
+/* Single hooks of a folder that cannot be denied as a whole, because the command works in it. */
+static int report_hooks(struct finder *f, const char *folder, const char *key)
 {
     static const char *const hooks[] = {
         "applypatch-msg",
@@ -136,20 +136,20 @@ static int tell_hooks(struct finder *f, const char *folder, const char *key)
     char path[PATH_MAX];
     for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++)
         if (snprintf(path, sizeof(path), "%s/%s", folder, hooks[i]) < PATH_MAX &&
-            tell(f, path, key) < 0)
+            report_path(f, path, key) < 0)
             return -1;
     return 0;
 }
 
-static int tell_place(struct finder *f, const char *place, const char *key)
+static int report_place(struct finder *f, const char *place, const char *key)
 {
     char real[PATH_MAX], name[PATH_MAX];
     bool has_real = real_path(place, real), has_name = real_name(place, name);
     if (has_real && covers(real, f->cwd))
-        return strcmp(key, "core.hookspath") == 0 ? tell_hooks(f, real, key) : 0;
-    if (has_real && tell(f, real, key) < 0)
+        return strcmp(key, "core.hookspath") == 0 ? report_hooks(f, real, key) : 0;
+    if (has_real && report_path(f, real, key) < 0)
         return -1;
-    return has_name && !(has_real && strcmp(name, real) == 0) ? tell(f, name, key) : 0;
+    return has_name && !(has_real && strcmp(name, real) == 0) ? report_path(f, name, key) : 0;
 }
 
 /* ---- reading ---- */
@@ -168,7 +168,7 @@ static int on_word(void *arg, const char *key, const char *word, bool on_path)
     bool include = includes(key);
     if (on_path || !place_of(f, word, include ? f->folder : f->top, place))
         return 0;
-    if (tell_place(f, place, key) < 0)
+    if (report_place(f, place, key) < 0)
         return -1;
     return include ? read_settings(f, place) : 0;
 }

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Remedies. The probes say that something does not work; this looks at the few settings that are
- * known to be the cause and names the one that applies, with the command that changes it.
+ * Remedies. Probes find what does not work; this reads the few kernel settings that can be the
+ * cause, and names the one that applies with the command that changes it.
  */
 
 #include "run/host-fix.h"
@@ -37,7 +37,7 @@ static bool lists_landlock(void)
 {
     char text[256] = {0};
     OWN(fd) int fd = open("/sys/kernel/security/lsm", O_RDONLY | O_CLOEXEC);
-    /* when it cannot be read nothing is known: do not send anybody to the boot loader */
+    /* unknown if unreadable: don't send the user to the boot loader */
     return fd < 0 || read(fd, text, sizeof(text) - 1) <= 0 || strstr(text, "landlock");
 }
 
@@ -77,7 +77,7 @@ static void about_yama(const struct host *h, const struct host_ability *a, struc
         about_kernel(h, a, out);
 }
 
-/* Ubuntu lets programs make user namespaces that AppArmor knows by a profile. */
+/* Ubuntu allows user namespaces to programs with an AppArmor profile. */
 static void about_apparmor(struct buf *out)
 {
     char exe[PATH_MAX] = {0};

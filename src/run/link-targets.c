@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The list of names is the build's (precompiled_names), sorted, so that those in one folder stand
- * together. A folder is listed once and compared with them: most homes have few of two hundred
- * names, and asking for each would take longer. Where a link is met, the walk goes on at what it
- * leads to, and from there on every name counts, whether it exists or not.
+ * The build makes the list of names (precompiled_names), sorted, so that names of one folder are
+ * neighbours. Each folder is listed once and compared with them: most homes have few of the two
+ * hundred names, and a system call for each would take longer. At a symlink the walk continues at
+ * its target; from there on every name counts, whether it exists or not.
  */
 
 #include "run/link-targets.h"
@@ -25,7 +25,7 @@
 
 enum {
     RECORDS = 512,    /* more than there are */
-    FOUND_MAX = 2000, /* links that mean a name */
+    FOUND_MAX = 2000, /* links with a built-in name */
     ENTRIES_MAX = 4096 /* of one folder */,
     HOPS = 40,
     ABOVE = 16 /* folders above the working folder */
@@ -39,8 +39,8 @@ struct record {
 /* A folder on the way, or what a name leads to. */
 struct spot {
     int fd;     /* -1: it is no folder, or not there */
-    bool read;  /* it was listed before */
-    bool moved; /* a link lay on the way */
+    bool read;  /* already listed */
+    bool moved; /* behind a link */
     char path[PATH_MAX];
 };
 
@@ -49,13 +49,13 @@ struct finder {
     struct record records[RECORDS];
     size_t lists[PRECOMPILED_LISTS + 1]; /* where each begins */
     const char *home;
-    char named[PATH_MAX]; /* the built-in name being looked at */
+    char named[PATH_MAX]; /* the current built-in name */
     struct bk_err *err;
 };
 
 /* ---- rules ---- */
 
-static int add(struct finder *f, char kind, const char *path, const char *named)
+static int add_target(struct finder *f, char kind, const char *path, const char *named)
 {
     static const struct {
         char kind;
@@ -99,8 +99,8 @@ static bool is_written(char kind)
 
 /* ---- what a link leads to ---- */
 
-/* Appends a part to a path, or takes the last off. */
-static bool go(char path[PATH_MAX], const char *part, size_t n)
+/* Appends a part to a path, or removes the last. */
+static bool append_part(char path[PATH_MAX], const char *part, size_t n)
 {
     size_t len = strlen(path);
     if (n == 0 || (n == 1 && part[0] == '.'))
@@ -119,7 +119,7 @@ static bool go(char path[PATH_MAX], const char *part, size_t n)
     return true;
 }
 
-/* Puts what a link says before what is left of the way. */
+/* Puts a link's target before the rest of the path. */
 static bool turn(char rest[2 * PATH_MAX], const char *text, size_t n)
 {
     size_t left = strlen(rest);
@@ -131,9 +131,9 @@ static bool turn(char rest[2 * PATH_MAX], const char *text, size_t n)
     return true;
 }
 
-/* From a real folder along a link's text, to a real path. What does not exist is taken as it is
- * written. Links on the way are protected when `hops` is set: who can turn one of them decides what
- * the name means. 1, 0 when it leads nowhere, or -1. */
+/* Resolves a link's text from a real folder. What does not exist is kept as written. With `hops`,
+ * links on the way are protected: replacing one would change the target. Returns 1, 0 if it leads
+ * nowhere, or -1. */
 static int follow(struct finder *f, char at[PATH_MAX], const char *text, bool hops)
 {
     char rest[2 * PATH_MAX], link[PATH_MAX];
@@ -142,7 +142,7 @@ static int follow(struct finder *f, char at[PATH_MAX], const char *text, bool ho
         size_t from = strspn(rest, "/"), n = strcspn(rest + from, "/");
         if (n == 0)
             return 1;
-        if (!go(at, rest + from, n))
+        if (!append_part(at, rest + from, n))
             return 0;
         ssize_t got = readlink(at[0] ? at : "/", link, sizeof(link) - 1);
         memmove(rest, rest + from + n, strlen(rest + from + n) + 1);
@@ -151,17 +151,17 @@ static int follow(struct finder *f, char at[PATH_MAX], const char *text, bool ho
         link[got] = '\0';
         if (++links > HOPS || !turn(rest, link, (size_t)got))
             return 0;
-        if (hops && add(f, PRECOMPILED_WRITE, at, f->named) < 0)
+        if (hops && add_target(f, PRECOMPILED_WRITE, at, f->named) < 0)
             return -1;
         if (link[0] == '/')
             at[0] = '\0';
         else
-            go(at, "..", 2);
+            append_part(at, "..", 2);
     }
 }
 
-/* What the link `name` in a folder leads to; next->path has it. 1, 0 or -1 as above; *there says
- * whether there is anything of that name. */
+/* Resolves the link `name` in a folder into next->path. Returns 1, 0 or -1 as above; *there says
+ * whether the name exists. */
 static int resolve(struct finder *f, const struct spot *in, const char *name, bool hops,
                    struct spot *next, bool *there)
 {
@@ -190,7 +190,7 @@ struct entry {
 
 typedef int entry_fn(struct finder *f, const struct spot *in, const struct entry *e, void *arg);
 
-/* A folder to look into, or only to pass through. */
+/* Opens a folder to list, or only to pass through. */
 static int open_folder(int at, const char *name)
 {
     int how = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
@@ -198,8 +198,8 @@ static int open_folder(int at, const char *name)
     return fd < 0 && errno == EACCES ? openat(at, name, how | O_PATH) : fd;
 }
 
-/* Calls fn for each entry. 1 when that were all of them, 0 when there are too many or it cannot be
- * listed, or -1. */
+/* Calls fn for each entry. Returns 1 if those were all, 0 if there are too many or the folder
+ * cannot be listed, or -1. */
 static int each_entry(struct finder *f, struct spot *in, entry_fn *fn, void *arg)
 {
     _Alignas(8) char block[8192];
@@ -258,7 +258,7 @@ static bool is_wild(const struct finder *f, const struct range *part, size_t ski
 
 static int visit(struct finder *f, struct spot *in, const struct range *names);
 
-/* ssh's files that everybody may know, as secrets.sb has them. */
+/* ssh's public files, as in secrets.sb. */
 static bool is_public_key(const char *name)
 {
     size_t n = strlen(name);
@@ -267,7 +267,7 @@ static bool is_public_key(const char *name)
            strcmp(name, "allowed_signers") == 0 || (n > 4 && strcmp(name + n - 4, ".pub") == 0);
 }
 
-/* A link in a folder that is closed as a whole. */
+/* A link in a folder that is denied as a whole. */
 static int inside_entry(struct finder *f, const struct spot *in, const struct entry *e, void *arg)
 {
     const struct range *leaves = arg;
@@ -289,24 +289,25 @@ static int inside_entry(struct finder *f, const struct spot *in, const struct en
         if (kind == PRECOMPILED_KEYS && is_public_key(e->name))
             continue;
         /* of one key, there is nothing public in it */
-        if (add(f, kind == PRECOMPILED_KEYS ? PRECOMPILED_SECRET : kind, to.path, f->named) < 0)
+        if (add_target(f, kind == PRECOMPILED_KEYS ? PRECOMPILED_SECRET : kind, to.path, f->named) <
+            0)
             return -1;
     }
     f->named[named] = '\0';
     return found < 0 ? -1 : 0;
 }
 
-/* What lies there has a name that the range names in full. */
+/* Whether a record of the range ends here. */
 static int reach(struct finder *f, struct spot *at, const struct range *leaves)
 {
     for (size_t i = leaves->lo; at->moved && i < leaves->hi; i++)
-        if (add(f, f->records[i].kind, at->path, f->named) < 0)
+        if (add_target(f, f->records[i].kind, at->path, f->named) < 0)
             return -1;
     return at->fd < 0 || leaves->lo == leaves->hi ? 0
                                                   : each_entry(f, at, inside_entry, (void *)leaves);
 }
 
-/* Behind a link, what is not there could be made. */
+/* Behind a link, missing files could be created. */
 static int expect(struct finder *f, const struct spot *in, const struct range *names)
 {
     for (size_t i = names->lo; i < names->hi; i++) {
@@ -318,7 +319,7 @@ static int expect(struct finder *f, const struct spot *in, const struct range *n
         if (snprintf(path, sizeof(path), "%s%s", root ? "" : in->path, rest) >= PATH_MAX ||
             snprintf(named, sizeof(named), "%s%s", f->named, rest) >= PATH_MAX)
             continue;
-        if (add(f, f->records[i].kind, path, named) < 0)
+        if (add_target(f, f->records[i].kind, path, named) < 0)
             return -1;
     }
     return 0;
@@ -358,12 +359,12 @@ static int step(struct finder *f, const struct spot *in, const char *name, unsig
 
 enum { WILD = 8, FEW = 12 };
 
-/* What is looked for in a folder; of its parts some have stars. */
+/* What to find in a folder; some parts have wildcards. */
 struct search {
     struct range names;
     struct range wild[WILD];
     size_t nwild, nparts;
-    bool begins[256]; /* by first byte: most entries of most folders are none of ours */
+    bool begins[256]; /* by first byte: most entries of most folders don't matter */
 };
 
 static void prepare(const struct finder *f, const struct range *names, struct search *s)
@@ -386,7 +387,7 @@ static void copy_part(const struct finder *f, const struct range *part, size_t s
     snprintf(name, 256, "%.*s", (int)(part->skip - skip), f->records[part->lo].path + skip);
 }
 
-/* An entry of a folder that is looked through: has it a name that counts? */
+/* Compares one entry of a listed folder with the names. */
 static int entry_named(struct finder *f, const struct spot *in, const struct entry *e, void *arg)
 {
     const struct search *s = arg;
@@ -412,7 +413,7 @@ static int entry_named(struct finder *f, const struct spot *in, const struct ent
     return step(f, in, e->name, e->type, same_part(f, names, lo));
 }
 
-/* Asks for each name, where listing would take too long, or where what is missing counts. */
+/* Tries each name, where listing would take too long or missing names count. */
 static int visit_each(struct finder *f, const struct spot *in, const struct range *names)
 {
     for (size_t i = names->lo; i < names->hi;) {
@@ -447,7 +448,7 @@ static int visit(struct finder *f, struct spot *in, const struct range *names)
 
 /* ---- where ---- */
 
-static int look_in(struct finder *f, const char *folder, int list)
+static int search_folder(struct finder *f, const char *folder, int list)
 {
     struct spot at = {.fd = -1};
     struct range names = {f->lists[list], f->lists[list + 1], 0};
@@ -458,8 +459,8 @@ static int look_in(struct finder *f, const char *folder, int list)
     return fd < 0 ? 0 : visit(f, &at, &names);
 }
 
-/* The working folder and those above it; what lies above the home folder is nobody's project. */
-static int look_above(struct finder *f, const char *cwd)
+/* The working folder and its parents; no project is above the home folder. */
+static int search_parents(struct finder *f, const char *cwd)
 {
     char at[PATH_MAX];
     if (snprintf(at, sizeof(at), "%s", cwd) >= PATH_MAX)
@@ -467,14 +468,14 @@ static int look_above(struct finder *f, const char *cwd)
     for (int i = 0; i < ABOVE && at[0] && strcmp(at, "/") != 0; i++) {
         if (f->home && strcmp(at, f->home) == 0)
             return 0;
-        if (look_in(f, at, PRECOMPILED_IN_ANY) < 0)
+        if (search_folder(f, at, PRECOMPILED_IN_ANY) < 0)
             return -1;
         *strrchr(at, '/') = '\0';
     }
     return 0;
 }
 
-static void take_records(struct finder *f)
+static void read_records(struct finder *f)
 {
     size_t n = 0;
     int list = 0;
@@ -491,13 +492,13 @@ int link_targets_find(struct link_targets *m, const char *home, bool stores, con
                       struct bk_err *err)
 {
     struct finder f = {.out = m, .home = home, .err = err};
-    take_records(&f);
-    if (home && look_in(&f, home, stores ? PRECOMPILED_IN_HOME : PRECOMPILED_IN_ANY) < 0)
+    read_records(&f);
+    if (home && search_folder(&f, home, stores ? PRECOMPILED_IN_HOME : PRECOMPILED_IN_ANY) < 0)
         return -1;
-    /* file modes keep the machine's own secrets from anybody but root */
-    return look_above(&f, cwd) < 0
+    /* file modes already keep the machine's secrets from everybody except root */
+    return search_parents(&f, cwd) < 0
                ? -1
-               : look_in(&f, "/", geteuid() == 0 ? PRECOMPILED_IN_ROOT : PRECOMPILED_IN_ALL);
+               : search_folder(&f, "/", geteuid() == 0 ? PRECOMPILED_IN_ROOT : PRECOMPILED_IN_ALL);
 }
 
 int link_targets_protect(struct link_targets *m, const char *path, const char *message,

@@ -11,16 +11,15 @@
 #include "sbpl/sbpl.h"
 
 /*
- * What built-in names mean on this machine. protected.sb and secrets.sb close files by name, and
- * policy is judged by real paths: where such a name is a symbolic link, or lies behind one, what it
- * leads to has to be closed too. That is found once, when a run begins, and becomes rules that
- * follow the shipped text wherever a program imports it (sbpl_options.sequels). So they are part of
- * a policy exactly when the names are, and what a program says later, flags among it, is said about
- * them as well.
+ * Where built-in names lead on this machine. protected.sb and secrets.sb deny files by name, but
+ * policies are evaluated with real paths: if such a name is a symlink, or is behind one, its target
+ * must be denied too. A run finds the targets once, at its start. They become rules that follow the
+ * shipped text wherever a program imports it (sbpl_options.sequels), so they are part of a policy
+ * exactly when the names are, and later rules and flags apply to them as well.
  *
- * Looked at: the names in the home folder, in the working folder and in those above it, and links
- * directly in folders that are closed as a whole. Whether what a link leads to exists does not
- * matter. Links that somebody outside makes later count from the next run on.
+ * The search covers the names in the home folder, in the working folder and in the folders above
+ * it, and symlinks directly in folders that are denied as a whole. Targets need not exist. Symlinks
+ * that a process outside creates later count from the next run on.
  */
 struct link_targets {
     struct buf protect, secrets; /* SBPL: after protected.sb, and after secrets.sb */
@@ -28,19 +27,19 @@ struct link_targets {
     struct sbpl_sequel sequels[3];
 };
 
-/* Looks. Both folders are canonical; home may be NULL. `stores`: the program knows the home folder,
- * so that names in it count which mean nothing elsewhere. Free with link_targets_free() whatever
- * happened. */
+/* Searches. Both folders are canonical; home may be NULL. `stores`: the policy knows the home
+ * folder, so names that matter only there count. Free with link_targets_free() whatever happened.
+ */
 int link_targets_find(struct link_targets *m, const char *home, bool stores, const char *cwd,
                       struct bk_err *err);
 
-/* Nobody writes to this path either, nor to what lies below it, in whatever program protects names;
- * it is canonical, and need not exist. The message is what reports say, and begins with
- * "protected: ". To be called after link_targets_find() and before link_targets_sequels(). */
+/* Denies writing to this path and below in every policy that protects names. The path is canonical
+ * and need not exist. Reports show the message, which begins with "protected: ". Call it after
+ * link_targets_find() and before link_targets_sequels(). */
 int link_targets_protect(struct link_targets *m, const char *path, const char *message,
                          struct bk_err *err);
 
-/* For sbpl_options: valid as long as m is, and unchanged. */
+/* For sbpl_options; valid until m changes. */
 const struct sbpl_sequel *link_targets_sequels(struct link_targets *m, size_t *count);
 
 void link_targets_free(struct link_targets *m);

@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Names alone would not do: XDG_CONFIG_HOME or a link can put the places into a folder that the
- * command may write. So each is followed to where it is, and three things are denied: to write the
- * place, or a link that leads there; to move a folder that holds it; and to put a link in the place
- * of such a folder. Names that mean the same in any folder are denied in every one.
+ * Names are not enough: XDG_CONFIG_HOME or a symlink can put these files into a folder that the
+ * command may write. So each path is resolved, and three things are denied: to write the file or a
+ * symlink that leads there; to move a folder around it; and to put a symlink in the place of such a
+ * folder. Names that have the same meaning in any folder are denied in every one.
  */
 
 #include "run/own-rules.h"
@@ -23,7 +23,7 @@
 
 enum { LINKS_MOST = 40 };
 
-/* Paths, each once, with a NUL behind each. */
+/* Paths without duplicates, each with its NUL. */
 struct found {
     struct buf places, holders;
 };
@@ -44,7 +44,7 @@ static void add_path(struct buf *list, const char *path, size_t n)
     buf_add(list, "", 1);
 }
 
-/* A place with all folders around it, but for the root, which nobody moves. */
+/* A place with all folders around it, except the root, which cannot move. */
 static void add_place(struct found *f, const char *path)
 {
     if (!path[0])
@@ -55,7 +55,7 @@ static void add_place(struct found *f, const char *path)
             add_path(&f->holders, path, n - 1);
 }
 
-/* A path that is being followed: how far it leads, without links, and what is left of it. */
+/* A path being resolved: the real part so far, and what is left. */
 struct walk {
     char at[PATH_MAX], rest[PATH_MAX];
     int links;
@@ -68,7 +68,7 @@ static void go_up(struct walk *w)
         *slash = '\0';
 }
 
-/* Takes the next name of the rest; false when there is none, or it is too long. */
+/* Moves the next name from `rest` to `at`. Returns false at the end, or if it is too long. */
 static bool next_name(struct walk *w)
 {
     size_t skip = strspn(w->rest, "/"), n = strcspn(w->rest + skip, "/"), len = strlen(w->at);
@@ -86,8 +86,8 @@ static bool next_name(struct walk *w)
     return true;
 }
 
-/* The link where it is now is a place itself: another in its stead would lead elsewhere. */
-static bool turn(struct walk *w, struct found *f, const char *target)
+/* The symlink is a place itself: another one there would lead elsewhere. */
+static bool follow_link(struct walk *w, struct found *f, const char *target)
 {
     char rest[PATH_MAX];
     int n = snprintf(rest, sizeof(rest), "%s/%s", target, w->rest);
@@ -102,7 +102,7 @@ static bool turn(struct walk *w, struct found *f, const char *target)
     return true;
 }
 
-/* Follows the rest from where it is. What is not there is taken by its name. */
+/* Resolves the rest. What does not exist keeps its name. */
 static void follow(struct walk *w, struct found *f)
 {
     char target[PATH_MAX];
@@ -113,13 +113,14 @@ static void follow(struct walk *w, struct found *f)
         if (n < 0)
             continue;
         target[n] = '\0';
-        if (!turn(w, f, target))
+        if (!follow_link(w, f, target))
             return;
     }
 }
 
-/* Follows FOLDER/NAME, and then each of the files in it, which end in NULL. */
-static void look_at(struct found *f, const char *folder, const char *name, const char *const *files)
+/* Resolves FOLDER/NAME, and each of the files in it; the list ends in NULL. */
+static void find_place(struct found *f, const char *folder, const char *name,
+                       const char *const *files)
 {
     struct walk w = {.at = ""};
     if (snprintf(w.rest, sizeof(w.rest), "%s/%s", folder, name) >= PATH_MAX)
@@ -136,9 +137,8 @@ static void look_at(struct found *f, const char *folder, const char *name, const
 
 static const char *const none[] = {NULL};
 
-/* Folders with settings of a project: those that are there. Elsewhere their name is denied, and
- * with it whatever would bring one along. */
-static void look_at_projects(struct found *f, const char *cwd)
+/* Existing .buckle folders of projects. Elsewhere the rules deny the name. */
+static void find_projects(struct found *f, const char *cwd)
 {
     static const char *const files[] = {"settings.json", "settings.local.json", NULL};
     char path[PATH_MAX];
@@ -147,11 +147,11 @@ static void look_at_projects(struct found *f, const char *cwd)
             continue;
         int len = snprintf(path, sizeof(path), "%.*s/.buckle", (int)n, cwd);
         if (len < PATH_MAX && faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-            look_at(f, path, "", files);
+            find_place(f, path, "", files);
     }
 }
 
-static void look_at_all(struct found *f, const char *cwd)
+static void find_all(struct found *f, const char *cwd)
 {
     static const char *const settings[] = {"settings.json", "trust", NULL};
     static const char *const presets[] = {"presets.yaml", "presets.yml", NULL};
@@ -159,24 +159,24 @@ static void look_at_all(struct found *f, const char *cwd)
     const char *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
     const char *more = getenv("BUCKLE_POLICY");
     if (xdg && xdg[0] == '/') {
-        look_at(f, xdg, "buckle", settings);
-        look_at(f, xdg, "cage", presets);
+        find_place(f, xdg, "buckle", settings);
+        find_place(f, xdg, "cage", presets);
     }
     if (home && home[0] == '/') {
-        look_at(f, home, ".config/buckle", settings);
-        look_at(f, home, ".config/cage", presets);
-        look_at(f, home, ".srt-settings.json", none);
+        find_place(f, home, ".config/buckle", settings);
+        find_place(f, home, ".config/cage", presets);
+        find_place(f, home, ".srt-settings.json", none);
     }
-    look_at(f, "/etc", "buckle", policy);
+    find_place(f, "/etc", "buckle", policy);
     if (more && more[0] == '/')
-        look_at(f, more, "", none);
-    look_at_projects(f, cwd);
+        find_place(f, more, "", none);
+    find_projects(f, cwd);
 }
 
 /* ---- in words ---- */
 
-/* An operation's own rules come before its parent's, so all of them are named. The lists are in
- * front, on one line: rules are known by their lines. */
+/* An operation's own rules come before its parent's, so all are named. The lists come first, on one
+ * line, so that the rules' lines are always the same. */
 static const char rules[] =
     "\n"
     "(deny (with message \"protected: decides what sandboxes allow\") (apply subpath places)\n"
@@ -203,7 +203,7 @@ static void write_list(struct buf *out, const char *name, const struct buf *list
 int own_rules(const char *cwd, struct buf *out, struct bk_err *err)
 {
     OWN(found) struct found f = {0};
-    look_at_all(&f, cwd);
+    find_all(&f, cwd);
     write_list(out, "places", &f.places);
     write_list(out, "holders", &f.holders);
     buf_str(out, rules);

@@ -6,13 +6,14 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* What reports call the rules. */
+/* The name of the rules in reports. */
 #define OWN_RULES "<buckle>/own.sb"
 
 /*
- * Rules that end every policy: nobody in a sandbox writes what decides about sandboxes, whatever a
- * profile, settings or flags say. These are Buckle's settings, trust and policy, and the settings
- * of the tools whose place it takes, existing or not, where they really are at this moment.
+ * Rules that end every policy: no sandboxed process can write files that decide about sandboxes,
+ * whatever a profile, settings or flags allow. These are Buckle's settings, trust and machine
+ * policy, and the settings of the compat names' originals, at their real paths, whether they exist
+ * or not.
  */
 int own_rules(const char *cwd, struct buf *out, struct bk_err *err);
 

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * From a spec to a graph. Where only shipped texts and texts at hand have a say, compiling can wait
- * for whoever needs the graph, in whichever process that is.
+ * From a spec to a graph. A policy of shipped and given texts can be compiled later, in any process
+ * that needs the graph.
  */
 
 #include "run/run-policy.h"
@@ -15,17 +15,16 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "git/gitdir.h"
 #include "kernel/host/case-fold.h"
 #include "profile/profile.h"
-#include "run/gitdir.h"
 #include "run/gitfiles.h"
 #include "run/own-rules.h"
 
 struct run_source run_named_profile(const char *name)
 {
-    size_t n = strlen(name);
-    bool file = strchr(name, '/') || (n > 3 && strcmp(name + n - 3, ".sb") == 0);
-    return (struct run_source){.kind = file ? RUN_FILE : RUN_SHIPPED, .name = name};
+    return (struct run_source){.kind = profile_is_path(name) ? RUN_FILE : RUN_SHIPPED,
+                               .name = name};
 }
 
 const char *run_place_is_all(const char *cwd)
@@ -54,13 +53,14 @@ static int set_params(struct run_policy *p, const struct run_spec *spec, const c
     if (!p->params)
         return err_nomem(err);
     if (!spec->bare) {
-        p->params[used++] = (struct sbpl_param){"CWD", spec->cwd};
+        p->params[used++] = (struct sbpl_param){"CWD", spec->launch.cwd};
         p->params[used++] = (struct sbpl_param){"TMPDIR", tmpdir};
-        if (geteuid() != 0) /* file modes keep the machine's own secrets from anybody but root */
+        if (geteuid() !=
+            0) /* file modes already keep the machine's secrets from everybody except root */
             p->params[used++] = (struct sbpl_param){"ORDINARY", "1"};
         if (home && realpath(home, p->home))
             p->params[used++] = (struct sbpl_param){"HOME", p->home};
-        if (git_linked(spec->cwd, p->git_own, p->git_common)) {
+        if (git_linked(spec->launch.cwd, p->git_own, p->git_common)) {
             p->params[used++] = (struct sbpl_param){"GIT_DIR", p->git_own};
             p->params[used++] = (struct sbpl_param){"GIT_COMMON", p->git_common};
         }
@@ -72,28 +72,25 @@ static int set_params(struct run_policy *p, const struct run_spec *spec, const c
     return 0;
 }
 
-static int add_shipped(struct run_policy *p, const char *name, struct bk_err *err)
-{
-    char file[128];
-    snprintf(file, sizeof(file), "%.100s.sb", name);
-    if (sbpl_add_builtin(&p->unit, file, err) == 0)
-        return 0;
-    err_set(err, BK_E_INPUT, "there is no shipped profile %s", name);
-    err_hint(err, "default, strict, readonly, open; a file is given with a slash or its .sb");
-    return -1;
-}
-
-static int add_source(struct run_policy *p, const struct run_source *s, struct bk_err *err)
+static int add_text(struct run_policy *p, const struct run_source *s, struct bk_err *err)
 {
     switch (s->kind) {
     case RUN_SHIPPED:
-        return add_shipped(p, s->name, err);
+        return profile_add_shipped(&p->unit, s->name, err);
     case RUN_FILE:
         return profile_add_file(&p->unit, s->name, err);
     case RUN_TEXT:
         return (s->apart ? sbpl_add_apart : sbpl_add_text)(&p->unit, s->name, s->text, s->n, err);
     }
     return err_set(err, BK_E_BUG, "a source of no kind");
+}
+
+static int add_source(struct run_policy *p, const struct run_source *s, struct bk_err *err)
+{
+    if (add_text(p, s, err) < 0)
+        return -1;
+    sbpl_mark_last(&p->unit, s->from);
+    return 0;
 }
 
 static bool opens_files(const struct run_spec *spec)
@@ -104,7 +101,7 @@ static bool opens_files(const struct run_spec *spec)
     return false;
 }
 
-/* What git's settings name is as good as a setting itself. */
+/* A file that git's settings name is as powerful as the settings. */
 static int protect_named(void *arg, const char *path, const char *key, struct bk_err *err)
 {
     OWN(buf) struct buf message = {0};
@@ -112,21 +109,21 @@ static int protect_named(void *arg, const char *path, const char *key, struct bk
     return buf_ok(&message) ? link_targets_protect(arg, path, message.s, err) : err_nomem(err);
 }
 
-int run_policy_link_targets(struct link_targets *meanings, const struct run_spec *spec,
+int run_policy_link_targets(struct link_targets *targets, const struct run_spec *spec,
                             struct bk_err *err)
 {
     char real[PATH_MAX];
     const char *named = getenv("HOME"), *home = named ? realpath(named, real) : NULL;
-    if (link_targets_find(meanings, home, !spec->bare, spec->cwd, err) < 0)
+    if (link_targets_find(targets, home, !spec->bare, spec->launch.cwd, err) < 0)
         return -1;
-    return git_files_find(spec->cwd, home, protect_named, meanings, err);
+    return git_files_find(spec->launch.cwd, home, protect_named, targets, err);
 }
 
 int run_mounts(struct mounts_view *mounts, const struct run_spec *spec, struct bk_err *err)
 {
     char home[PATH_MAX];
     const char *named = getenv("HOME");
-    const char *const folders[] = {spec->cwd, named ? realpath(named, home) : NULL};
+    const char *const folders[] = {spec->launch.cwd, named ? realpath(named, home) : NULL};
     OWN(fd) int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
     mounts_open(mounts, fd);
     if (!mounts_now(mounts, false))
@@ -149,12 +146,30 @@ int run_policy_gather(struct run_policy *p, const struct run_spec *spec, const c
     for (size_t i = 0; i < spec->nsources; i++)
         if (add_source(p, &spec->sources[i], err) < 0)
             return -1;
-    return own->n ? sbpl_add_apart(&p->unit, OWN_RULES, own->s, own->n, err) : 0;
+    const struct run_source ends = {.kind = RUN_TEXT,
+                                    .from = SOURCE_OWN,
+                                    .name = OWN_RULES,
+                                    .text = own->s,
+                                    .n = own->n,
+                                    .apart = true};
+    return own->n ? add_source(p, &ends, err) : 0;
 }
 
-void run_policy_add_link_targets(struct run_policy *p, struct link_targets *meanings)
+void run_spec_use(struct run_spec *spec, const struct assembly *a)
 {
-    p->unit.opt.sequels = link_targets_sequels(meanings, &p->unit.opt.nsequels);
+    const struct settings_result *r = &a->result;
+    spec->sources = a->sources;
+    spec->nsources = a->nsources;
+    if (!a->by_settings)
+        return;
+    spec->plan.keep_userns |= r->nested_userns;
+    if (!spec->upstream && r->policy.allowed_domains.n) /* without hosts nothing leads there */
+        spec->upstream = r->upstream;
+}
+
+void run_policy_add_link_targets(struct run_policy *p, struct link_targets *targets)
+{
+    p->unit.opt.sequels = link_targets_sequels(targets, &p->unit.opt.nsequels);
 }
 
 int run_policy_compile(struct run_policy *p, struct bk_err *err)
@@ -167,7 +182,7 @@ int run_policy_word(struct run_policy *p, struct bk_err *err)
     bool worded = !p->unit.opt.terse;
     p->unit.opt.terse = false;
     if (p->graph && !worded)
-        return sbpl_word_rules(&p->unit, p->graph, err);
+        return sbpl_add_rule_texts(&p->unit, p->graph, err);
     return run_policy_compile(p, err);
 }
 

@@ -6,15 +6,15 @@
 #include <limits.h>
 
 #include "kernel/host/mounts.h"
+#include "policy/assemble.h"
 #include "run/link-targets.h"
 #include "run/spec.h"
 
-/* A profile as people name it. A bare word is a shipped one and never a file: a file that happens
- * to be called `default` must not become the policy. */
+/* A profile by its name (profile/profile.h has the rule). */
 struct run_source run_named_profile(const char *name);
 
-/* What this folder is to somebody whose commands could write to all of it ("your home directory");
- * NULL when it is an ordinary one. */
+/* Words for a folder that is too much to open as a whole ("your home directory"); NULL for an
+ * ordinary one. */
 const char *run_place_is_all(const char *cwd);
 
 /* The policy of one run: the spec's sources and parameters as one program, compiled when needed. */
@@ -22,26 +22,31 @@ struct run_policy {
     struct sbpl_unit unit;
     struct sbpl_param *params;
     char home[PATH_MAX], git_own[PATH_MAX], git_common[PATH_MAX];
-    bool shipped; /* no file has a say in it, so that it can be compiled at any time */
+    bool shipped; /* made of shipped and given texts only, so it can be compiled at any time */
     struct graph *graph;
 };
 
-/* What built-in names mean for this spec. Free with link_targets_free() whatever happened. */
-int run_policy_link_targets(struct link_targets *meanings, const struct run_spec *spec,
+/* Takes an assembled policy, and what settings say about how to enforce it. The assembly has to
+ * outlive the spec. */
+void run_spec_use(struct run_spec *spec, const struct assembly *a);
+
+/* Finds where built-in names lead for this spec. Free with link_targets_free() whatever happened.
+ */
+int run_policy_link_targets(struct link_targets *targets, const struct run_spec *spec,
                             struct bk_err *err);
 
-/* What is mounted twice at this moment, and where upper and lower case are the same. */
+/* Reads what is mounted twice at this moment, and where upper and lower case are the same. */
 int run_mounts(struct mounts_view *mounts, const struct run_spec *spec, struct bk_err *err);
 
-/* Gathers the texts of a policy; files that they import are read when it is compiled. own:
- * own_rules(), which end it, or nothing. Free with run_policy_free() whatever happened. */
+/* Gathers the texts of a policy; compiling reads the files that they import. own: own_rules(),
+ * which end it, or empty. Free with run_policy_free() whatever happened. */
 int run_policy_gather(struct run_policy *p, const struct run_spec *spec, const char *tmpdir,
                       const struct buf *own, struct bk_err *err);
-/* Before it is compiled: what built-in names mean. They have to outlive the policy. */
-void run_policy_add_link_targets(struct run_policy *p, struct link_targets *meanings);
-/* Compiles it, unless that is done already. Findings are in unit.diags. */
+/* Adds link targets before the policy is compiled. They have to outlive it. */
+void run_policy_add_link_targets(struct run_policy *p, struct link_targets *targets);
+/* Compiles it unless that is done. Findings are in unit.diags. */
 int run_policy_compile(struct run_policy *p, struct bk_err *err);
-/* The same, and its rules have their words, for reports. */
+/* The same with the rules' texts, for reports. */
 int run_policy_word(struct run_policy *p, struct bk_err *err);
 void run_policy_free(struct run_policy *p);
 #define OWN_run_policy run_policy_free

@@ -12,16 +12,16 @@
 #include "run/run-policy.h"
 
 /*
- * One run of a command: spec → policy → plan → launch. Whatever a front end wants to show (the
- * plan, a summary, the policy's mistakes) is in here to be read.
+ * One run of a command: spec → policy → plan → launch. Front ends read what they show (the plan, a
+ * summary, the policy's mistakes) from here.
  */
 struct run {
     const struct run_spec *spec;
     struct host host;
-    struct link_targets meanings; /* what built-in names mean here */
-    struct mounts_view mounts;    /* when it began */
+    struct link_targets targets; /* of built-in names here */
+    struct mounts_view mounts;   /* at the start */
     struct run_policy policy;
-    struct buf own; /* the rules that end it (own.h) */
+    struct buf own_rules; /* that end the policy (own-rules.h) */
     struct plan_options options;
     struct plan plan;
     struct tmpdir scratch;
@@ -30,42 +30,40 @@ struct run {
     struct arena arena;
     struct environ_result env;
     struct upstream upstream;
-    char connector[256];   /* this program, when it is buckle itself; else empty */
-    struct graph **graphs; /* of all policies: the first, which is its own, and what replaced it */
+    char connector[256];   /* this program if it is buckle itself; else empty */
+    struct graph **graphs; /* of all policies: the first, and its updates */
     size_t nupdated;
 };
 
-/* Looks at the host and gathers the policy. `probe`: finds out for certain what the host can do,
- * for a plan that is to be read; a launch finds it out as it goes. On failure, policy.unit.diags
- * may say more than *err. Free with run_close() whatever happened. */
+/* Inspects the host and gathers the policy. `probe`: tests for certain what the host can do, for a
+ * plan that is printed; a launch finds out as it goes. On failure policy.unit.diags may say more
+ * than *err. Free with run_close() whatever happened. */
 int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_err *err);
 
-/* Compiles and plans, and does nothing else. */
+/* Only compiles and plans. */
 int run_plan(struct run *r, struct bk_err *err);
 
-/* Runs the command to its end. Call from a thread that lives as long as that. On failure
- * end->stage says how far it came; STEP_POLICY was told by spec->complain. */
+/* Runs the command to its end. The calling thread has to live that long. On failure end->step says
+ * how far it came; spec->complain has reported STEP_POLICY. */
 int run_go(struct run *r, struct launch_end *end, struct bk_err *err);
 
-/* Gives the running command another policy: these sources in place of the spec's, which are read
- * now; they import shipped profiles only. On failure the old one stays. What has to wait for the
- * next command is appended to waits, a line each. To be called by on_heard and on_event. */
+/* Updates the policy of the running command: these sources replace the spec's. They import shipped
+ * profiles only. On failure the old policy stays in force. Appends what has to wait for the next
+ * command to waits, a line each. Call it from on_heard or on_event. */
 int run_update(struct run *r, const struct run_source *sources, size_t n, struct buf *waits,
                struct bk_err *err);
 
-/* The spec's sources as run_update() takes them: files as the texts that were read when it began.
- * At most cap; how many, or 0 when there are more. They live as long as the run. */
+/* The spec's sources as run_update() takes them: files as the texts that were read at the start.
+ * Returns how many, or 0 if there are more than cap. They live as long as the run. */
 size_t run_sources(const struct run *r, struct run_source *out, size_t cap);
 
-/* To word reports: the judge has compiled the policy for itself. Graphs are NULL when memory is
- * short. */
+/* The policies' graphs, for reports; compiled on the first call (run.c says why). NULL when memory
+ * is short. */
 struct policies run_policies(struct run *r);
 const struct graph *run_graph(struct run *r); /* of the first policy */
 
-/* Whether commands run by macOS's means here (src/seatbelt). */
-bool run_on_macos(void);
-/* Whether a policy tells hosts apart, so that proxies are needed there; and the rules that leave
- * nothing but them, for the end of its profile. */
+/* For macOS: whether a policy distinguishes hosts, so that it needs proxies; and the rules that
+ * leave only these proxies open, for the end of its profile. */
 bool run_tells_hosts(const struct graph *g);
 struct macos_ports;
 int run_close_hosts(const struct graph *g, const struct macos_ports *ports, const char *tag,
@@ -74,7 +72,7 @@ int run_close_hosts(const struct graph *g, const struct macos_ports *ports, cons
 /* The command's TMPDIR. */
 const char *run_tmpdir(const struct run *r);
 
-/* Removes what the run left: its TMPDIR, its control group, its first process. */
+/* Removes what the run left: its TMPDIR, its control group, its init. */
 void run_clean(struct run *r);
 void run_close(struct run *r);
 

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The same run by macOS's means (src/seatbelt): the policy is flattened for sandbox-exec, and where
- * it tells hosts apart, nothing leaves but through the proxies, which ask the policy itself. On
- * Linux this way can be taken as well, with a sandbox-exec of ours: BUCKLE_BACKEND=seatbelt.
+ * A run with macOS's sandbox-exec (src/macos): the policy is flattened for it. If the policy
+ * distinguishes hosts, connections leave only through proxies, which evaluate it. On Linux
+ * BUCKLE_BACKEND=seatbelt does the same with our own sandbox-exec.
  */
 
 #include <errno.h>
@@ -18,19 +18,9 @@
 #include "net/rules.h"
 #include "run/run-int.h"
 
-bool run_on_macos(void)
-{
-#ifdef __APPLE__
-    return true;
-#else
-    const char *chosen = getenv("BUCKLE_BACKEND");
-    return chosen && strcmp(chosen, "seatbelt") == 0;
-#endif
-}
-
 /* ---- the network ---- */
 
-/* Whether the policy knows hosts: a name, an address. Ports alone the system can tell apart. */
+/* Whether the policy has names or addresses of hosts. The system can distinguish ports alone. */
 bool run_tells_hosts(const struct graph *g)
 {
     for (uint32_t i = 0; i < graph_test_count(g); i++) {
@@ -53,12 +43,12 @@ static bool may_reach(struct net_rules *rules, uint16_t port)
 
 enum { PORTS = 64 };
 
-/* Servers of this machine that the policy names are reached directly. */
+/* Servers on this machine that the policy names are reached without a proxy. */
 static void write_own_ports(struct net_rules *rules, struct buf *out)
 {
     struct local_port ports[PORTS];
     size_t n = rules_local_ports(rules->graph, ports, PORTS);
-    /* two that nobody names stand for all others */
+    /* two unlikely ports represent all others */
     bool all = may_reach(rules, 47) && may_reach(rules, 61403);
     if (all)
         buf_str(out, "(allow network-outbound (remote ip \"localhost:*\"))\n");
@@ -98,7 +88,7 @@ static int write_profile(void *arg, const struct macos_ports *ports, const char 
     struct sbpl_flatten_options o = {.message = tag};
     if (sbpl_flatten(&r->policy.unit, &o, out, err) < 0)
         return -1;
-    /* where Linux asks as a device is opened, macOS asks with every order */
+    /* Linux checks when a device is opened, macOS with every ioctl */
     if (!r->spec->bare)
         buf_str(out, "; The terminal that the command was handed is its own.\n"
                      "(allow file-ioctl (regex #\"^/dev/ttys[0-9]+$\"))\n");
@@ -109,21 +99,21 @@ static int write_profile(void *arg, const struct macos_ports *ports, const char 
 static void on_event(void *arg, const struct event *e)
 {
     const struct run *r = arg;
-    if (r->spec->on_event)
-        r->spec->on_event(r->spec->arg, e);
+    if (r->spec->launch.on_event)
+        r->spec->launch.on_event(r->spec->launch.arg, e);
 }
 
 static void debug(void *arg, const char *line)
 {
     const struct run *r = arg;
     if (r->spec->debug)
-        r->spec->debug(r->spec->arg, line);
+        r->spec->debug(r->spec->launch.arg, line);
 }
 
-/* sandbox-exec would say it in its own way. */
+/* Before sandbox-exec words it differently. */
 static int find_command(struct run *r, struct launch_end *end, struct bk_err *err)
 {
-    const char *name = r->spec->argv[0];
+    const char *name = r->spec->launch.argv[0];
     struct stat st;
     if (shell_find(&r->arena, name, getenv("PATH"), err))
         return 0;
@@ -139,17 +129,17 @@ int run_macos(struct run *r, struct launch_end *end, struct bk_err *err)
     if (find_command(r, end, err) < 0)
         return -1;
     struct seatbelt how = {
-        .argv = s->argv,
+        .argv = s->launch.argv,
         .env = r->env.env,
-        .cwd = s->cwd,
-        .keep_fds = s->keep_fds,
-        .nkeep_fds = s->nkeep_fds,
+        .cwd = s->launch.cwd,
+        .keep_fds = s->launch.keep_fds,
+        .nkeep_fds = s->launch.nkeep,
         .profile = write_profile,
         .graph = r->policy.graph,
         .proxied = run_tells_hosts(r->policy.graph),
         .upstream = s->upstream ? &r->upstream : NULL,
         .connector = r->connector[0] ? r->connector : NULL,
-        .timeout_ms = s->timeout_ms,
+        .timeout_ms = s->launch.timeout_ms,
         .on_event = on_event,
         .debug = debug,
         .arg = r,

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Where sockets that everybody knows by name lie on this machine, for this user. Only words that
- * the person's own environment holds have a say in it.
+ * Paths of well-known sockets on this machine, for this user. Only the user's own environment has
+ * influence.
  */
 
 #include "run/sockets.h"
@@ -35,7 +35,7 @@ static bool has_prefix(const char *s, const char *prefix)
     return strncmp(s, prefix, strlen(prefix)) == 0;
 }
 
-/* An address as D-Bus, Docker or PulseAudio write it, as a path or "@name". */
+/* Turns an address of D-Bus, Docker or PulseAudio into a path or "@name". */
 static void add_address(const char *value, struct buf *out)
 {
     static const char *const prefixes[] = {"unix:path=", "unix:abstract=", "unix://", "unix:"};
@@ -83,8 +83,7 @@ static bool add_variable(const char *name, size_t n, struct buf *out)
     return true;
 }
 
-/* One alternative; false when a variable is missing, or when it comes to nothing that names a
- * socket. */
+/* One alternative; false if a variable is missing or the result names no socket. */
 static bool expand(const char *s, size_t n, struct buf *out)
 {
     for (size_t i = 0; i < n;) {

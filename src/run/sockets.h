@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* Unix sockets that have a name of their own (sockets.def). */
+/* Unix sockets known by name (sockets.def). */
 struct known_socket {
     const char *name, *paths, *keeps, *sets, *words;
 };
@@ -19,12 +19,12 @@ extern const size_t known_socket_count;
 
 const struct known_socket *known_socket_find(const char *name);
 
-/* The next of its paths for this user, as the environment has it: absolute, a glob, or "@name".
- * *at is where to go on, first the socket's own `paths`. 1, 0 when there is no more, or -1. */
+/* The next of its paths for this user and environment: absolute, a glob, or "@name". *at is where
+ * to continue; it starts as the socket's `paths`. Returns 1, 0 at the end, or -1. */
 int known_socket_next(const struct known_socket *s, const char **at, struct buf *path,
                       struct bk_err *err);
 
-/* What tells programs where it is, "NAME=value"; empty when nothing needs to. */
+/* The variable that leads programs to it, "NAME=value"; empty if none is needed. */
 void known_socket_setting(const struct known_socket *s, const char *path, struct buf *out);
 
 #endif

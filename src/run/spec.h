@@ -3,93 +3,49 @@
 #ifndef BK_RUN_SPEC_H
 #define BK_RUN_SPEC_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "kernel/launch/launch.h"
 #include "net/consent.h"
-#include "report/event.h"
+#include "policy/run-source.h"
 #include "sbpl/sbpl.h"
 
 struct tmpdir;
 
 /*
- * What every front end makes of what a person wrote: SBPL, and how to run a command under it. Plain
- * data, which belongs to who made it and outlives the run.
+ * A command and its policy, as every front end describes a run. Plain data; it belongs to the front
+ * end and outlives the run. Options go from here to the plan and to the judge as they are: the
+ * front end fills `plan` and `launch`, and the run completes copies of them.
  */
-struct run_source {
-    enum { RUN_SHIPPED, RUN_FILE, RUN_TEXT } kind;
-    const char *name; /* shipped: "default"; file: its path; text: what reports call it */
-    const char *text; /* text only */
-    size_t n;
-    bool imports_files; /* text: (import …) may open files, not only shipped profiles */
-    bool protects;      /* text: it imports protected.sb, so that rules may use what that defines */
-    bool last;          /* comes after whatever is added while the command runs */
-    bool apart;         /* text: no other can change what it means (sbpl_add_apart()) */
-    const char *links;  /* notes of the links that its permissions lead through (links.h) */
-    size_t nlinks;
-};
-
 struct run_spec {
-    /* The policy: these after one another. */
+    /* The policy: these texts in this order (policy/assemble.h). */
     const struct run_source *sources;
     size_t nsources;
     const struct sbpl_param *params; /* besides CWD, TMPDIR, HOME and ORDINARY, unless bare */
     size_t nparams;
 
-    /* The command. */
-    char *const *argv;
-    const char *cwd;   /* absolute; what the policy takes for the working directory */
-    const char *start; /* where the command begins; NULL: there */
-
-    /* Its environment: the caller's, less what looks like a secret and is not kept. */
+    /* The environment: the caller's, less what looks like a secret and is not kept. */
     const char *const *keep_env; /* names */
     size_t nkeep_env;
     const char *const *set_env; /* NAME=value; win over everything */
     size_t nset_env;
-    const char *tmpdir; /* a folder that stays, made when missing; NULL: one of the run's own */
-    const struct tmpdir *scratch; /* which then is this, already named; NULL: any */
-    bool whole_env;               /* nothing is removed from it */
-    bool bare; /* nothing of ours is added either: no TMPDIR, no variable, no parameter */
-    const int *keep_fds;
-    size_t nkeep_fds;
+    bool whole_env; /* nothing is removed from it */
+    bool bare;      /* nothing of ours is added: no TMPDIR, no variable, no parameter */
 
-    /* How it is enforced. */
-    bool watch_net;  /* denied hosts are told by name, even where none is allowed */
-    bool late_names; /* denied names are found, and connections to them refused */
-    bool updatable, grantable, accept_weaker, keep_userns, strict_reads;
-    bool core_dumps;      /* what crashes may leave its memory behind */
-    bool no_masks;        /* what is denied fails, and is never merely hidden (plan.h) */
-    uint64_t caps;        /* kept as root */
-    const char *upstream; /* URL of the proxy that connections leave through, or NULL */
+    const char *tmpdir; /* a folder that stays, made if it is missing; NULL: a temporary one */
+    const struct tmpdir *scratch; /* the temporary one, named already; NULL: any */
+    const char *upstream;         /* URL of the proxy that connections leave through, or NULL */
 
-    /* Limits. 0: none */
-    uint64_t max_memory;
-    uint32_t max_procs, timeout_ms;
-    bool wait_all; /* background processes may finish */
+    /* How to enforce the policy. The run sets terse, ask, cwd, mounts and arch. */
+    struct plan_options plan;
 
-    /* For a program that ends right after the command (launch.h). */
-    bool leave_judge, give_stdio;
-    bool no_job_control; /* a command that stops does not stop us (launch.h) */
+    /* The command (argv, cwd, …), its limits and callbacks. The run sets policy, prepare,
+     * meanwhile, compile, run, host, init, env, tmpdir, connector, upstream and cgroup. */
+    struct launch launch;
 
-    /* Called in the thread that runs it, when there is something to be read from `hears`; may call
-     * run_update(). NULL: nothing is listened to besides. */
-    void (*on_heard)(void *arg);
-    int hears;
-    /* By which the person speaks to us (launch.h). */
-    const int *user_fds;
-    size_t nuser_fds;
-    /* Called in the thread that runs it. */
-    /* for a log of what was done, a line at a time; may be NULL */
+    /* For a log, a line at a time; with launch.arg. May be NULL. */
     void (*debug)(void *arg, const char *line);
-    void (*on_event)(void *arg, const struct event *e);
-    /* Hosts that no rule names are asked about when this is there; see launch.h. */
-    void (*on_question)(void *arg, const struct consent_question *q, int channel);
-    uint32_t ask_ms; /* that an answer is waited for; 0: CONSENT_MS */
-    /* Tells the person what is wrong with the policy. May be called in the judge's process, which
-     * shares no memory with the caller's. */
+    /* Reports what is wrong with the policy; with launch.arg. May be called in the judge's process,
+     * which shares no memory with the caller's. */
     void (*complain)(void *arg, const struct sbpl_unit *unit, const struct bk_err *err);
-    void *arg;
 };
 
 #endif

@@ -2,11 +2,12 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Another policy for a command that runs. It is compiled here first, so that a mistake in it stays
- * with whoever made it, and its plan tells what the running one cannot carry. Then its texts go to
- * the processes that enforce it: one record for each source, of which they make the same program.
+ * Updates the policy of a running command. It is compiled here first: if it doesn't compile, the
+ * old policy stays in force, and its plan says what the running sandbox cannot carry. Then its
+ * texts go to the processes that enforce it, one record for each source:
  *
- *   record = kind, whether it is apart, bytes of the name, bytes of the text (u32 each), name, text
+ * record = kind, who wrote it, whether it is apart, bytes of the name, bytes of the text (u32
+ * each), name, text
  */
 
 #include <errno.h>
@@ -14,26 +15,27 @@
 #include <string.h>
 
 #include "base/own.h"
-#include "run/links.h"
 #include "run/run-int.h"
+#include "settings/links.h"
 
 enum { SOURCES_MAX = 64 };
 
 struct head {
-    uint32_t kind, apart, name, text;
+    uint32_t kind, from, apart, name, text;
 };
 
-static void put_source(struct buf *out, const struct run_source *s)
+static void write_source(struct buf *out, const struct run_source *s)
 {
     size_t n = s->kind == RUN_TEXT ? s->n : 0;
-    struct head h = {(uint32_t)s->kind, s->apart, (uint32_t)strlen(s->name) + 1, (uint32_t)n};
+    struct head h = {(uint32_t)s->kind, (uint32_t)s->from, s->apart, (uint32_t)strlen(s->name) + 1,
+                     (uint32_t)n};
     buf_add(out, (const char *)&h, sizeof(h));
     buf_add(out, s->name, h.name);
     buf_add(out, s->text ? s->text : "", n);
 }
 
-/* Lengths before anything else; the rest is the compiler's business. */
-static size_t take_sources(const char *at, size_t left, struct run_source *out, size_t cap)
+/* Checks lengths first; the compiler checks the rest. */
+static size_t read_sources(const char *at, size_t left, struct run_source *out, size_t cap)
 {
     size_t n = 0;
     while (left && n < cap) {
@@ -43,11 +45,11 @@ static size_t take_sources(const char *at, size_t left, struct run_source *out, 
         memcpy(&h, at, sizeof(h));
         at += sizeof(h);
         left -= sizeof(h);
-        if (h.kind > RUN_TEXT || h.name == 0 || h.name > left || h.text > left - h.name ||
-            at[h.name - 1])
+        if (h.kind > RUN_TEXT || h.from > SOURCE_OWN || h.name == 0 || h.name > left ||
+            h.text > left - h.name || at[h.name - 1])
             return 0;
         out[n] = (struct run_source){
-            .name = at, .text = at + h.name, .n = h.text, .apart = h.apart != 0};
+            .from = h.from, .name = at, .text = at + h.name, .n = h.text, .apart = h.apart != 0};
         out[n++].kind = h.kind == RUN_TEXT ? RUN_TEXT : RUN_SHIPPED;
         at += h.name + h.text;
         left -= h.name + h.text;
@@ -58,16 +60,16 @@ static size_t take_sources(const char *at, size_t left, struct run_source *out, 
 struct graph *run_recompile(void *arg, const void *bytes, size_t n)
 {
     const struct run *r = arg;
-    struct link_targets meanings = r->meanings;
+    struct link_targets targets = r->targets;
     struct run_source sources[SOURCES_MAX];
     struct run_spec spec = *r->spec;
     OWN(run_policy) struct run_policy policy = {0};
     struct bk_err err;
     spec.sources = sources;
-    spec.nsources = take_sources(bytes, n, sources, SOURCES_MAX);
-    if (!spec.nsources || run_policy_gather(&policy, &spec, run_tmpdir(r), &r->own, &err) < 0)
+    spec.nsources = read_sources(bytes, n, sources, SOURCES_MAX);
+    if (!spec.nsources || run_policy_gather(&policy, &spec, run_tmpdir(r), &r->own_rules, &err) < 0)
         return NULL;
-    run_policy_add_link_targets(&policy, &meanings);
+    run_policy_add_link_targets(&policy, &targets);
     policy.unit.opt.terse = true;
     if (run_policy_compile(&policy, &err) < 0)
         return NULL;
@@ -78,9 +80,9 @@ struct graph *run_recompile(void *arg, const void *bytes, size_t n)
 
 /* ---- outside ---- */
 
-/* What has to wait, found by planning it; a policy that this host could not enforce is refused. */
-static int compare(struct run *r, const struct run_policy *policy, struct buf *waits,
-                   struct bk_err *err)
+/* Plans the new policy to find what has to wait. Refuses one that this host cannot enforce. */
+static int list_waits(struct run *r, const struct run_policy *policy, struct buf *waits,
+                      struct bk_err *err)
 {
     struct plan wanted;
     if (!r->plan.ncalls && run_plan(r, err) < 0)
@@ -97,7 +99,7 @@ static int send_sources(const struct run *r, const struct run_source *sources, s
 {
     OWN(buf) struct buf bytes = {0};
     for (size_t i = 0; i < n; i++)
-        put_source(&bytes, &sources[i]);
+        write_source(&bytes, &sources[i]);
     if (!buf_ok(&bytes))
         return err_nomem(err);
     int sent = launch_update((uint32_t)r->nupdated + 1, bytes.s, bytes.n);
@@ -115,16 +117,16 @@ static int check_sources(const struct run_source *sources, size_t n, struct bk_e
     return fits ? 0 : err_set(err, BK_E_INPUT, "a policy that changes is made of texts at hand");
 }
 
-/* Compiles it, and finds out what would have to wait. */
+/* Compiles it and finds what has to wait. */
 static int try_policy(struct run *r, const struct run_spec *spec, struct run_policy *policy,
                       struct buf *waits, struct bk_err *err)
 {
-    if (run_policy_gather(policy, spec, run_tmpdir(r), &r->own, err) < 0)
+    if (run_policy_gather(policy, spec, run_tmpdir(r), &r->own_rules, err) < 0)
         return -1;
-    run_policy_add_link_targets(policy, &r->meanings);
+    run_policy_add_link_targets(policy, &r->targets);
     if (run_policy_compile(policy, err) < 0)
         return -1;
-    return compare(r, policy, waits, err);
+    return list_waits(r, policy, waits, err);
 }
 
 int run_update(struct run *r, const struct run_source *sources, size_t n, struct buf *waits,
@@ -159,8 +161,11 @@ size_t run_sources(const struct run *r, struct run_source *out, size_t cap)
         const struct source *text = sbpl_text_at(&r->policy.unit, i);
         out[i] = spec->sources[i];
         if (out[i].kind == RUN_FILE && text)
-            out[i] = (struct run_source){
-                .kind = RUN_TEXT, .name = text->name, .text = text->text, .n = text->len};
+            out[i] = (struct run_source){.kind = RUN_TEXT,
+                                         .from = out[i].from,
+                                         .name = text->name,
+                                         .text = text->text,
+                                         .n = text->len};
         out[i].imports_files = false;
     }
     return spec->nsources;

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What a name means before any profile defines it. Nothing is entered into a table at start: the
- * first use of a name looks it up among special forms, procedures, the vocabulary, and a few
- * definitions written in the language itself.
+ * What a name means before a profile defines it. No table is filled at start: the first use of a
+ * name looks it up among special forms, procedures, the vocabulary, and a few definitions written
+ * in the language itself.
  */
 
 #include "sbpl/machine.h"
@@ -67,13 +67,13 @@ static struct val *library_find(struct machine *m, const struct symbol *name)
 {
     for (size_t i = 0; i < sizeof(library) / sizeof(library[0]); i++)
         if (same(library[i].name, name))
-            return made(m, library_value(m, library[i].text));
+            return checked(m, library_value(m, library[i].text));
     return NULL;
 }
 
-/* Words that stand for themselves as arguments of network and target filters: tcp*, unix-socket,
- * port, pid, and a range of ports such as 1024-65535, which is a symbol to the reader. */
-static bool stands_for_itself(const struct symbol *name)
+/* Words that evaluate to themselves as arguments of network and target filters: tcp*, unix-socket,
+ * port, pid, and port ranges such as 1024-65535, which the reader sees as a symbol. */
+static bool is_self_evaluating(const struct symbol *name)
 {
     uint16_t proto;
     if (name->v.n > 16)
@@ -106,7 +106,7 @@ static struct val *word_value(struct machine *m, const struct vocab_word *w)
     return v;
 }
 
-/* With a chosen OS version, an operation that this version lacks does not exist. */
+/* If an OS version is selected, operations that it lacks do not exist. */
 static bool in_chosen_os(const struct machine *m, const struct vocab_word *w)
 {
     enum vocab_os os = m->unit->opt.os;
@@ -123,10 +123,10 @@ struct val *machine_builtin(struct machine *m, struct symbol *name)
         return v;
     const struct prim *p = prim_find(s, n);
     if (p)
-        return made(m, prim_value(m, p->name));
+        return checked(m, prim_value(m, p->name));
     if (same("*entitlements*", name))
         return entitlements_load(m, m->pos);
-    if (stands_for_itself(name))
+    if (is_self_evaluating(name))
         return &name->v;
     struct vocab_word w = vocab_find(s, n, WORD_NONE);
     if (w.kind != WORD_NONE && in_chosen_os(m, &w))

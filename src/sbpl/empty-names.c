@@ -3,12 +3,12 @@
 
 /*
  * Path filters without a path. Every path begins with an empty string, so (subpath "") would match
- * every file. Nobody writes that on purpose: it is what (subpath (param "CACHE_DIR")) becomes when
- * the parameter is empty. Apple's compiler refuses it, and so do we.
+ * every file. That is never intended: it is what (subpath (param "CACHE_DIR")) becomes when the
+ * parameter is empty. Apple's compiler rejects it, and so do we.
  *
- * A string that was made of an empty parameter remembers which one (val.id), so that the error can
- * name it, and so that what is left around it is looked at as well: "^" and "/" match every file
- * too. Written out they are meant.
+ * A string made from an empty parameter remembers that parameter (val.id), so that the error can
+ * name it, and so that what remains around it is checked too: "^" and "/" also match every file.
+ * Written out, they are intended.
  */
 
 #include "sbpl/machine.h"
@@ -30,8 +30,8 @@ static const char *empty_param(const struct machine *m, const struct val *v)
     return known ? m->unit->opt.params[v->id - 1].key : NULL;
 }
 
-/* A pattern that matches this path, which no profile can have in mind, matches all of them. What
- * cannot be found out is taken for the worst. */
+/* A pattern that matches this path, which no profile would name, matches every path. If that cannot
+ * be determined, assume it does. */
 static bool matches_all(const char *pattern, size_t n)
 {
     static const char path[] = "/\001/\001";
@@ -69,7 +69,7 @@ static void hint_param(struct machine *m, const struct val *v, const struct grap
     if (name)
         machine_hint(m, "the parameter %s is empty: give it a path with -D %s=…", name, name);
     else if (t->how != GRAPH_LITERAL)
-        machine_hint(m, "write (subpath \"/\") if every file is meant");
+        machine_hint(m, "write (subpath \"/\") to match every file");
 }
 
 bool path_is_given(struct machine *m, src_pos pos, const struct val *v, const struct graph_test *t)

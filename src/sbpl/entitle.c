@@ -3,9 +3,8 @@
 
 /*
  * Entitlements from a JSON file or a property list, as an association list for (entitlement "key").
- * JSON is read by jansson, which is linked in. Property lists (XML and binary) are read by
- * libplist, which is loaded when a profile is compiled with such a file, so that nobody else pays
- * for it.
+ * jansson, which is linked in, reads JSON. libplist reads property lists (XML and binary); it is
+ * loaded only when a profile is compiled with such a file.
  */
 
 #include "sbpl/machine.h"
@@ -66,9 +65,9 @@ static struct val *from_json(struct machine *m, json_t *j, int depth, src_pos po
     case JSON_STRING:
         return text_value(m, json_string_value(j));
     case JSON_INTEGER:
-        return made(m, val_int(m->arena, json_integer_value(j)));
+        return checked(m, val_int(m->arena, json_integer_value(j)));
     case JSON_REAL:
-        return made(m, val_real(m->arena, json_real_value(j)));
+        return checked(m, val_real(m->arena, json_real_value(j)));
     case JSON_TRUE:
         return &val_true;
     default:
@@ -190,10 +189,10 @@ static struct val *from_plist(struct machine *m, struct plist_lib *lib, plist_t 
         return val_bool(truth);
     case PLIST_UINT:
         lib->uint_val(p, &whole);
-        return made(m, val_int(m->arena, (int64_t)whole));
+        return checked(m, val_int(m->arena, (int64_t)whole));
     case PLIST_REAL:
         lib->real_val(p, &real);
-        return made(m, val_real(m->arena, real));
+        return checked(m, val_real(m->arena, real));
     default:
         return &val_false;
     }
@@ -202,7 +201,7 @@ static struct val *from_plist(struct machine *m, struct plist_lib *lib, plist_t 
 static struct val *load_plist(struct machine *m, const struct source *src, src_pos pos)
 {
     struct plist_lib lib = {0};
-    if (getauxval(AT_BASE) == 0) { /* nobody has loaded us, so nobody can load anything */
+    if (getauxval(AT_BASE) == 0) { /* a static program cannot load libraries */
         machine_error(m, src->base, "entitlements",
                       "this buckle is linked statically and cannot load libplist");
         machine_hint(m, "give the entitlements as JSON");
@@ -223,7 +222,7 @@ static struct val *load_plist(struct machine *m, const struct source *src, src_p
         v = from_plist(m, &lib, p, 0, pos);
     else
         machine_error(m, src->base, "entitlements",
-                      "this is not a property list with a dictionary");
+                      "not a property list that contains a dictionary");
     if (p)
         lib.free(p);
     dlclose(lib.handle);

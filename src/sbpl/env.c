@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Names and what they stand for: bindings in environments, globals in the symbols themselves, and
- * what to say about a name that stands for nothing. */
+/* Names and their values: bindings in environments, globals in the symbols themselves, and errors
+ * about unbound names. */
 
 #include <string.h>
 
 #include "sbpl/machine.h"
 #include "sbpl/precompiled.h"
 
-/* The name's binding in one environment. A program can make both the list of bindings and the chain
- * of environments long, so walking them is counted, to be charged. */
+/* Finds the name's binding in one environment. A program can make both the list of bindings and the
+ * chain of environments long, so the walk is counted and charged. */
 static struct binding *find_here(struct symbol *name, const struct env *env, size_t *walked)
 {
     struct binding *b = env->bindings;
@@ -86,8 +86,8 @@ int machine_assign(struct machine *m, struct symbol *name, struct val *value, st
     return 0;
 }
 
-/* Whether some text defines this name: then it is only missing because the definition could not be
- * read, which has been reported already. */
+/* Whether some text defines this name. If so, it is only missing because the definition could not
+ * be read, which has been reported. */
 static bool defined_in_text(struct machine *m, const struct symbol *name)
 {
     if (name->v.n == 0)
@@ -104,7 +104,7 @@ static bool defined_in_text(struct machine *m, const struct symbol *name)
     return false;
 }
 
-/* A name without a meaning, and the one that was perhaps meant. */
+/* Reports an unbound name and suggests a similar one. */
 void machine_unbound(struct machine *m, struct symbol *name)
 {
     if (m->unread && defined_in_text(m, name))
@@ -117,5 +117,5 @@ void machine_unbound(struct machine *m, struct symbol *name)
     if (near)
         machine_hint(m, "did you mean %s?", near);
     else
-        machine_hint(m, "it is no operation, filter or procedure; `buckle vocab` lists the names");
+        machine_hint(m, "not an operation, filter or procedure; `buckle vocab` lists the names");
 }

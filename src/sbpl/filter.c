@@ -3,9 +3,9 @@
 
 /*
  * Filters: from (subpath "/usr" "/opt") to a condition. A filter with several values holds when any
- * of them does. Every condition knows which filters it uses and how large it is, so that a rule is
- * checked against its operations without walking it, and a profile that doubles a condition forty
- * times is refused before anything walks it.
+ * of them does. Every condition records its filters and its size, so that a rule is checked against
+ * its operations without walking it, and a profile that doubles a condition forty times is rejected
+ * before anything walks it.
  */
 
 #include "sbpl/machine.h"
@@ -14,10 +14,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "graph/build.h"
 #include "graph/regex/regex.h"
 #include "sbpl/prim.h"
 
-enum { CONDITION_MAX = 1 << 20 }; /* tests in one condition, written out as a tree */
+enum { CONDITION_MAX = 1 << 20 }; /* tests in one condition, expanded to a tree */
 
 static struct val *condition_value(struct machine *m, struct condition *k)
 {
@@ -59,8 +60,7 @@ struct val *filter_wrap(struct machine *m, enum graph_expr_kind kind, struct val
     if (k->size > CONDITION_MAX) {
         m->fatal = true;
         return machine_error(m, m->pos, "condition-budget",
-                             "this condition has more than %d parts when written out",
-                             CONDITION_MAX);
+                             "this condition expands to more than %d parts", CONDITION_MAX);
     }
     k->expr.kind = kind;
     k->expr.nkids = (uint32_t)n;
@@ -98,8 +98,8 @@ struct val *filter_combine(struct machine *m, enum graph_expr_kind kind, const s
 
 /* ---- values ---- */
 
-/* A path pattern that ends in '/' matches no path, which never does. Apple's compiler refuses such
- * a subpath; real profiles contain them, and mean the folder. */
+/* Paths never end in '/', so such a pattern matches nothing. Apple's compiler rejects such a
+ * subpath, but real profiles contain them and mean the folder. */
 static void trim_slash(struct machine *m, const struct call *c, int i, struct graph_test *t)
 {
     uint32_t n = t->len;
@@ -108,13 +108,14 @@ static void trim_slash(struct machine *m, const struct call *c, int i, struct gr
     if (n == t->len)
         return;
     struct diag *g = diag_add(m->diags, DIAG_WARNING, "trailing-slash", call_arg_pos(c, i),
-                              "a subpath must not end in /; reading it without");
+                              "a subpath must not end in /; ignoring the slash");
     diag_hint(m->diags, g, "write \"%.*s\"", (int)n, t->str);
     t->str = arena_strndup(m->arena, t->str, n);
     t->len = n;
 }
 
-/* The regex's own column becomes a place in the profile when the pattern stands there literally. */
+/* If the pattern is a literal in the profile, the regex's column becomes a position in the
+ * profile. */
 static void *bad_regex(struct machine *m, const struct call *c, int i, const struct val *pattern,
                        const struct bk_err *err)
 {
@@ -140,7 +141,7 @@ static bool check_regex(struct machine *m, const struct call *c, int i, const st
                         const char *regex, size_t n)
 {
     struct bk_err err;
-    /* the shipped profiles' own are checked once and for all (test-sbpl-load) */
+    /* a test checks the shipped profiles' patterns (test-sbpl-load) */
     if (machine_in_shipped(m) || regex_check(regex, n, &err) == 0)
         return true;
     bad_regex(m, c, i, v, &err);
@@ -154,7 +155,7 @@ static bool string_test(struct machine *m, const struct call *c, int i, enum voc
     if (!v)
         return false;
     if (memchr(v->s, '\0', v->n) || v->n > UINT32_MAX / 2) {
-        machine_error(m, call_arg_pos(c, i), "bad-string", "a filter's text cannot contain NUL");
+        machine_error(m, call_arg_pos(c, i), "bad-string", "a filter's text must not contain NUL");
         return false;
     }
     t->str = v->s;
@@ -244,7 +245,7 @@ static struct val *flag_filter(struct machine *m, const struct val *maker, const
 
 /* ---- network ---- */
 
-/* What stands in the place of a protocol: a word (ip, tcp*, unix-socket, port) or its number. */
+/* What may replace a protocol: a word (ip, tcp*, unix-socket, port) or its number. */
 static bool network_word(const struct val *v, const char *word)
 {
     return v->type == V_SYMBOL && strcmp(v->s, word) == 0;
@@ -347,7 +348,7 @@ static struct val *network_filter(struct machine *m, const struct val *maker, co
 
 /* ---- making ---- */
 
-/* (target pid 1234): the specification's extension, a filter of its own in the graph. */
+/* (target pid 1234): an extension of the specification, with a separate filter in the graph. */
 static struct val *target_pid(struct machine *m, const struct call *c)
 {
     struct val *pid = want(m, c, 1, V_INT);

@@ -2,25 +2,26 @@
 /* Copyright The Buckle Authors */
 
 /*
- * A program's rules as a text without a program: imports, parameters and procedures are gone,
- * patterns are regular expressions, and there is nothing in it that Apple's compiler does not know.
- * It decides what the program decides, wherever both can say it. Where Apple's language has no
- * word, less is allowed and more is denied: a condition about an address or a name is left out of
- * what is allowed and taken for every host in what is denied. What cannot be said that way either
- * is an error.
+ * A program's rules as plain SBPL for macOS: no imports, parameters or procedures, patterns as
+ * regular expressions, and nothing that Apple's compiler does not know. It decides as the program
+ * does wherever Apple's language can express it. Elsewhere it is stricter: a condition on an
+ * address or a name is dropped from what is allowed, and covers every host in what is denied. If
+ * even that is impossible, it is an error.
  */
 
 #include <string.h>
 
 #include "base/own.h"
+#include "graph/build.h"
+#include "graph/words.h"
 #include "sbpl/machine.h"
 
 enum { FLAT_DEPTH = 200 };
 
-/* What became of a condition: written down, or known without asking. */
-enum said { SAID, NEVER, ALWAYS, FAILED };
+/* The result for a condition: written, or known to be constant. */
+enum outcome { WRITTEN, NEVER, ALWAYS, FAILED };
 
-struct flat {
+struct flattener {
     const struct machine *m;
     const struct sbpl_flatten_options *o;
     const struct sbpl_rule *rule;
@@ -30,14 +31,14 @@ struct flat {
 
 /* ---- conditions ---- */
 
-/* An endpoint in words that Apple has: any host or this one, one port or all. */
+/* Whether Apple's language has this endpoint: any host or this one, one port or all. */
 static bool is_plain_endpoint(const struct net_endpoint *e)
 {
     bool port = e->port_lo == e->port_hi || (e->port_lo == 0 && e->port_hi == UINT16_MAX);
     return e->proto == NET_UNIX || (e->host != NET_HOST_ADDRESS && port);
 }
 
-static enum said say_widened(const struct graph_test *t, struct buf *out)
+static enum outcome write_widened(const struct graph_test *t, struct buf *out)
 {
     struct graph_test wide = *t;
     wide.filter = t->filter == FILTER_DOMAIN ? FILTER_REMOTE : t->filter;
@@ -46,18 +47,19 @@ static enum said say_widened(const struct graph_test *t, struct buf *out)
                                      .host = NET_HOST_ANY,
                                      .port_hi = UINT16_MAX};
     graph_test_print(&wide, out);
-    return SAID;
+    return WRITTEN;
 }
 
-/* least: what is meant may be narrowed but not widened. */
-static enum said say_test(struct flat *f, const struct graph_test *t, bool least, struct buf *out)
+/* least: the condition may be narrowed but not widened. */
+static enum outcome write_test(struct flattener *f, const struct graph_test *t, bool least,
+                               struct buf *out)
 {
     bool net = t->how == GRAPH_NET, domain = t->filter == FILTER_DOMAIN;
     if ((net && !is_plain_endpoint(&t->net)) || domain)
-        return least ? NEVER : say_widened(t, out);
+        return least ? NEVER : write_widened(t, out);
     if (!vocab_filters[t->filter].extension) {
         graph_test_print(t, out);
-        return SAID;
+        return WRITTEN;
     }
     if (least)
         return NEVER;
@@ -65,22 +67,22 @@ static enum said say_test(struct flat *f, const struct graph_test *t, bool least
     return FAILED;
 }
 
-static enum said say(struct flat *f, const struct graph_expr *e, bool least, int depth,
-                     struct buf *out);
+static enum outcome write_expr(struct flattener *f, const struct graph_expr *e, bool least,
+                               int depth, struct buf *out);
 
-/* ANY ends early at what always holds, ALL at what never does; the other is left out. */
-static enum said say_list(struct flat *f, const struct graph_expr *e, bool least, int depth,
-                          struct buf *out)
+/* ANY stops at a kid that always holds, ALL at one that never does; the opposite is skipped. */
+static enum outcome write_list(struct flattener *f, const struct graph_expr *e, bool least,
+                               int depth, struct buf *out)
 {
-    enum said ends = e->kind == GRAPH_ANY ? ALWAYS : NEVER;
+    enum outcome ends = e->kind == GRAPH_ANY ? ALWAYS : NEVER;
     OWN(buf) struct buf all = {0};
     size_t n = 0;
     for (uint32_t i = 0; i < e->nkids; i++) {
         OWN(buf) struct buf one = {0};
-        enum said s = say(f, e->kids[i], least, depth + 1, &one);
+        enum outcome s = write_expr(f, e->kids[i], least, depth + 1, &one);
         if (s == FAILED || s == ends)
             return s;
-        if (s != SAID)
+        if (s != WRITTEN)
             continue;
         n++;
         buf_chr(&all, ' ');
@@ -97,17 +99,17 @@ static enum said say_list(struct flat *f, const struct graph_expr *e, bool least
         buf_chr(out, ')');
     }
     out->failed |= !buf_ok(&all);
-    return SAID;
+    return WRITTEN;
 }
 
-static enum said say_not(struct flat *f, const struct graph_expr *e, bool least, int depth,
-                         struct buf *out)
+static enum outcome write_not(struct flattener *f, const struct graph_expr *e, bool least,
+                              int depth, struct buf *out)
 {
     OWN(buf) struct buf one = {0};
-    enum said s = say(f, e->kids[0], !least, depth + 1, &one);
+    enum outcome s = write_expr(f, e->kids[0], !least, depth + 1, &one);
     if (s == NEVER || s == ALWAYS)
         return s == NEVER ? ALWAYS : NEVER;
-    if (s == SAID) {
+    if (s == WRITTEN) {
         buf_str(out, "(require-not ");
         buf_add(out, one.s ? one.s : "", one.n);
         buf_chr(out, ')');
@@ -116,8 +118,8 @@ static enum said say_not(struct flat *f, const struct graph_expr *e, bool least,
     return s;
 }
 
-static enum said say(struct flat *f, const struct graph_expr *e, bool least, int depth,
-                     struct buf *out)
+static enum outcome write_expr(struct flattener *f, const struct graph_expr *e, bool least,
+                               int depth, struct buf *out)
 {
     if (depth > FLAT_DEPTH) {
         err_set(f->err, BK_E_LIMIT, "a condition is nested more than %d deep", FLAT_DEPTH);
@@ -125,42 +127,43 @@ static enum said say(struct flat *f, const struct graph_expr *e, bool least, int
     }
     switch (e->kind) {
     case GRAPH_TEST:
-        return say_test(f, &e->test, least, out);
+        return write_test(f, &e->test, least, out);
     case GRAPH_ANY:
     case GRAPH_ALL:
-        return say_list(f, e, least, depth, out);
+        return write_list(f, e, least, depth, out);
     case GRAPH_NOT:
-        return say_not(f, e, least, depth, out);
+        return write_not(f, e, least, depth, out);
     }
     return FAILED;
 }
 
-/* The alternatives of a rule, one a line. */
-static enum said say_condition(struct flat *f, const struct graph_expr *when, struct buf *out)
+/* The alternatives of a rule, one per line. */
+static enum outcome write_condition(struct flattener *f, const struct graph_expr *when,
+                                    struct buf *out)
 {
     const struct graph_expr *const one[] = {when};
     bool many = when->kind == GRAPH_ANY;
     const struct graph_expr *const *kids = many ? when->kids : one;
-    enum said result = NEVER;
+    enum outcome result = NEVER;
     for (uint32_t i = 0; i < (many ? when->nkids : 1); i++) {
         OWN(buf) struct buf filter = {0};
-        enum said s = say(f, kids[i], f->rule->allow, 0, &filter);
+        enum outcome s = write_expr(f, kids[i], f->rule->allow, 0, &filter);
         if (s == FAILED || s == ALWAYS)
             return s;
-        if (s != SAID)
+        if (s != WRITTEN)
             continue;
         buf_str(out, "\n    ");
         buf_add(out, filter.s ? filter.s : "", filter.n);
         out->failed |= !buf_ok(&filter);
-        result = SAID;
+        result = WRITTEN;
     }
     return result;
 }
 
 /* ---- modifiers ---- */
 
-static void write_flag(const struct flat *f, uint32_t *rest, const struct vocab_modifier_info *info,
-                       struct buf *out)
+static void write_flag(const struct flattener *f, uint32_t *rest,
+                       const struct vocab_modifier_info *info, struct buf *out)
 {
     if (!info->flag || (*rest & info->flag) != info->flag)
         return;
@@ -169,7 +172,7 @@ static void write_flag(const struct flat *f, uint32_t *rest, const struct vocab_
     buf_fmt(out, "\n    (with %s)", info->name);
 }
 
-static void write_flags(const struct flat *f, struct buf *out)
+static void write_flags(const struct flattener *f, struct buf *out)
 {
     const struct sbpl_rule *r = f->rule;
     uint32_t rest = r->flags;
@@ -177,23 +180,23 @@ static void write_flags(const struct flat *f, struct buf *out)
         buf_str(out, "\n    (with no-report)");
     if (!r->allow)
         rest &= ~(uint32_t)VOCAB_FLAG_REPORT;
-    /* telemetry-backtrace is telemetry and more */
+    /* telemetry-backtrace includes telemetry's bits */
     write_flag(f, &rest, &vocab_modifiers[MOD_TELEMETRY_BACKTRACE], out);
     for (size_t i = 0; i < MOD_COUNT; i++)
         if (vocab_modifiers[i].arg == 1)
             write_flag(f, &rest, &vocab_modifiers[i], out);
 }
 
-static int write_policy(struct flat *f, const struct sbpl_policy *p);
+static int write_policy(struct flattener *f, const struct sbpl_policy *p);
 
-static int write_nested(struct flat *f, int64_t number, struct buf *out)
+static int write_nested(struct flattener *f, int64_t number, struct buf *out)
 {
     const struct sbpl_policy *p = f->m->policies;
     while (p && p->number != number)
         p = p->next;
     if (!p)
         return err_set(f->err, BK_E_BUG, "no message filter %d", (int)number);
-    struct flat inner = *f;
+    struct flattener inner = *f;
     inner.out = out;
     buf_str(out, "\n    (apply-message-filter\n");
     int result = write_policy(&inner, p);
@@ -201,7 +204,7 @@ static int write_nested(struct flat *f, int64_t number, struct buf *out)
     return result;
 }
 
-static int write_modifiers(struct flat *f, struct buf *out)
+static int write_modifiers(struct flattener *f, struct buf *out)
 {
     const struct sbpl_rule *r = f->rule;
     const char *message = r->allow || !(r->flags & VOCAB_FLAG_REPORT) ? NULL : f->o->message;
@@ -246,29 +249,29 @@ static size_t write_operations(const struct sbpl_rule *r, struct buf *out)
     return n;
 }
 
-static int cannot_say(struct flat *f)
+static int not_expressible(struct flattener *f)
 {
     const struct sbpl_rule *r = f->rule;
     struct source_place p = source_find(&f->m->unit->map, r->pos ? r->pos : r->top);
     if (!f->err->msg[0])
-        err_set(f->err, BK_E_INPUT, "macOS has no words for the condition of this rule");
+        err_set(f->err, BK_E_INPUT, "macOS cannot express the condition of this rule");
     if (p.source)
         err_place(f->err, p.source->name, p.line, p.col);
     return -1;
 }
 
-static int write_rule(struct flat *f, const struct sbpl_rule *r)
+static int write_rule(struct flattener *f, const struct sbpl_rule *r)
 {
     OWN(buf) struct buf text = {0};
     f->rule = r;
     buf_str(&text, r->allow ? "(allow" : "(deny");
     if (write_operations(r, &text) == 0)
         return 0;
-    enum said s = r->when ? say_condition(f, r->when, &text) : SAID;
+    enum outcome s = r->when ? write_condition(f, r->when, &text) : WRITTEN;
     if (s == NEVER)
         return 0;
-    if (s != SAID)
-        return cannot_say(f);
+    if (s != WRITTEN)
+        return not_expressible(f);
     if (write_modifiers(f, &text) < 0)
         return -1;
     buf_str(&text, ")\n");
@@ -277,7 +280,7 @@ static int write_rule(struct flat *f, const struct sbpl_rule *r)
     return 0;
 }
 
-static int write_policy(struct flat *f, const struct sbpl_policy *p)
+static int write_policy(struct flattener *f, const struct sbpl_policy *p)
 {
     for (const struct sbpl_rule *r = p->first; r; r = r->next)
         if (write_rule(f, r) < 0)
@@ -294,7 +297,7 @@ int sbpl_flatten(struct sbpl_unit *u, const struct sbpl_flatten_options *o, stru
         return err_set(err, BK_E_LIMIT, "the memory budget is too small to start");
     int result = machine_load(&m, err);
     if (result == 0) {
-        struct flat f = {.m = &m, .o = o, .out = &text, .err = err};
+        struct flattener f = {.m = &m, .o = o, .out = &text, .err = err};
         err->msg[0] = '\0';
         buf_fmt(&text, "(version %d)\n", m.version);
         result = write_policy(&f, &m.profile);

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * (import "name"). An absolute name is that file. Other names are looked up in the folders given
- * with -I, then beside the importing file, then among the shipped profiles; a shipped profile
- * imports shipped profiles only, so that no file lying around can change what it means.
+ * (import "name"). An absolute name is that file. Other names are searched in the -I folders, then
+ * next to the importing file, then among the shipped profiles. A shipped profile imports shipped
+ * profiles only, so that no stray file can change its meaning.
  */
 
 #include "sbpl/machine.h"
@@ -40,7 +40,7 @@ static const struct sbpl_builtin *find_shipped(const char *name)
     return NULL;
 }
 
-/* The name among the shipped ones that a text has. */
+/* The text's name if it is a shipped profile. */
 static const char *shipped_name(const struct source *s)
 {
     return s->name + sizeof(shipped_prefix) - 1;
@@ -54,14 +54,14 @@ static struct source *add_shipped(struct machine *m, const struct sbpl_builtin *
     return source_lend(&m->unit->map, name, b->text, b->len, err);
 }
 
-/* Devices and pipes would keep the compiler waiting; profiles are files. */
+/* Only regular files: devices and pipes could block the compiler. */
 static bool is_file(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* dir/name into path when such a file exists. */
+/* Stores dir/name in path if such a file exists. */
 static bool exists_in(const char *dir, size_t n, const char *name, char path[IMPORT_PATH])
 {
     int len = n ? snprintf(path, IMPORT_PATH, "%.*s/%s", (int)n, dir, name)
@@ -80,7 +80,7 @@ static bool search_folders(struct machine *m, const struct source *from, const c
     return from && exists_in(from->name, slash ? (size_t)(slash - from->name) : 0, name, path);
 }
 
-/* The text that the name stands for; NULL with *err. */
+/* Finds the text for a name; NULL with *err. */
 static struct source *locate(struct machine *m, const struct source *from, const char *name,
                              struct bk_err *err)
 {
@@ -89,7 +89,7 @@ static struct source *locate(struct machine *m, const struct source *from, const
     if (!is_shipped(from) && !m->unit->opt.shipped_only) {
         if (name[0] == '/' ? is_file(name) : search_folders(m, from, name, path))
             return source_read(&m->unit->map, name[0] == '/' ? name : path, err);
-        /* /System/Library/Sandbox/Profiles/system.sb on a system without such a folder */
+        /* /System/Library/Sandbox/Profiles/system.sb on a system without that folder */
         if (name[0] == '/' && strncmp(name, "/System/Library/Sandbox/Profiles/", 33) != 0 &&
             strncmp(name, "/usr/share/sandbox/", 19) != 0)
             base = NULL;
@@ -102,7 +102,7 @@ static struct source *locate(struct machine *m, const struct source *from, const
     return NULL;
 }
 
-/* Whether this very text is being imported already. */
+/* Whether this text is already being imported. */
 static bool in_progress(const struct machine *m, const char *name, const struct source *top)
 {
     for (const struct import *i = m->import; i; i = i->up)
@@ -111,7 +111,7 @@ static bool in_progress(const struct machine *m, const char *name, const struct 
     return top && strcmp(top->name, name) == 0;
 }
 
-/* What follows a shipped text: NULL for nothing, or after an error. */
+/* Returns the sequel of a shipped text; NULL if there is none, or after an error. */
 static const struct source *sequel_of(struct machine *m, const struct source *src)
 {
     const struct sbpl_options *opt = &m->unit->opt;
@@ -126,7 +126,7 @@ static const struct source *sequel_of(struct machine *m, const struct source *sr
     return NULL;
 }
 
-/* Reads a text; its forms are followed by others. */
+/* Reads a text and appends the other forms. */
 static struct val *read_before(struct machine *m, const struct source *src, struct val *others)
 {
     struct val *forms = read_all_data(m->arena, &m->syms, m->diags, src, m->unit->opt.max_depth);
@@ -174,7 +174,7 @@ struct val *import_apply(struct machine *m, const struct call *c)
     struct bk_err err;
     struct source *src = NULL;
     if (depth >= IMPORT_DEPTH)
-        err_set(&err, BK_E_LIMIT, "profiles import each other more than %d deep", IMPORT_DEPTH);
+        err_set(&err, BK_E_LIMIT, "imports are nested more than %d deep", IMPORT_DEPTH);
     else if (++m->nimports > IMPORT_MAX)
         err_set(&err, BK_E_LIMIT, "more than %d imports in one program", IMPORT_MAX);
     else

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The stages in order: texts → data (read.c) → rules (machine.c) → graph (lower.c). A mistake in
- * one top-level form does not keep the others from being looked at, so that a person sees all of
- * them at once; only an exhausted budget ends the work early.
+ * The stages in order: texts → data (read.c) → rules (machine.c) → graph (lower.c). An error in one
+ * top-level form does not stop the others from being checked, so users see all errors at once. Only
+ * an exhausted budget ends the work early.
  */
 
 #include "sbpl/machine.h"
@@ -90,6 +90,11 @@ int sbpl_add_apart(struct sbpl_unit *u, const char *name, const char *text, size
     return 0;
 }
 
+void sbpl_mark_last(struct sbpl_unit *u, enum rule_source from)
+{
+    u->last->source->from = (uint8_t)from;
+}
+
 int sbpl_replace_last(struct sbpl_unit *u, const char *name, const char *text, size_t n,
                       struct bk_err *err)
 {
@@ -121,7 +126,7 @@ static void run_text(struct machine *m, const struct source *src)
         return;
     }
     m->main = src;
-    /* nobody reads more, and a text made to be wrong everywhere should not cost more */
+    /* nobody reads more, and a hostile text should not cost more */
     for (; forms->type == V_PAIR && !m->fatal && m->diags->errors < DIAG_MAX; forms = forms->cdr)
         machine_run_form(m, forms->car, forms->pos);
 }
@@ -164,7 +169,7 @@ static int first_error(struct sbpl_unit *u, struct bk_err *err)
     return -1;
 }
 
-/* Position of the place that an error names; where the program starts when it names none. */
+/* Position that an error names; the program's start if it names none. */
 static src_pos named_place(const struct sbpl_unit *u, const struct bk_err *err)
 {
     src_pos pos =
@@ -173,7 +178,7 @@ static src_pos named_place(const struct sbpl_unit *u, const struct bk_err *err)
     return pos || !u->first ? pos : u->first->source->base;
 }
 
-/* What the graph refuses is a finding like any other. */
+/* Turns an error of the graph into a finding. */
 static int refused(struct sbpl_unit *u, struct bk_err *err)
 {
     if (err->code != BK_E_LIMIT && err->code != BK_E_INPUT)
@@ -186,7 +191,7 @@ static int refused(struct sbpl_unit *u, struct bk_err *err)
     return first_error(u, err);
 }
 
-/* With names that mean what they meant in the beginning: a profile can define deny anew. */
+/* With all names as in an empty program: a profile can redefine deny. */
 static void run_apart(struct machine *m, const struct source *src)
 {
     m->scope = NULL;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Evaluated rules → the graph's builder, with the place and the words of each rule. */
+/* Passes evaluated rules to the graph's builder, with the position and text of each. */
 
 #include "sbpl/machine.h"
 
 #include <string.h>
 
+#include "graph/build.h"
 #include "sbpl/read.h"
 
 enum {
-    RULE_TEXT = 200,  /* bytes of a rule's text that are kept for reports */
-    RULE_LOOK = 4096, /* bytes that are looked at for them */
+    RULE_TEXT = 200,  /* bytes of a rule's text kept for reports */
+    RULE_LOOK = 4096, /* bytes examined for that */
 };
 
 /* The rule as written, on one line: comments dropped, runs of blanks folded, shortened at the end.
@@ -52,8 +53,8 @@ static void rule_text(const struct source *s, src_pos pos, char out[RULE_TEXT + 
     out[n] = '\0';
 }
 
-/* Whether the place, in s, lies in the top-level form of the rule. Many rules share one form, so
- * how far it reaches is remembered. */
+/* Whether the position, in s, is inside the rule's top-level form. Many rules share one form, so
+ * its extent is cached. */
 static bool in_top_form(struct machine *m, const struct source *s, const struct sbpl_rule *r,
                         src_pos pos)
 {
@@ -73,7 +74,8 @@ void rule_origin(struct machine *m, const struct sbpl_rule *r, struct graph_orig
 {
     src_pos pos = r->pos ? r->pos : r->top;
     if (r->text) {
-        *o = (struct graph_origin){r->text->name, r->line, r->col, r->via_line, NULL};
+        *o = (struct graph_origin){r->text->name, r->line, r->col,
+                                   r->via_line,   NULL,    (enum rule_source)r->text->from};
         return;
     }
     struct source_place p = source_find(&m->unit->map, pos);
@@ -82,7 +84,8 @@ void rule_origin(struct machine *m, const struct sbpl_rule *r, struct graph_orig
     o->file = p.source->name;
     o->line = p.line;
     o->col = p.col;
-    /* a top-level form that merely contains the rule, such as (if …), needs no mention */
+    o->source = (enum rule_source)p.source->from;
+    /* a top-level form that just contains the rule, such as (if …), needs no mention */
     if (in_top_form(m, p.source, r, pos))
         return;
     struct source_place top = source_find(&m->unit->map, r->top);
@@ -100,7 +103,7 @@ static void set_origin(struct machine *m, const struct sbpl_rule *r, struct grap
     o->text = text;
 }
 
-int sbpl_word_rules(struct sbpl_unit *u, struct graph *g, struct bk_err *err)
+int sbpl_add_rule_texts(struct sbpl_unit *u, struct graph *g, struct bk_err *err)
 {
     char text[RULE_TEXT + 4];
     for (uint32_t i = 0; i < graph_rule_count(g); i++) {
@@ -111,7 +114,7 @@ int sbpl_word_rules(struct sbpl_unit *u, struct graph *g, struct bk_err *err)
         if (!p.source)
             continue;
         rule_text(p.source, pos, text);
-        if (graph_rule_word(g, i, text) < 0)
+        if (graph_rule_set_text(g, i, text) < 0)
             return err_nomem(err);
     }
     return 0;
@@ -145,8 +148,8 @@ static int lower_policy(struct machine *m, struct graph_build *b, const struct s
     return 0;
 }
 
-/* Nested policies come first, in the order of their numbers, so that the builder's numbers are the
- * ones that the rules carry already. */
+/* Nested policies come first, in the order of their numbers, so that the builder gives them the
+ * numbers that the rules already use. */
 static int lower_nested(struct machine *m, struct graph_build *b, struct bk_err *err)
 {
     struct sbpl_policy *oldest = NULL;

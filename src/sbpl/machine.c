@@ -2,14 +2,15 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The machine's loop. Budgets are met in exactly three places: a step is counted in run(), a frame
- * in machine_push(), a byte in the arena. Each ends in an error that says which budget it was.
+ * The machine's loop. Budgets are checked in exactly three places: steps in run_machine(), frames
+ * in machine_push(), bytes in the arena. Each error names its budget.
  *
- * A call is evaluated with one frame (FRAME_ARGS) that collects values from left to right; bodies
- * are entered without a frame for their last expression, so tail calls do not grow the stack.
+ * A call uses one frame (FRAME_ARGS) that collects values from left to right. Bodies are entered
+ * without a frame for their last expression, so tail calls do not grow the stack.
  */
 
 #include "sbpl/machine.h"
+#include "sbpl/prim.h"
 #include "sbpl/read.h"
 
 #include <stdarg.h>
@@ -55,7 +56,7 @@ void *machine_error(struct machine *m, src_pos pos, const char *code, const char
     src_pos place = pos ? pos : m->top_pos;
     struct diag *g = diag_add(m->diags, DIAG_ERROR, code, place, "%s", text);
     if (!g)
-        return NULL; /* only counted: places in long lines are not free */
+        return NULL; /* only counted: finding positions in long lines is not free */
     struct source_place p = source_find(&m->unit->map, place);
     if (p.source) {
         size_t left =
@@ -89,7 +90,7 @@ void *machine_no_memory(struct machine *m)
 void *machine_no_steps(struct machine *m)
 {
     m->fatal = true;
-    machine_error(m, m->pos, "step-budget", "the profile runs for more than %llu steps",
+    machine_error(m, m->pos, "step-budget", "the profile takes more than %llu steps",
                   (unsigned long long)m->max_steps);
     machine_hint(m, "is there a loop that never ends?");
     return NULL;
@@ -295,7 +296,7 @@ static int wrong_count(struct machine *m, const char *name, int64_t got, int min
     return -1;
 }
 
-/* Parameters before the dot in (a b . rest). */
+/* Number of parameters before the dot in (a b . rest). */
 static int64_t count_names(const struct val *params)
 {
     int64_t n = 0;
@@ -353,7 +354,7 @@ static int not_callable(struct machine *m)
     machine_error(m, m->pos, "not-a-procedure", "%s is %s and cannot be called",
                   shown.s ? shown.s : "", val_type_words(m->fn));
     if (m->fn->type == V_OP)
-        machine_hint(m, "operations stand inside a rule: (allow %s …)", vocab_ops[m->fn->id].name);
+        machine_hint(m, "use an operation inside a rule: (allow %s …)", vocab_ops[m->fn->id].name);
     else if (m->fn->type == V_MODNAME)
         machine_hint(m, "write (with %s)", vocab_modifiers[m->fn->id].name);
     buf_free(&shown);
@@ -383,8 +384,8 @@ static int step_apply(struct machine *m)
 
 /* ---- returning ---- */
 
-/* The place a report names for a rule is where (allow …) was written, even when a program wrapped
- * allow in a procedure of its own, and not the inside of that wrapper. */
+/* Reports show a rule at the (allow …) that was written, even if a program wraps allow in a
+ * procedure, not at the inside of that wrapper. */
 static void note_rule(struct machine *m, const struct frame *f)
 {
     const struct symbol *head = val_symbol(f->c->car);
@@ -517,13 +518,13 @@ static int run_down_to(struct machine *m, size_t depth)
     return 0;
 }
 
-static int run(struct machine *m)
+static int run_machine(struct machine *m)
 {
     return run_down_to(m, 0);
 }
 
-/* Profiles wrap rules by assigning to allow and deny and putting them back at the end of a form,
- * which an error in between prevents. */
+/* Profiles wrap rules by assigning to allow and deny and restoring them at the end of a form. An
+ * error in between would prevent that. */
 struct rule_words {
     struct symbol *names[2];
     struct val *values[2];
@@ -538,12 +539,12 @@ static struct rule_words save_rule_words(struct machine *m)
     return w;
 }
 
-/* An error leaves frames and scopes behind; the next form starts clean. Nothing may fail in
- * silence: a rule that was not made would go unnoticed. */
+/* An error leaves frames and scopes behind, so the next form starts clean. Nothing may fail
+ * silently: a missing rule would go unnoticed. */
 static int finish(struct machine *m, int result, const struct rule_words *words)
 {
     if (result < 0 && !m->diags->errors)
-        machine_error(m, m->pos, "bug", "this failed for an unknown reason");
+        machine_error(m, m->pos, "bug", "evaluation failed for an unknown reason");
     m->depth = 0;
     m->scope = NULL;
     m->import = NULL;
@@ -559,7 +560,7 @@ int machine_run_form(struct machine *m, struct val *form, src_pos pos)
     struct rule_words words = save_rule_words(m);
     m->top_pos = m->rule_pos = pos;
     machine_eval(m, form, pos, NULL);
-    return finish(m, run(m), &words);
+    return finish(m, run_machine(m), &words);
 }
 
 int machine_run_call(struct machine *m, struct val *fn)
@@ -567,10 +568,10 @@ int machine_run_call(struct machine *m, struct val *fn)
     struct rule_words words = save_rule_words(m);
     m->top_pos = m->rule_pos = 0;
     machine_apply(m, fn, &val_nil, 0);
-    return finish(m, run(m), &words);
+    return finish(m, run_machine(m), &words);
 }
 
-/* The registers are as they were afterwards; the stack above them is used. */
+/* Restores the registers afterwards; uses the stack above them. */
 struct val *machine_value_of(struct machine *m, struct val *expr, src_pos pos)
 {
     const struct machine before = *m;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* No text is ready: for the program that makes them so. */
+/* An empty table of precompiled texts, for the program that generates them. */
 
 #include "sbpl/precompiled.h"
 

@@ -2,20 +2,21 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Importing shipped texts that the build has evaluated. Their rules are taken as they are, with the
- * program's parameters put in; their definitions are left in the text until somebody uses one.
+ * Importing shipped texts that the build has evaluated. Their rules are used as they are, with the
+ * program's parameters inserted. Their definitions are read from the text on first use.
  *
- * That is right only as long as the text would have meant the same here as it did there. So the
- * program must not have defined anything of its own before, the language must be that of the
- * version and system which the build assumed, no scope may lie around the import, and parameters
- * must be what the build put letters for: paths with something behind the first slash. Everything
- * else is evaluated. That both ways come to the same is tested for each shipped profile.
+ * That is correct only if the text means the same here as it did at build time. So the program must
+ * not have defined anything before the import, version and system must be those the build assumed,
+ * no scope may surround the import, and parameters must be paths with something after the first
+ * slash, because the build used placeholders for them. Otherwise the text is evaluated. A test
+ * checks for each shipped profile that both ways give the same result.
  */
 
 #include "sbpl/precompiled.h"
 
 #include <string.h>
 
+#include "graph/build.h"
 #include "sbpl/prim.h"
 #include "sbpl/read.h"
 
@@ -23,7 +24,7 @@ const char *const precompiled_params[PRECOMPILED_PARAMS] = {[PRECOMPILED_HOME] =
                                                             [PRECOMPILED_TMPDIR] = "TMPDIR",
                                                             [PRECOMPILED_ORDINARY] = "ORDINARY"};
 
-/* ---- whether ---- */
+/* ---- when it applies ---- */
 
 static bool is_path(const char *s)
 {
@@ -54,13 +55,13 @@ bool precompiled_find(const struct machine *m, const char *name,
     return false;
 }
 
-/* ---- numbers and texts ---- */
+/* ---- decoding ---- */
 
 struct cursor {
     const unsigned char *at;
 };
 
-static uint64_t take(struct cursor *c)
+static uint64_t take_number(struct cursor *c)
 {
     uint64_t value = 0;
     unsigned shift = 0;
@@ -73,7 +74,7 @@ static uint64_t take(struct cursor *c)
 
 static int64_t take_signed(struct cursor *c)
 {
-    uint64_t v = take(c);
+    uint64_t v = take_number(c);
     return v & 1 ? -(int64_t)(v >> 1) - 1 : (int64_t)(v >> 1);
 }
 
@@ -86,11 +87,11 @@ static const char *take_bytes(struct cursor *c, size_t n)
 
 /* ---- rules ---- */
 
-/* A text, with the parameter's value before it when it has a hole. */
+/* Reads a text, prefixed with the parameter's value if it has a hole. */
 static bool take_string(struct machine *m, struct cursor *c, struct graph_test *t)
 {
-    uint64_t hole = take(c);
-    size_t n = take(c);
+    uint64_t hole = take_number(c);
+    size_t n = take_number(c);
     const char *s = take_bytes(c, n),
                *value = hole ? machine_param(m, precompiled_params[hole - 1]) : "";
     size_t before = strlen(value);
@@ -109,8 +110,8 @@ static bool take_string(struct machine *m, struct cursor *c, struct graph_test *
 
 static bool take_test(struct machine *m, struct cursor *c, struct graph_test *t)
 {
-    t->filter = (uint16_t)take(c);
-    t->how = (uint8_t)take(c);
+    t->filter = (uint16_t)take_number(c);
+    t->how = (uint8_t)take_number(c);
     if (t->how <= GRAPH_REGEX)
         return take_string(m, c, t);
     t->num = take_signed(c);
@@ -121,7 +122,7 @@ static bool take_test(struct machine *m, struct cursor *c, struct graph_test *t)
 static bool take_operands(struct machine *m, struct cursor *c, struct graph_expr *e,
                           const struct graph_expr **stack, size_t *depth)
 {
-    size_t n = take(c);
+    size_t n = take_number(c);
     const struct graph_expr **kids = arena_array(m->arena, n, sizeof(*kids));
     if (!kids || n > *depth)
         return false;
@@ -136,13 +137,13 @@ static bool take_operands(struct machine *m, struct cursor *c, struct graph_expr
 static bool take_condition(struct machine *m, struct cursor *c, const struct graph_expr **when)
 {
     const struct graph_expr *stack[PRECOMPILED_STACK];
-    size_t depth = 0, n = take(c);
+    size_t depth = 0, n = take_number(c);
     struct graph_expr *items = arena_array(m->arena, n, sizeof(*items));
     if (!items)
         return false;
     for (size_t i = 0; i < n; i++) {
         struct graph_expr *e = &items[i];
-        e->kind = (enum graph_expr_kind)take(c);
+        e->kind = (enum graph_expr_kind)take_number(c);
         if (depth == PRECOMPILED_STACK ||
             !(e->kind == GRAPH_TEST ? take_test(m, c, &e->test)
                                     : take_operands(m, c, e, stack, &depth)))
@@ -155,13 +156,13 @@ static bool take_condition(struct machine *m, struct cursor *c, const struct gra
 
 static bool take_modifiers(struct machine *m, struct cursor *c, struct sbpl_rule *r)
 {
-    r->nmods = take(c);
+    r->nmods = take_number(c);
     r->mods = arena_array(m->arena, r->nmods, sizeof(*r->mods));
     for (size_t i = 0; r->mods && i < r->nmods; i++) {
         struct graph_mod *mod = &r->mods[i];
-        mod->id = (uint16_t)take(c);
+        mod->id = (uint16_t)take_number(c);
         mod->num = take_signed(c);
-        size_t n = take(c);
+        size_t n = take_number(c);
         mod->str = n ? take_bytes(c, n - 1) : NULL;
     }
     return r->mods != NULL;
@@ -169,10 +170,10 @@ static bool take_modifiers(struct machine *m, struct cursor *c, struct sbpl_rule
 
 static bool take_operations(struct machine *m, struct cursor *c, struct sbpl_rule *r)
 {
-    r->nops = take(c);
+    r->nops = take_number(c);
     r->ops = arena_array(m->arena, r->nops, sizeof(*r->ops));
     for (size_t i = 0; r->ops && i < r->nops; i++)
-        r->ops[i] = (uint16_t)take(c);
+        r->ops[i] = (uint16_t)take_number(c);
     return r->ops != NULL;
 }
 
@@ -181,29 +182,29 @@ static bool take_rule(struct machine *m, struct cursor *c, const struct source *
     struct sbpl_rule *r = arena_new(m->arena, struct sbpl_rule);
     if (!r)
         return false;
-    r->allow = take(c);
-    r->flags = (uint32_t)take(c);
-    r->pos = src->base + (src_pos)take(c);
-    r->top = src->base + (src_pos)take(c);
+    r->allow = take_number(c);
+    r->flags = (uint32_t)take_number(c);
+    r->pos = src->base + (src_pos)take_number(c);
+    r->top = src->base + (src_pos)take_number(c);
     r->text = src;
-    r->line = (uint32_t)take(c);
-    r->col = (uint32_t)take(c);
-    r->via_line = (uint32_t)take(c);
+    r->line = (uint32_t)take_number(c);
+    r->col = (uint32_t)take_number(c);
+    r->via_line = (uint32_t)take_number(c);
     if (!take_operations(m, c, r) || !take_modifiers(m, c, r) || !take_condition(m, c, &r->when))
         return false;
     policy_add(m->policy, r);
     return true;
 }
 
-/* ---- names ---- */
+/* ---- definitions ---- */
 
-/* A definition that nobody has looked at yet. */
+/* A definition that has not been read yet. */
 static bool take_definition(struct machine *m, struct cursor *c, const struct source *src)
 {
-    size_t n = take(c);
+    size_t n = take_number(c);
     struct symbol *name = symbol_intern(&m->syms, take_bytes(c, n), n);
     struct val *v = arena_new(m->arena, struct val);
-    size_t offset = take(c);
+    size_t offset = take_number(c);
     if (!name || !v)
         return false;
     v->type = V_UNREAD;
@@ -243,16 +244,16 @@ struct val *precompiled_value(struct machine *m, struct symbol *name)
     return value;
 }
 
-/* ---- all of it ---- */
+/* ---- the import ---- */
 
 int precompiled_import(struct machine *m, const struct precompiled_text *t,
                        const struct source *src)
 {
     struct cursor c = {t->bytes};
-    for (size_t n = take(&c); n > 0; n--)
+    for (size_t n = take_number(&c); n > 0; n--)
         if (!take_definition(m, &c, src))
             return machine_no_memory(m), -1;
-    for (size_t n = take(&c); n > 0; n--)
+    for (size_t n = take_number(&c); n > 0; n--)
         if (!take_rule(m, &c, src))
             return machine_no_memory(m), -1;
     return 0;

@@ -6,12 +6,12 @@
 #include "sbpl/machine.h"
 
 /*
- * What importing a shipped text comes to, worked out when the program is built
- * (tools/precompile.c): its rules, and where it defines which name. Importing it so takes a tenth
- * of what reading and evaluating it takes, at every launch.
+ * The result of importing a shipped text, computed when the program is built (tools/precompile.c):
+ * its rules, and the position of each definition. Importing it takes a tenth of the time that
+ * reading and evaluating the text takes, at every launch.
  *
- * The bytes are numbers in LEB128 and texts (length, bytes, NUL), without a pointer, so that the
- * loader has nothing to do for them:
+ * The bytes are numbers in LEB128 and texts (length, bytes, NUL), without pointers, so that the
+ * loader relocates nothing:
  *
  *     text       definitions rules
  *     definition name offset
@@ -22,46 +22,46 @@
  *     item       kind, then: of a test: filter, how, and a hole and text, or a number;
  *                else the number of operands
  *
- * Lists begin with their length. A number that may be negative has its sign in the lowest bit. A
- * string that may be absent has its length plus one in front. A hole is 0, or 1 and up for the
- * parameter whose value the text follows.
+ * Lists begin with their length. Numbers that may be negative have their sign in the lowest bit. An
+ * optional string is preceded by its length plus one. A hole is 0, or the number (from 1) of the
+ * parameter whose value precedes the text.
  */
 struct precompiled_text {
     const char *name; /* "system.sb"; NULL ends the table */
-    bool either;      /* the same for root and for others */
+    bool either;      /* the same for root and other users */
     bool ordinary;    /* with the parameter ORDINARY */
     const unsigned char *bytes;
 };
 
 extern const struct precompiled_text precompiled_texts[];
 
-/* Parameters that such a text may ask for. All must be there, but for ORDINARY; of those before it
- * the values may be used, as the beginning of a string. */
+/* Parameters that such a text may use. All must be set, except ORDINARY. The values of those before
+ * it may begin a string. */
 enum { PRECOMPILED_HOME, PRECOMPILED_TMPDIR, PRECOMPILED_ORDINARY, PRECOMPILED_PARAMS };
 extern const char *const precompiled_params[PRECOMPILED_PARAMS];
 
-enum { PRECOMPILED_STACK = 256 }; /* operands that a condition may leave waiting */
+enum { PRECOMPILED_STACK = 256 }; /* maximum number of pending operands */
 
-/* Whether this program may import the text so: nothing that it has defined or was given makes a
- * difference. Then *out has it. */
+/* Whether this program may use the precompiled import: nothing it has defined or was given makes a
+ * difference. If so, stores it in *out. */
 bool precompiled_find(const struct machine *m, const char *name,
                       const struct precompiled_text **out);
 
 /*
  * The names that protected.sb and secrets.sb close, each a kind, a path and a NUL; an empty one
- * ends them. Sorted by list, then by path, part by part ('/' comes before every other byte). A star
- * in a part stands for any text. A name may have several kinds.
+ * ends the list. Sorted by list, then by path, component by component ('/' sorts before every other
+ * byte). A star in a component matches any text. A name may have several kinds.
  */
 enum precompiled_kind {
-    PRECOMPILED_SECRET = 's',      /* below HOME: what lies there is not read */
-    PRECOMPILED_KEYS = 'k',        /* the same, but for what is public there */
-    PRECOMPILED_TRACE = 't',       /* the same as the first, and nobody needs to be told */
-    PRECOMPILED_WRITE = 'w',       /* below HOME: not written */
+    PRECOMPILED_SECRET = 's',      /* below HOME: cannot be read */
+    PRECOMPILED_KEYS = 'k',        /* the same, except what is public there */
+    PRECOMPILED_TRACE = 't',       /* like SECRET, but not reported */
+    PRECOMPILED_WRITE = 'w',       /* below HOME: cannot be written */
     PRECOMPILED_NO_ACCESS = 'e',   /* the same, with EACCES */
-    PRECOMPILED_AT_HOME = 'h',     /* below HOME, as everywhere: not written */
-    PRECOMPILED_ANYWHERE = 'a',    /* in any folder: not written */
-    PRECOMPILED_SECRET_ROOT = 'r', /* below /: not read, by root */
-    PRECOMPILED_SECRET_ALL = 'o',  /* the same, whoever it is */
+    PRECOMPILED_AT_HOME = 'h',     /* below HOME, like everywhere: cannot be written */
+    PRECOMPILED_ANYWHERE = 'a',    /* in any folder: cannot be written */
+    PRECOMPILED_SECRET_ROOT = 'r', /* below /: root cannot read it */
+    PRECOMPILED_SECRET_ALL = 'o',  /* the same for every user */
 };
 enum {
     PRECOMPILED_IN_HOME,
@@ -79,12 +79,12 @@ static inline int precompiled_list(char kind)
 }
 extern const char precompiled_names[];
 
-/* As if the text, which is src, had been evaluated. -1 after an error was reported. */
+/* As if the text, src, had been evaluated. Returns -1 after reporting an error. */
 int precompiled_import(struct machine *m, const struct precompiled_text *t,
                        const struct source *src);
 
-/* The value of a name that a text imported so defines: read and evaluated when first asked for.
- * NULL after an error was reported. */
+/* Returns the value of a name that a precompiled text defines, evaluated on first use. NULL after
+ * reporting an error. */
 struct val *precompiled_value(struct machine *m, struct symbol *name);
 
 #endif

@@ -83,10 +83,10 @@ struct val *prim_list_copy(struct machine *m, const struct call *c)
 struct val *prim_length(struct machine *m, const struct call *c)
 {
     struct val *list = want_list(m, c, 0);
-    return list ? made(m, val_int(m->arena, val_length(list))) : NULL;
+    return list ? checked(m, val_int(m->arena, val_length(list))) : NULL;
 }
 
-/* The last argument is shared, as Scheme has it; the others are copied. */
+/* The last argument is shared, as in Scheme; the others are copied. */
 struct val *prim_append(struct machine *m, const struct call *c)
 {
     struct listing out = {0};
@@ -141,7 +141,7 @@ struct val *prim_eqv(struct machine *m, const struct call *c)
     return val_bool(val_eqv(arg(c, 0), arg(c, 1)));
 }
 
-/* 1 or 0, or -1 after an error: comparing counts against the steps that a profile may take. */
+/* Returns 1 or 0, or -1 after an error. Comparing counts against the step budget. */
 static int compare_deep(struct machine *m, const struct val *a, const struct val *b)
 {
     uint64_t before = m->max_steps > m->steps ? m->max_steps - m->steps : 0, left = before;
@@ -160,7 +160,7 @@ struct val *prim_equal(struct machine *m, const struct call *c)
     return same < 0 ? NULL : val_bool(same);
 }
 
-/* memq/member (whole = the tail) and assq/assoc (the pair), by eqv? or equal?. */
+/* memq/member (returns the tail) and assq/assoc (returns the pair), by eqv? or equal?. */
 static struct val *search(struct machine *m, const struct call *c, bool deep, bool pairs)
 {
     struct val *list = want_list(m, c, 1);
@@ -271,8 +271,8 @@ struct val *prim_for_each(struct machine *m, const struct call *c)
     return start_map(m, c, false);
 }
 
-/* (partition sbpl-filter? list) → (matching others); only built-in predicates, which is what
- * profiles use it with. */
+/* (partition sbpl-filter? list) → (matching others). Takes built-in predicates only, as profiles
+ * do. */
 struct val *prim_partition(struct machine *m, const struct call *c)
 {
     struct val *test = arg(c, 0), *list = want_list(m, c, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Arithmetic. Integers are 64 bits wide; what overflows goes on as a real number. */
+/* Arithmetic. Integers have 64 bits; a result that overflows becomes a real number. */
 
 #include "sbpl/prim.h"
 
@@ -31,9 +31,9 @@ static struct val *combine(struct machine *m, enum arith op, const struct val *a
                : op == SUBTRACT ? __builtin_sub_overflow(a->num, b->num, &n)
                                 : __builtin_mul_overflow(a->num, b->num, &n);
     if (!over)
-        return made(m, val_int(m->arena, n));
+        return checked(m, val_int(m->arena, n));
     double x = as_real(a), y = as_real(b);
-    return made(m, val_real(m->arena, op == ADD ? x + y : op == SUBTRACT ? x - y : x * y));
+    return checked(m, val_real(m->arena, op == ADD ? x + y : op == SUBTRACT ? x - y : x * y));
 }
 
 static struct val *fold(struct machine *m, struct call at, enum arith op, struct val *start)
@@ -48,12 +48,12 @@ static struct val *fold(struct machine *m, struct call at, enum arith op, struct
 
 struct val *prim_add(struct machine *m, const struct call *c)
 {
-    return fold(m, *c, ADD, made(m, val_int(m->arena, 0)));
+    return fold(m, *c, ADD, checked(m, val_int(m->arena, 0)));
 }
 
 struct val *prim_multiply(struct machine *m, const struct call *c)
 {
-    return fold(m, *c, MULTIPLY, made(m, val_int(m->arena, 1)));
+    return fold(m, *c, MULTIPLY, checked(m, val_int(m->arena, 1)));
 }
 
 struct val *prim_subtract(struct machine *m, const struct call *c)
@@ -72,8 +72,8 @@ static struct val *divide(struct machine *m, const struct call *c, const struct 
     if (as_real(b) == 0)
         return machine_error(m, call_arg_pos(c, 0), "division-by-zero", "division by zero");
     bool whole = a->type == V_INT && b->type == V_INT && b->num != -1 && a->num % b->num == 0;
-    return made(m, whole ? val_int(m->arena, a->num / b->num)
-                         : val_real(m->arena, as_real(a) / as_real(b)));
+    return checked(m, whole ? val_int(m->arena, a->num / b->num)
+                            : val_real(m->arena, as_real(a) / as_real(b)));
 }
 
 struct val *prim_divide(struct machine *m, const struct call *c)
@@ -88,7 +88,7 @@ struct val *prim_divide(struct machine *m, const struct call *c)
     return q;
 }
 
-/* Both arguments as integers, the second not zero. */
+/* Gets both arguments as integers, the second not zero. */
 static bool two_integers(struct machine *m, const struct call *c, int64_t *a, int64_t *b)
 {
     struct val *x = want(m, c, 0, V_INT), *y = x ? want(m, c, 1, V_INT) : NULL;
@@ -108,13 +108,13 @@ struct val *prim_quotient(struct machine *m, const struct call *c)
         return NULL;
     if (b == -1)
         return combine(m, SUBTRACT, &(struct val){.type = V_INT}, arg(c, 0));
-    return made(m, val_int(m->arena, a / b));
+    return checked(m, val_int(m->arena, a / b));
 }
 
 struct val *prim_remainder(struct machine *m, const struct call *c)
 {
     int64_t a, b;
-    return two_integers(m, c, &a, &b) ? made(m, val_int(m->arena, b == -1 ? 0 : a % b)) : NULL;
+    return two_integers(m, c, &a, &b) ? checked(m, val_int(m->arena, b == -1 ? 0 : a % b)) : NULL;
 }
 
 struct val *prim_modulo(struct machine *m, const struct call *c)
@@ -123,7 +123,7 @@ struct val *prim_modulo(struct machine *m, const struct call *c)
     if (!two_integers(m, c, &a, &b))
         return NULL;
     int64_t r = b == -1 ? 0 : a % b;
-    return made(m, val_int(m->arena, r && (r < 0) != (b < 0) ? r + b : r));
+    return checked(m, val_int(m->arena, r && (r < 0) != (b < 0) ? r + b : r));
 }
 
 /* ---- comparing ---- */
@@ -136,8 +136,7 @@ static int order(const struct val *a, const struct val *b)
     return (x > y) - (x < y);
 }
 
-/* Whether each neighbouring pair is ordered as one of the wanted signs says (bits 1 <, 2 =, 4 >).
- */
+/* Whether each neighbouring pair is in one of the wanted orders (bits 1 <, 2 =, 4 >). */
 static struct val *compare(struct machine *m, const struct call *c, int wanted)
 {
     struct val *prev = want_number(m, c, 0);
@@ -214,8 +213,8 @@ struct val *prim_abs(struct machine *m, const struct call *c)
     return combine(m, SUBTRACT, &(struct val){.type = V_INT}, v);
 }
 
-/* Toward zero. Numbers too large for an integer have no fraction to lose. Written out because libm
- * would be one more library to load at every start. */
+/* Rounds toward zero. Numbers too large for an integer have no fraction. Done by hand because libm
+ * would be another library to load at every start. */
 static double cut(double d)
 {
     return fits_int(d) ? (double)(int64_t)d : d;
@@ -227,7 +226,7 @@ static double down(double d)
     return t > d ? t - 1 : t;
 }
 
-/* To the nearest, halves to the even neighbour. */
+/* Rounds to the nearest integer, halves to even. */
 static double nearest(double d)
 {
     double low = down(d), rest = d - low;
@@ -241,7 +240,7 @@ static struct val *rounded(struct machine *m, const struct call *c, double (*how
     if (!v || v->type == V_INT)
         return v;
     double d = how(v->real);
-    return made(m, fits_int(d) ? val_int(m->arena, (int64_t)d) : val_real(m->arena, d));
+    return checked(m, fits_int(d) ? val_int(m->arena, (int64_t)d) : val_real(m->arena, d));
 }
 
 struct val *prim_floor(struct machine *m, const struct call *c)
@@ -269,7 +268,7 @@ struct val *prim_is_integer(struct machine *m, const struct call *c)
 struct val *prim_to_real(struct machine *m, const struct call *c)
 {
     struct val *v = want_number(m, c, 0);
-    return v ? made(m, val_real(m->arena, as_real(v))) : NULL;
+    return v ? checked(m, val_real(m->arena, as_real(v))) : NULL;
 }
 
 /* ---- spelling ---- */
@@ -297,7 +296,7 @@ struct val *prim_number_to_string(struct machine *m, const struct call *c)
     char text[80], *end = text + sizeof(text), *p = end;
     if (v->type == V_REAL) {
         int n = snprintf(text, sizeof(text), "%.15g", v->real);
-        return made(m, val_string(m->arena, text, (size_t)n));
+        return checked(m, val_string(m->arena, text, (size_t)n));
     }
     uint64_t u = v->num < 0 ? -(uint64_t)v->num : (uint64_t)v->num;
     do
@@ -305,7 +304,7 @@ struct val *prim_number_to_string(struct machine *m, const struct call *c)
     while (u /= (unsigned)radix);
     if (v->num < 0)
         *--p = '-';
-    return made(m, val_string(m->arena, p, (size_t)(end - p)));
+    return checked(m, val_string(m->arena, p, (size_t)(end - p)));
 }
 
 struct val *prim_string_to_number(struct machine *m, const struct call *c)

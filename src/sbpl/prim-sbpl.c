@@ -3,6 +3,7 @@
 
 /* Procedures that only SBPL has. */
 
+#include "graph/build.h"
 #include "sbpl/prim.h"
 
 #include <string.h>
@@ -49,8 +50,7 @@ struct val *prim_version(struct machine *m, const struct call *c)
         return NULL;
     if (v->num < 1 || v->num > VOCAB_PROFILE_VERSIONS)
         return machine_error(m, call_arg_pos(c, 0), "bad-version",
-                             "there is no version %lld of the language; write (version 1)",
-                             (long long)v->num);
+                             "unknown language version %lld; write (version 1)", (long long)v->num);
     if (m->version && m->version != v->num) {
         struct source_place p = source_find(&m->unit->map, m->version_pos);
         return machine_error(m, c->pos, "bad-version", "the version was already set to %d in %s:%u",
@@ -62,7 +62,7 @@ struct val *prim_version(struct machine *m, const struct call *c)
     return &val_void;
 }
 
-/* Of those with the same key the last one counts. */
+/* If a key occurs several times, the last one counts. */
 static const struct sbpl_param *find_param(const struct machine *m, const char *key)
 {
     for (size_t i = m->unit->opt.nparams; i-- > 0;)
@@ -89,7 +89,7 @@ struct val *prim_param(struct machine *m, const struct call *c)
     }
     struct val *v = val_string_take(m->arena, p->value, strlen(p->value));
     string_of_param(v, (size_t)(p - m->unit->opt.params));
-    return made(m, v);
+    return checked(m, v);
 }
 
 struct val *prim_trace(struct machine *m, const struct call *c)
@@ -110,8 +110,8 @@ struct val *prim_disable_syscall_inference(struct machine *m, const struct call 
     return &val_void;
 }
 
-/* For decompiled profiles: what a system that we have no tables of takes in its rules is not known.
- */
+/* For decompiled profiles of systems whose tables we do not have: what their rules accept is
+ * unknown. */
 struct val *prim_disable_rule_checks(struct machine *m, const struct call *c)
 {
     (void)c;
@@ -124,7 +124,7 @@ struct val *prim_is_defined(struct machine *m, const struct call *c)
 {
     struct val *v = arg(c, 0);
     if (v->type != V_SYMBOL && v->type != V_STRING)
-        return val_bool(true); /* an operation or filter that evaluated to itself exists */
+        return val_bool(true); /* an operation or filter evaluated to itself, so it exists */
     machine_charge(m, v->n);
     struct symbol *name = symbol_intern(&m->syms, v->s, v->n);
     return name ? val_bool(machine_lookup(m, name, NULL) != NULL) : machine_no_memory(m);
@@ -143,8 +143,8 @@ struct val *prim_entitlement(struct machine *m, const struct call *c)
     return &val_false;
 }
 
-/* (require-entitlement "key") asks the process for a true value; with a second argument, for a
- * value that this filter accepts. */
+/* (require-entitlement "key") requires a true value; with a second argument, a value that this
+ * filter accepts. */
 struct val *prim_require_entitlement(struct machine *m, const struct call *c)
 {
     struct val maker = {.type = V_MAKER, .id = FILTER_REQUIRE_ENTITLEMENT, .form = FORM_PLAIN};
@@ -170,7 +170,7 @@ struct val *prim_regex_quote(struct machine *m, const struct call *c)
             *to++ = '\\';
         *to++ = s->s[i];
     }
-    return made_of(m, val_string_take(m->arena, text, (size_t)(to - text)), s);
+    return checked_string(m, val_string_take(m->arena, text, (size_t)(to - text)), s);
 }
 
 /* (path-ancestors "/a/b/c"): the folders above it, "/", "/a" and "/a/b". */
@@ -208,5 +208,5 @@ struct val *prim_io(struct machine *m, const struct call *c)
     if (group->n != 1 || n->num < 0 || n->num > 255)
         return machine_error(m, c->pos, "out-of-range",
                              "_IO takes one letter and a number below 256");
-    return made(m, val_int(m->arena, (unsigned char)group->s[0] * 256 + n->num));
+    return checked(m, val_int(m->arena, (unsigned char)group->s[0] * 256 + n->num));
 }

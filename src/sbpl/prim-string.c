@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Strings, characters, symbols and the little reading and writing that profiles do. Strings are
- * byte strings: a path is bytes. */
+/* Strings, characters, symbols and the little I/O that profiles do. Strings are byte strings, as
+ * paths are. */
 
 #include "sbpl/prim.h"
 
@@ -38,23 +38,23 @@ struct val *prim_string_append(struct machine *m, const struct call *c)
         to += l->car->n;
         of = l->car->id ? l->car : of;
     }
-    return made_of(m, val_string_take(m->arena, text, n), of);
+    return checked_string(m, val_string_take(m->arena, text, n), of);
 }
 
 struct val *prim_string_length(struct machine *m, const struct call *c)
 {
     struct val *s = want(m, c, 0, V_STRING);
-    return s ? made(m, val_int(m->arena, (int64_t)s->n)) : NULL;
+    return s ? checked(m, val_int(m->arena, (int64_t)s->n)) : NULL;
 }
 
-/* The i-th argument as an index from `low` to `high`, else NULL after an error. */
+/* Returns the i-th argument as an index from `low` to `high`, or NULL after an error. */
 static struct val *want_index(struct machine *m, const struct call *c, int i, size_t low,
                               size_t high)
 {
     struct val *v = want(m, c, i, V_INT);
     if (v && (v->num < (int64_t)low || v->num > (int64_t)high))
         return machine_error(m, call_arg_pos(c, i), "out-of-range",
-                             "%lld is outside the string: it may be %zu to %zu here",
+                             "%lld is outside the string: must be between %zu and %zu",
                              (long long)v->num, low, high);
     return v;
 }
@@ -67,7 +67,7 @@ struct val *prim_string_ref(struct machine *m, const struct call *c)
     if (s->n == 0)
         return machine_error(m, c->pos, "out-of-range", "the string is empty");
     struct val *i = want_index(m, c, 1, 0, s->n - 1);
-    return i ? made(m, val_char(m->arena, (unsigned char)s->s[i->num])) : NULL;
+    return i ? checked(m, val_char(m->arena, (unsigned char)s->s[i->num])) : NULL;
 }
 
 struct val *prim_substring(struct machine *m, const struct call *c)
@@ -83,13 +83,13 @@ struct val *prim_substring(struct machine *m, const struct call *c)
             return NULL;
         end = (size_t)to->num;
     }
-    return made_of(m, val_string(m->arena, s->s + from->num, end - (size_t)from->num), s);
+    return checked_string(m, val_string(m->arena, s->s + from->num, end - (size_t)from->num), s);
 }
 
 struct val *prim_string_copy(struct machine *m, const struct call *c)
 {
     struct val *s = want(m, c, 0, V_STRING);
-    return s ? made_of(m, val_string(m->arena, s->s, s->n), s) : NULL;
+    return s ? checked_string(m, val_string(m->arena, s->s, s->n), s) : NULL;
 }
 
 static char lower(char ch)
@@ -110,7 +110,7 @@ static struct val *map_bytes(struct machine *m, const struct call *c, char (*how
         return s ? machine_no_memory(m) : NULL;
     for (size_t i = 0; i < s->n; i++)
         text[i] = how(text[i]);
-    return made_of(m, val_string_take(m->arena, text, s->n), s);
+    return checked_string(m, val_string_take(m->arena, text, s->n), s);
 }
 
 struct val *prim_string_downcase(struct machine *m, const struct call *c)
@@ -131,7 +131,7 @@ static int order_bytes(const struct val *a, const struct val *b)
     return order ? order : (a->n > b->n) - (a->n < b->n);
 }
 
-/* A missing parameter (#f) equals no string: profiles ask (string=? (param "K") "YES"). */
+/* A missing parameter (#f) equals no string: profiles write (string=? (param "K") "YES"). */
 #define STRING_COMPARISON(name, test)                                                              \
     struct val *prim_##name(struct machine *m, const struct call *c)                               \
     {                                                                                              \
@@ -206,7 +206,7 @@ static struct val *map_char(struct machine *m, const struct call *c, char (*how)
     struct val *v = want(m, c, 0, V_CHAR);
     if (!v || v->num > 0x7f)
         return v;
-    return made(m, val_char(m->arena, how((char)v->num)));
+    return checked(m, val_char(m->arena, how((char)v->num)));
 }
 
 struct val *prim_char_upcase(struct machine *m, const struct call *c)
@@ -222,7 +222,7 @@ struct val *prim_char_downcase(struct machine *m, const struct call *c)
 struct val *prim_char_to_integer(struct machine *m, const struct call *c)
 {
     struct val *v = want(m, c, 0, V_CHAR);
-    return v ? made(m, val_int(m->arena, v->num)) : NULL;
+    return v ? checked(m, val_int(m->arena, v->num)) : NULL;
 }
 
 struct val *prim_integer_to_char(struct machine *m, const struct call *c)
@@ -232,7 +232,7 @@ struct val *prim_integer_to_char(struct machine *m, const struct call *c)
         return NULL;
     if (v->num < 0 || v->num > 0xff)
         return wrong_type(m, c, 0, "a number from 0 to 255");
-    return made(m, val_char(m->arena, v->num));
+    return checked(m, val_char(m->arena, v->num));
 }
 
 /* ---- between types ---- */
@@ -242,7 +242,7 @@ struct val *prim_string_to_list(struct machine *m, const struct call *c)
     struct listing out = {0};
     struct val *s = want(m, c, 0, V_STRING);
     for (size_t i = 0; s && i < s->n; i++) {
-        struct val *ch = made(m, val_char(m->arena, (unsigned char)s->s[i]));
+        struct val *ch = checked(m, val_char(m->arena, (unsigned char)s->s[i]));
         if (!ch || listing_add(m, &out, ch, 0) < 0)
             return NULL;
     }
@@ -260,7 +260,7 @@ static struct val *string_of_chars(struct machine *m, const struct call *c, int 
             return wrong_type(m, c, i, "characters");
         *to++ = (char)list->car->num;
     }
-    return made(m, val_string_take(m->arena, text, (size_t)n));
+    return checked(m, val_string_take(m->arena, text, (size_t)n));
 }
 
 struct val *prim_list_to_string(struct machine *m, const struct call *c)
@@ -271,7 +271,7 @@ struct val *prim_list_to_string(struct machine *m, const struct call *c)
 
 struct val *prim_string(struct machine *m, const struct call *c)
 {
-    return c->args->type == V_NIL ? made(m, val_string(m->arena, "", 0))
+    return c->args->type == V_NIL ? checked(m, val_string(m->arena, "", 0))
                                   : string_of_chars(m, c, 0, c->args);
 }
 
@@ -279,13 +279,13 @@ struct val *prim_string_to_symbol(struct machine *m, const struct call *c)
 {
     struct val *s = want(m, c, 0, V_STRING);
     struct symbol *y = s ? symbol_intern(&m->syms, s->s, s->n) : NULL;
-    return s ? made(m, y ? &y->v : NULL) : NULL;
+    return s ? checked(m, y ? &y->v : NULL) : NULL;
 }
 
 struct val *prim_symbol_to_string(struct machine *m, const struct call *c)
 {
     struct val *s = want(m, c, 0, V_SYMBOL);
-    return s ? made(m, val_string_take(m->arena, s->s, s->n)) : NULL;
+    return s ? checked(m, val_string_take(m->arena, s->s, s->n)) : NULL;
 }
 
 /* ---- reading and writing ---- */
@@ -302,8 +302,8 @@ struct val *prim_open_input_string(struct machine *m, const struct call *c)
     return v;
 }
 
-/* Reads from a string. Its data have no place in a text, so their pairs carry position 0, and a
- * mistake is told at the call. */
+/* Reads from a string. Its data have no position in a text, so their pairs carry position 0, and
+ * errors are reported at the call. */
 struct val *prim_read(struct machine *m, const struct call *c)
 {
     struct val *v = want(m, c, 0, V_PORT), *out = NULL;
@@ -330,9 +330,9 @@ struct val *prim_read(struct machine *m, const struct call *c)
     return got == READ_END ? &val_eof : got == READ_DATUM ? out : NULL;
 }
 
-enum { MESSAGE_MAX = 500 }; /* bytes of a profile's own message */
+enum { MESSAGE_MAX = 500 }; /* bytes of a profile's message */
 
-/* A profile has no terminal to write to; what it displays becomes a note. */
+/* Profiles have no terminal, so what they display becomes a note. */
 struct val *prim_display(struct machine *m, const struct call *c)
 {
     struct buf text = {0};

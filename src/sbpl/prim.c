@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* The table of procedures, how names are found in it, and the checks that all of them share. */
+/* The table of procedures, lookup by name, and checks that all procedures share. */
 
 #include "sbpl/prim.h"
 
@@ -74,19 +74,19 @@ struct val *want_number(struct machine *m, const struct call *c, int i)
     return v->type == V_INT || v->type == V_REAL ? v : wrong_type(m, c, i, "a number");
 }
 
-struct val *made(struct machine *m, struct val *v)
+struct val *checked(struct machine *m, struct val *v)
 {
     return v ? v : machine_no_memory(m);
 }
 
-struct val *made_of(struct machine *m, struct val *v, const struct val *from)
+struct val *checked_string(struct machine *m, struct val *v, const struct val *from)
 {
     if (v)
         v->id = from->id;
-    return made(m, v);
+    return checked(m, v);
 }
 
-/* Accepted and without effect here: settings of Apple's compiler and of the system log. */
+/* Accepted, without effect here: settings of Apple's compiler and of the system log. */
 struct val *prim_void(struct machine *m, const struct call *c)
 {
     (void)m;

@@ -5,7 +5,17 @@
 
 #include "sbpl/machine.h"
 
-/* All built-in procedures; the number of arguments has been checked when one is called. */
+struct prim {
+    const char *name;
+    int min, max; /* number of arguments; max -1: any */
+    /* Returns the value; NULL after reporting an error; machine_control if it changed the mode. */
+    struct val *(*fn)(struct machine *m, const struct call *c);
+};
+
+const struct prim *prim_find(const char *name, size_t n);
+struct val *prim_value(struct machine *m, const char *name); /* of a procedure that exists */
+
+/* All built-in procedures. The caller has checked the number of arguments. */
 #define PRIM(name, min, max, fn) struct val *fn(struct machine *m, const struct call *c);
 #include "sbpl/prims.def"
 #undef PRIM
@@ -18,18 +28,17 @@ static inline struct val *arg(const struct call *c, int i)
     return l->car;
 }
 
-/* Reports what the i-th argument should have been. Returns NULL. */
+/* Reports what type the i-th argument should have. Returns NULL. */
 void *wrong_type(struct machine *m, const struct call *c, int i, const char *wanted);
 
-/* The i-th argument when it has the type, else NULL after an error. */
+/* Returns the i-th argument if it has the type, else NULL after an error. */
 struct val *want(struct machine *m, const struct call *c, int i, enum val_type type);
 struct val *want_list(struct machine *m, const struct call *c, int i);
 struct val *want_number(struct machine *m, const struct call *c, int i);
 
-/* v, or NULL after reporting that memory ran out. */
-struct val *made(struct machine *m, struct val *v);
-/* The same for a string that was made of another, which may be an empty parameter (empty-names.c).
- */
-struct val *made_of(struct machine *m, struct val *v, const struct val *from);
+/* Returns v. If it is NULL, reports that memory is exhausted. */
+struct val *checked(struct machine *m, struct val *v);
+/* The same for a string derived from another, which may be an empty parameter (empty-names.c). */
+struct val *checked_string(struct machine *m, struct val *v, const struct val *from);
 
 #endif

@@ -2,12 +2,11 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Data without parts: strings, characters, numbers, names.
+ * Atoms: strings, characters, numbers, names.
  *
- * One kind of damage is mended on the way. Public copies of WebKit's profiles went through a C
- * preprocessor on a system that defines `unix` as 1, so that syscall-unix reads "syscall-1" and
- * syscall-unix-in-use reads "syscall-1 -in-use". Both are put back together, and the person is
- * told.
+ * The reader repairs one kind of damage. Public copies of WebKit's profiles went through a C
+ * preprocessor on a system that defines `unix` as 1, so syscall-unix became "syscall-1", and
+ * syscall-unix-in-use became "syscall-1 -in-use". Both are restored, with a warning.
  */
 
 #include <errno.h>
@@ -49,11 +48,10 @@ enum read_result read_fail(struct reader *r, size_t at, const char *code, const 
 enum read_result read_no_room(struct reader *r, size_t at)
 {
     r->exhausted = true;
-    return read_fail(r, at, "memory-budget", "the profile's data do not fit its memory budget",
-                     NULL);
+    return read_fail(r, at, "memory-budget", "the profile's data exceeds its memory budget", NULL);
 }
 
-/* End of the string that starts at `open` (on its quote): index of the closing quote. */
+/* Finds the closing quote of the string that starts at `open`, its opening quote. */
 static bool find_string_end(const struct reader *r, size_t open, size_t *end)
 {
     for (size_t i = open + 1; i < r->n; i++) {
@@ -74,7 +72,7 @@ static int octal_digit(char c)
     return c >= '0' && c <= '7' ? c - '0' : -1;
 }
 
-/* The escape after a backslash at s[i - 1]; moves *i past it. */
+/* Decodes the escape after a backslash at s[i - 1]; moves *i past it. */
 static char unescape(struct reader *r, size_t *i, size_t end, bool *remarked)
 {
     static const char names[] = "nrtabfv", values[] = "\n\r\t\a\b\f\v";
@@ -172,7 +170,7 @@ struct val *read_number(struct arena *arena, const char *s, size_t n, int radix)
 {
     char text[64], *stop;
     bool digit = false;
-    /* names are many and numbers few */
+    /* names are common, numbers are rare */
     if (radix == 10 && n && (unsigned char)s[0] > '9')
         return NULL;
     for (size_t i = 0; i < n && !digit; i++)
@@ -185,7 +183,7 @@ struct val *read_number(struct arena *arena, const char *s, size_t n, int radix)
     long long whole = strtoll(text, &stop, radix);
     if (*stop == '\0' && !errno)
         return val_int(arena, whole);
-    /* what does not fit goes on as a real number; strtod would also take "inf", "nan" and
+    /* too large for an integer: a real number. strtod would also accept "inf", "nan" and
      * hexadecimal */
     if (radix != 10 || text[strspn(text, "+-0123456789.eE")] != '\0')
         return NULL;
@@ -193,7 +191,7 @@ struct val *read_number(struct arena *arena, const char *s, size_t n, int radix)
     return *stop == '\0' ? val_real(arena, d) : NULL;
 }
 
-/* "syscall-1" and, one blank behind it, "-name": see the top of this file. */
+/* "syscall-1" and, after one blank, "-name": see the top of this file. */
 static struct symbol *mend_preprocessed(struct reader *r, const char *s, size_t n)
 {
     static const char broken[] = "syscall-1", whole[] = "syscall-unix";
@@ -251,7 +249,7 @@ enum read_result read_atom(struct reader *r, struct val **out)
     return *out ? READ_DATUM : read_no_room(r, start);
 }
 
-/* What starts with '#': regex literals, booleans, characters, numbers. */
+/* Reads what starts with '#': regex literals, booleans, characters, numbers. */
 enum read_result read_hash(struct reader *r, struct val **out)
 {
     size_t start = r->at, end = start + 1;
@@ -279,6 +277,6 @@ enum read_result read_hash(struct reader *r, struct val **out)
     if (*out)
         return READ_DATUM;
     return read_fail(r, start, "bad-syntax",
-                     c == '(' ? "vectors are not part of SBPL" : "nothing known starts like this",
+                     c == '(' ? "vectors are not part of SBPL" : "unknown syntax",
                      "after # come t, f, \"…\", \\c, x1f, o17, b101, ;datum or |comment|");
 }

@@ -5,7 +5,7 @@
 
 #include "sbpl/read.h"
 
-/* What the reader's two halves share: constructs (read.c) and data without parts (read-atom.c). */
+/* Shared by the reader's two halves: lists (read.c) and atoms (read-atom.c). */
 
 enum { READ_SPACE = 1, READ_DELIMITER = 2 };
 extern const uint8_t read_kinds[256];
@@ -25,20 +25,21 @@ static inline bool read_at_line_start(const struct reader *r, size_t at)
     return at == 0 || r->s[at - 1] == '\n';
 }
 
-/* Whether text at this place can only be a new top-level form or a comment before one: what a
- * person's layout says about a string or list that was never closed. */
+/* Whether the text here can only be a new top-level form or a comment before one. Layout shows
+ * where an unclosed string or list should have ended. */
 static inline bool read_looks_top_level(const struct reader *r, size_t at)
 {
     return read_at_line_start(r, at) && (r->s[at] == '(' || r->s[at] == ';');
 }
 
 src_pos read_here(const struct reader *r, size_t at);
-/* Both tell of a mistake, and return READ_ERROR. */
+/* Both report an error and return READ_ERROR. */
 enum read_result read_fail(struct reader *r, size_t at, const char *code, const char *msg,
                            const char *hint);
 enum read_result read_no_room(struct reader *r, size_t at);
 
-/* One datum that begins at r->at; a string at its quote, and start is where it is told to be. */
+/* Each reads one datum at r->at. For a string that is its quote, and start is the position to
+ * report. */
 enum read_result read_string(struct reader *r, size_t start, size_t quote, bool raw,
                              struct val **out);
 enum read_result read_hash(struct reader *r, struct val **out);

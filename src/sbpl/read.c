@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The reader. A datum in the making is a stack of open constructs: lists, quotes that wait for
- * their datum, and datum comments that throw theirs away. Completing a datum hands it to the
- * construct on top.
+ * The reader. A datum under construction is a stack of open constructs: lists, quotes that wait for
+ * their datum, and datum comments that discard theirs. A complete datum goes to the construct on
+ * top.
  */
 
 #include <string.h>
@@ -19,12 +19,12 @@ struct read_open {
     size_t start;
     src_pos pos;
     struct val *head, *tail; /* OPEN_LIST */
-    bool dotted, closed;     /* OPEN_LIST: a dot was seen; the datum after it too */
+    bool dotted, closed;     /* OPEN_LIST: a dot was read; the datum after it too */
     struct symbol *quote;    /* OPEN_QUOTE */
     struct read_open *up;
 };
 
-/* Skips blanks and comments. READ_DATUM when something follows. */
+/* Skips blanks and comments. Returns READ_DATUM when something follows. */
 static enum read_result skip_blank(struct reader *r)
 {
     while (r->at < r->n) {
@@ -54,7 +54,7 @@ static enum read_result skip_blank(struct reader *r)
     return READ_END;
 }
 
-/* Hands a finished datum to the construct on top; *out is set when nothing is open any more. */
+/* Passes a complete datum to the construct on top; sets *out when nothing is open any more. */
 static enum read_result deliver(struct reader *r, struct read_open **top, struct val *v,
                                 src_pos pos, struct val **out, src_pos *out_pos)
 {
@@ -102,7 +102,7 @@ static enum read_result open_construct(struct reader *r, struct read_open **top,
     if (depth > r->max_depth) {
         r->exhausted = true;
         return read_fail(r, r->at, "depth-budget", "nested too deeply",
-                         "a profile that needs this much nesting is not one that a person wrote");
+                         "no hand-written profile needs this much nesting");
     }
     struct read_open *o = arena_new(r->arena, struct read_open);
     if (!o)
@@ -133,8 +133,8 @@ static enum read_result close_list(struct reader *r, struct read_open **top, str
         size_t at = r->at;
         while (*top && (*top)->kind != OPEN_LIST)
             *top = (*top)->up;
-        r->at += *top == NULL; /* else it closes the list that the quote stands in */
-        return read_fail(r, at, "bad-quote", "a datum must come before this", NULL);
+        r->at += *top == NULL; /* else it closes the list that contains the quote */
+        return read_fail(r, at, "bad-quote", "expected a datum before this", NULL);
     }
     r->at++;
     *top = o->up;
@@ -152,12 +152,12 @@ static enum read_result take_dot(struct reader *r, struct read_open *top)
 {
     size_t at = r->at++;
     if (!top || top->kind != OPEN_LIST || !top->tail || top->dotted)
-        return read_fail(r, at, "bad-dot", "a dot has no meaning here", NULL);
+        return read_fail(r, at, "bad-dot", "a dot is not allowed here", NULL);
     top->dotted = true;
     return READ_END;
 }
 
-/* Where the text ended, or a new top-level form began, with lists still open. */
+/* The text ended, or a new top-level form began, while lists were open. */
 static enum read_result unclosed(struct reader *r, const struct read_open *top)
 {
     while (top->up)
@@ -166,9 +166,9 @@ static enum read_result unclosed(struct reader *r, const struct read_open *top)
                      "add the missing ) at its end");
 }
 
-/* One token. READ_END means: taken, the datum is not complete yet. */
-static enum read_result step(struct reader *r, struct read_open **top, struct val **out,
-                             src_pos *pos)
+/* Reads one token. READ_END means that the datum is not complete yet. */
+static enum read_result read_token(struct reader *r, struct read_open **top, struct val **out,
+                                   src_pos *pos)
 {
     size_t start = r->at;
     char c = r->s[start], d = start + 1 < r->n ? r->s[start + 1] : '\0';
@@ -206,7 +206,8 @@ static enum read_result step(struct reader *r, struct read_open **top, struct va
 enum read_result read_datum(struct reader *r, struct val **out, src_pos *pos)
 {
     struct read_open *top = NULL;
-    bool broken = false; /* a mistake was told; the rest is read to find its end and further ones */
+    bool broken = false; /* an error was reported; the rest is read to find the datum's end and
+                          * further errors */
     if (r->exhausted)
         return READ_END;
     for (;;) {
@@ -219,7 +220,7 @@ enum read_result read_datum(struct reader *r, struct val **out, src_pos *pos)
             return broken ? READ_ERROR : unclosed(r, top);
         if (got == READ_END)
             return got;
-        got = step(r, &top, out, pos);
+        got = read_token(r, &top, out, pos);
         if (got == READ_ERROR && top && r->recover && !r->exhausted)
             broken = true;
         else if (got != READ_END)
@@ -227,7 +228,7 @@ enum read_result read_datum(struct reader *r, struct val **out, src_pos *pos)
     }
 }
 
-/* A compiled profile looks like this to a text reader. */
+/* A compiled profile contains NULs. */
 static bool refuse_nul(struct reader *r)
 {
     const char *nul = memchr(r->s, '\0', r->n);
@@ -238,7 +239,7 @@ static bool refuse_nul(struct reader *r)
     return true;
 }
 
-/* One pass over the text; false when it met a mistake. */
+/* One pass over the text; false when it found an error. */
 static bool read_pass(struct reader *r, struct val **list)
 {
     struct val *head = &val_nil, *tail = NULL, *v;

@@ -7,10 +7,10 @@
 #include "sbpl/value.h"
 
 /*
- * Text → data. Nesting is kept on an explicit stack with a budget, so a million parentheses end in
- * an error. Mistakes go into diags; with `recover` the reader takes a parenthesis in the first
- * column as the start of a new top-level form, which is how people write profiles, and so finds
- * where a missing parenthesis or quote belongs instead of complaining about the end of the file.
+ * Text → data. Nesting uses an explicit stack with a budget, so a million parentheses end in an
+ * error. Errors go to diags. With `recover`, a parenthesis in the first column starts a new
+ * top-level form, as people write profiles, so a missing parenthesis or quote is reported where it
+ * belongs and not at the end of the file.
  */
 struct reader {
     struct arena *arena;
@@ -21,27 +21,27 @@ struct reader {
     src_pos base; /* position of s[0] */
     uint32_t max_depth;
     bool recover;
-    bool unplaced;     /* the text has no place of its own: data get position 0 */
-    bool exhausted;    /* a budget ran out: no further data can be read */
-    bool preprocessed; /* damage done by a C preprocessor was mended (see read-atom.c) */
+    bool unplaced;     /* the text has no positions: data get position 0 */
+    bool exhausted;    /* a budget is exhausted: nothing more can be read */
+    bool preprocessed; /* damage by a C preprocessor was repaired (see read-atom.c) */
 };
 
 enum read_result { READ_DATUM, READ_END, READ_ERROR };
 
-/* The next datum; *pos is where it starts. After READ_ERROR (already in diags) reading may go on
- * when `recover` is set and `exhausted` is not. */
+/* Reads the next datum; *pos is where it starts. After READ_ERROR (already in diags), reading may
+ * continue if `recover` is set and `exhausted` is not. */
 enum read_result read_datum(struct reader *r, struct val **out, src_pos *pos);
 
-/* All data of a text as a list whose cells know where each was written. When the text is broken,
- * reads it again with `recover`, so that all mistakes are told and the sound forms survive.
- * NULL only when a budget ran out. */
+/* Returns all data of a text as a list whose cells have positions. If the text has errors, reads it
+ * again with `recover`, so that all errors are reported and the intact forms survive. Returns NULL
+ * only when a budget is exhausted. */
 struct val *read_all_data(struct arena *arena, struct symtab *syms, struct diags *diags,
                           const struct source *src, uint32_t max_depth);
 
-/* Bytes of the datum at text[0], for quoting a rule: up to the parenthesis that closes it. */
+/* Length of the datum at text[0], for quoting a rule: up to the parenthesis that closes it. */
 size_t read_extent(const char *text, size_t n);
 
-/* A number in Scheme's spelling (decimal, or the given radix), or NULL when it is none. */
+/* Parses a number in Scheme's syntax (decimal, or the given radix); NULL when it is not one. */
 struct val *read_number(struct arena *arena, const char *s, size_t n, int radix);
 
 #endif

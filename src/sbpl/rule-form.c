@@ -3,14 +3,15 @@
 
 /*
  * Rules and modifiers. (allow …) and (deny …) take operations, filters and modifiers in any order,
- * add what the surrounding with-… forms add, check that everything fits the operations, and append
- * a rule to the policy being collected.
+ * add those of the surrounding with-… forms, check that everything fits the operations, and append
+ * a rule to the current policy.
  */
 
 #include "sbpl/machine.h"
 
 #include <string.h>
 
+#include "graph/build.h"
 #include "sbpl/prim.h"
 
 /* ---- modifiers ---- */
@@ -60,9 +61,9 @@ struct val *modifier_make(struct machine *m, const struct call *c)
 
 struct parts {
     struct val **ops, **filters, **mods;
-    int *filter_args; /* which argument each filter was */
+    int *filter_args; /* the argument index of each filter */
     size_t nops, nfilters, nmods, cap;
-    bool no_op; /* an operation that newer systems ignore was named */
+    bool no_op; /* it names an operation that newer systems ignore */
 };
 
 static size_t scope_size(const struct scope *s)
@@ -146,7 +147,7 @@ static int take_parts(struct machine *m, struct parts *p, const struct call *c)
     return 0;
 }
 
-/* Own filters are alternatives; each with-filter around the rule must hold as well. */
+/* The rule's filters are alternatives; each with-filter around it must hold as well. */
 static int rule_condition(struct machine *m, const struct parts *p, const struct graph_expr **when)
 {
     struct val *all = NULL;
@@ -168,7 +169,7 @@ static int rule_condition(struct machine *m, const struct parts *p, const struct
 
 /* ---- checking ---- */
 
-/* "path, target, uid": what an operation takes, for the hint. */
+/* "path, target, uid": the filters an operation takes, for the hint. */
 static void list_filters(enum vocab_op op, struct buf *out)
 {
     size_t shown = 0;
@@ -193,12 +194,12 @@ static int wrong_filter(struct machine *m, src_pos pos, enum vocab_op op, enum v
     if (takes.n)
         machine_hint(m, "%s takes %s", vocab_ops[op].name, takes.s);
     else
-        machine_hint(m, "%s takes no filter about its argument", vocab_ops[op].name);
+        machine_hint(m, "%s takes no filter on its argument", vocab_ops[op].name);
     buf_free(&takes);
     return -1;
 }
 
-/* `at` is the argument to name in the error, -1 when a scope around the rule added the filter. */
+/* `at` is the argument to name in the error, -1 if a surrounding scope added the filter. */
 static int check_filter(struct machine *m, const struct parts *p, const struct call *c, int at,
                         enum vocab_filter filter)
 {
@@ -257,7 +258,7 @@ static int check_modifier(struct machine *m, const struct parts *p, const struct
     return 0;
 }
 
-/* Message operations belong inside apply-message-filter, and only they do. */
+/* Message operations are allowed only inside apply-message-filter, where nothing else is. */
 static int check_place(struct machine *m, const struct parts *p, const struct call *c)
 {
     bool inside = m->policy != &m->profile;
@@ -265,8 +266,8 @@ static int check_place(struct machine *m, const struct parts *p, const struct ca
         const struct vocab_op_info *op = &vocab_ops[p->ops[o]->id];
         if (op->message_filter == inside)
             continue;
-        machine_error(m, c->pos, "wrong-place", "%s stands %s (apply-message-filter …)", op->name,
-                      inside ? "outside" : "only inside");
+        machine_error(m, c->pos, "wrong-place", "%s is allowed only %s (apply-message-filter …)",
+                      op->name, inside ? "outside" : "inside");
         return -1;
     }
     return 0;

@@ -14,9 +14,9 @@
 #include "graph/graph.h"
 
 /*
- * SBPL text → policy graph. A unit is one program being loaded: its texts, its findings and its
- * memory. Load one or more texts into it (they are read as one program, in order), then compile.
- * A unit may be thrown away once the graph exists; keep it as long as its findings are printed.
+ * SBPL text → policy graph. A unit is one program: its texts, its findings and its memory. Add one
+ * or more texts (they form one program, in order), then compile. The graph does not need the unit,
+ * but its findings do.
  */
 
 struct sbpl_param {
@@ -33,7 +33,7 @@ struct sbpl_sequel {
 struct sbpl_options {
     const struct sbpl_param *params; /* -D k=v */
     size_t nparams;
-    const char *const *import_dirs; /* -I; searched before the importing file's own folder */
+    const char *const *import_dirs; /* -I; searched before the importing file's folder */
     size_t nimport_dirs;
     bool shipped_only;        /* (import …) finds shipped profiles and opens no file */
     const char *entitlements; /* path of a plist or JSON file, or NULL */
@@ -41,10 +41,10 @@ struct sbpl_options {
     size_t nsequels;
     enum vocab_os os; /* VOCAB_OS_ANY: every known name */
     bool fold_case;
-    bool no_inferred;  /* rules bring no others along: graph_options */
-    bool evaluate_all; /* shipped texts too, which the build has evaluated: for tests */
-    bool terse;        /* rules go without their words until sbpl_word_rules() */
-    size_t reserve;    /* about as much memory as it will take; what is not used costs nothing */
+    bool no_inferred;  /* no inferred rules: graph_options */
+    bool evaluate_all; /* evaluate precompiled texts too: for tests */
+    bool terse;        /* rules have no text until sbpl_add_rule_texts() */
+    size_t reserve;    /* estimate of the memory it will take; unused memory costs nothing */
     /* budgets; 0 means the default in parentheses */
     uint64_t max_steps; /* evaluation steps (20,000,000) */
     uint32_t max_depth; /* pending calls and nested lists (100,000) */
@@ -64,36 +64,39 @@ void sbpl_unit_init(struct sbpl_unit *u, const struct sbpl_options *opt);
 void sbpl_unit_free(struct sbpl_unit *u);
 #define OWN_sbpl_unit sbpl_unit_free
 
-/* Adds a text. Failure means that it could not be had at all; mistakes in it are found later. */
+/* Adds a text. Fails only if the text cannot be read; errors in it are found later. */
 int sbpl_add_file(struct sbpl_unit *u, const char *path, struct bk_err *err); /* "-": stdin */
 int sbpl_add_text(struct sbpl_unit *u, const char *name, const char *text, size_t n,
                   struct bk_err *err);
-/* A text that has its say after all others, %finalize included, and in which names mean what they
- * mean in an empty program, whatever the others define. */
+/* Adds a text that runs after all others, including %finalize. In it, names mean what they mean in
+ * an empty program, whatever the others define. */
 int sbpl_add_apart(struct sbpl_unit *u, const char *name, const char *text, size_t n,
                    struct bk_err *err);
 /* A shipped profile by name: "system.sb", "bsd.sb"… */
 int sbpl_add_builtin(struct sbpl_unit *u, const char *name, struct bk_err *err);
 
-/* Puts another text in the place of the one that was added last. */
+/* Says who wrote the text that was added last; it is SOURCE_PROFILE by default. */
+void sbpl_mark_last(struct sbpl_unit *u, enum rule_source from);
+
+/* Replaces the text that was added last. */
 int sbpl_replace_last(struct sbpl_unit *u, const char *name, const char *text, size_t n,
                       struct bk_err *err);
 
-/* The nth text that was added, or NULL. */
+/* Returns the nth text that was added, or NULL. */
 const struct source *sbpl_text_at(const struct sbpl_unit *u, size_t n);
 
-/* Reads, evaluates and lowers. All mistakes that can be found in one go are in u->diags; on
- * failure *err repeats the first, with its place. On success *out is the graph. */
+/* Reads, evaluates and lowers. Reports as many errors as possible in u->diags; on failure *err
+ * repeats the first, with its position. On success *out is the graph. */
 int sbpl_compile(struct sbpl_unit *u, struct graph **out, struct bk_err *err);
 
-/* Gives the rules of a graph that was compiled tersely, from this unit, their words. */
-int sbpl_word_rules(struct sbpl_unit *u, struct graph *g, struct bk_err *err);
+/* Adds the text of each rule to a graph that this unit compiled tersely. */
+int sbpl_add_rule_texts(struct sbpl_unit *u, struct graph *g, struct bk_err *err);
 
 struct sbpl_flatten_options {
-    const char *message; /* of every denial that is reported, instead of its own; or NULL */
+    const char *message; /* replaces the message of every reported denial; or NULL */
 };
 
-/* The program's rules alone, as a text that loads on macOS: see flatten.c. */
+/* Writes only the program's rules, as a text that loads on macOS: see flatten.c. */
 int sbpl_flatten(struct sbpl_unit *u, const struct sbpl_flatten_options *o, struct buf *out,
                  struct bk_err *err);
 

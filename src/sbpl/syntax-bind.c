@@ -7,7 +7,7 @@
 
 #include "sbpl/syntax.h"
 
-/* Names, with or without a rest; a ring of them is longer than any limit. */
+/* Names, with or without a rest parameter. A circular list is longer than the limit. */
 static bool are_parameters(const struct val *p)
 {
     for (int n = 0; p->type == V_PAIR; p = p->cdr)
@@ -117,7 +117,7 @@ int syn_define_macro(struct machine *m, struct val *form)
     struct symbol *whole = symbol_intern(&m->syms, " form", 5);
     if (!inner || !whole)
         return inner ? (machine_no_memory(m), -1) : -1;
-    /* without places of their own, so that a mistake is told where the macro is used */
+    /* without positions, so that an error is reported where the macro is used */
     struct val *rest_items[] = {m->cdr, &whole->v};
     struct val *rest = machine_list(m, 0, 2, rest_items);
     struct val *call_items[] = {m->apply, inner, rest};
@@ -159,7 +159,7 @@ static struct val *make_lambda(struct machine *m, struct val *params, struct val
     return tail ? machine_cons(m, syntax_head(SYN_LAMBDA), tail, m->pos) : NULL;
 }
 
-/* Body that first defines each name: how letrec and a named let see themselves. */
+/* A body that first defines each name, which lets letrec and a named let refer to themselves. */
 static struct val *with_defines(struct machine *m, struct val *names, struct val *inits,
                                 struct val *body)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Special forms that choose: if, cond, case, and, or, when, unless; and begin, which does not. */
+/* Special forms that choose: if, cond, case, and, or, when, unless; also begin. */
 
 #include "sbpl/syntax.h"
 
@@ -109,11 +109,11 @@ int syn_cond(struct machine *m, struct val *form)
 
 static int resume_cond(struct machine *m, const struct frame *f)
 {
-    struct val *body = f->b->cdr; /* the test may have put something else into the list */
+    struct val *body = f->b->cdr; /* the test may have changed the list */
     if (!val_truth(m->value))
         return next_clause(m, f->a->cdr, f->env);
     if (body->type != V_PAIR)
-        return 0; /* the test's value is the answer, and stands in m->value already */
+        return 0; /* the test's value, already in m->value, is the result */
     if (!syntax_is_word(body->car, "=>") || body->cdr->type != V_PAIR)
         return machine_sequence(m, body, f->env);
     struct frame arrow = {.kind = FRAME_COND_ARROW, .pos = f->pos, .env = f->env, .a = m->value};

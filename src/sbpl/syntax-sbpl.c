@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Special forms that only SBPL has: what surrounds rules, and rules about messages. */
+/* Special forms that only SBPL has: scopes around rules, and rules about messages. */
 
 #include "sbpl/syntax.h"
 
-/* (debug deny): what the system log should show on macOS. Kept as a fact about the profile. */
+/* (debug deny): what the system log shows on macOS. Stored as a note. */
 int syn_debug(struct machine *m, struct val *form)
 {
     struct val *args = syntax_arguments(m, form, 0, -1, "(debug deny)");
@@ -16,7 +16,7 @@ int syn_debug(struct machine *m, struct val *form)
     return 0;
 }
 
-/* What kind of thing a scope adds, for the check of its first argument. */
+/* What a scope adds, for checking its first argument. */
 enum scope_kind { SCOPE_FILTER, SCOPE_MODIFIER, SCOPE_OPERATIONS };
 
 static int open_scope(struct machine *m, struct val *form, enum scope_kind kind, const char *usage)
@@ -67,7 +67,7 @@ static bool fits_scope(const struct val *v, enum scope_kind kind)
     return true;
 }
 
-/* The profile could change the list of operations while the scope is open. */
+/* Copied, because the profile could change the list of operations while the scope is open. */
 static struct val *copy_list(struct machine *m, struct val *list)
 {
     struct listing out = {0};
@@ -97,8 +97,8 @@ static int resume_open_scope(struct machine *m, const struct frame *f)
     return machine_sequence(m, f->a, f->env);
 }
 
-/* (apply-message-filter [(with modifier)] rule …): rules about messages, carried by the rule that
- * holds them. Its parts are evaluated one by one, rules going into a policy of their own. */
+/* (apply-message-filter [(with modifier)] rule …): rules about messages, attached to the rule that
+ * contains them. Its parts are evaluated one by one, with a nested policy for their rules. */
 static int next_policy_part(struct machine *m, struct val *cells, struct env *env, src_pos pos)
 {
     if (cells->type != V_PAIR) {
@@ -125,14 +125,14 @@ int syn_apply_message_filter(struct machine *m, struct val *form)
         return -1;
     if (m->policy != &m->profile) {
         machine_error(m, m->pos, "nested-message-filter",
-                      "a message filter cannot stand inside another");
+                      "a message filter cannot contain another");
         return -1;
     }
     struct sbpl_policy *p = arena_new(m->arena, struct sbpl_policy);
     if (!p)
         return machine_no_memory(m), -1;
     p->outer = m->policy;
-    p->outer_scope = m->scope; /* what surrounds the carrying rule does not concern messages */
+    p->outer_scope = m->scope; /* the scopes of the outer rule do not apply to messages */
     m->scope = NULL;
     p->number = ++m->npolicies;
     p->next = m->policies;

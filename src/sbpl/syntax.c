@@ -4,8 +4,8 @@
 /*
  * Special forms. Most are rewritten one level at a time into simpler ones and evaluated again:
  * `let` into a call of a lambda, `and` into `if`, a quasiquotation into cons and append. The heads
- * of rewritten forms are the special forms themselves rather than their names, so a profile that
- * redefines `if` or `lambda` cannot be caught by it.
+ * of rewritten forms are the special forms themselves, not their names, so that a profile may
+ * redefine `if` or `lambda`.
  */
 
 #include "sbpl/syntax.h"
@@ -84,7 +84,7 @@ int syn_quote(struct machine *m, struct val *form)
     return 0;
 }
 
-/* (quasiquote datum [level]) with the level put there by this very function. */
+/* (quasiquote datum [level]); only this function adds the level. */
 static struct val *quasi(struct machine *m, struct val *datum, int64_t level)
 {
     struct val *items[] = {syntax_head(SYN_QUASIQUOTE), datum, val_int(m->arena, level)};
@@ -133,7 +133,7 @@ int syn_quasiquote(struct machine *m, struct val *form)
     return eval_call(m, m->cons, quasi(m, x->car, level), quasi(m, x->cdr, level));
 }
 
-/* ---- going on with one ---- */
+/* ---- resuming ---- */
 
 int syntax_resume(struct machine *m, const struct frame *f)
 {

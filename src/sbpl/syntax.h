@@ -7,10 +7,10 @@
 
 #include "sbpl/machine.h"
 
-/* What the files of special forms share: the table of all of them, and how forms are taken apart
- * and put together. */
+/* Shared by the files of special forms: the table of forms, and helpers to take forms apart and
+ * build new ones. */
 
-/* id, name, handler; sorted by name, which syntax_find() relies on. */
+/* id, name, handler; sorted by name for syntax_find(). */
 #define SYNTAXES(X)                                                                                \
     X(AND, "and", syn_and)                                                                         \
     X(APPLY_MESSAGE_FILTER, "apply-message-filter", syn_apply_message_filter)                      \
@@ -52,14 +52,15 @@ SYNTAXES(X)
 /* A special form as the head of a rewritten form. */
 struct val *syntax_head(enum syntax_id id);
 
-/* Reports how the form should have been written. Always -1. */
+/* Reports how the form should be written. Always returns -1. */
 int syntax_malformed(struct machine *m, const char *usage);
 
-/* The form's arguments when it is a proper list with at least min (and at most max) of them. */
+/* Returns the form's arguments if it is a proper list with at least min (and at most max) of
+ * them. */
 struct val *syntax_arguments(struct machine *m, struct val *form, int min, int max,
                              const char *usage);
 
-/* Evaluates the list of these items in the place of the form at hand. */
+/* Evaluates the list of these items in place of the current form. */
 int syntax_rewrite(struct machine *m, size_t n, struct val *const *items, struct val *tail);
 
 static inline bool syntax_is_word(const struct val *v, const char *word)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Constructors, symbols, equality and printing of data. Walks over data keep their own stack, so
- * that no nesting a profile can build reaches the C stack. */
+/* Constructors, symbols, equality and printing of data. Walks use an explicit stack, so that no
+ * nesting in a profile reaches the C stack. */
 
 #include "sbpl/value.h"
 
@@ -34,7 +34,7 @@ static uint32_t hash_bytes(const char *s, size_t n)
     return h;
 }
 
-/* Doubling keeps chains short; a failure only leaves them longer. */
+/* Doubling keeps chains short; on failure they just stay longer. */
 static void symtab_grow(struct symtab *t)
 {
     uint32_t size = (t->mask + 1) * 2;
@@ -140,7 +140,7 @@ int64_t val_length(const struct val *list)
         if (++n % 2 == 0) {
             slow = slow->cdr;
             if (slow == list)
-                return -1; /* the hare met the tortoise: a ring */
+                return -1; /* the hare met the tortoise: a circular list */
         }
     }
     return list->type == V_NIL ? n : -1;
@@ -174,8 +174,8 @@ bool val_eqv(const struct val *a, const struct val *b)
     }
 }
 
-/* Pairs still to compare, as a list of (a . b) cells in the scratch arena: lists run along their
- * cdr without growing it. */
+/* Pairs still to compare, as a list of (a . b) cells in the scratch arena. Walking along a cdr does
+ * not grow it. */
 int val_equal(struct arena *scratch, const struct val *a, const struct val *b, uint64_t *budget)
 {
     struct todo {
@@ -271,7 +271,7 @@ static void print_atom(const struct val *v, size_t limit, struct buf *out)
 void val_print(const struct val *v, size_t limit, struct buf *out)
 {
     enum { DEEP = 64 };
-    const struct val *rest[DEEP]; /* what follows in each open list */
+    const struct val *rest[DEEP]; /* the rest of each open list */
     size_t depth = 0, end = out->n + limit;
     for (;;) {
         if (out->n >= end || depth == DEEP) {

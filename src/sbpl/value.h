@@ -10,12 +10,13 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/source.h"
+#include "graph/build.h"
 #include "graph/graph.h"
 
 /*
- * Data of the Scheme subset. Every datum lies in the unit's arena and is freed with it; the byte
- * budget takes the place of a collector. A pair made by the reader remembers where its *car* was
- * written, so that the place of any datum is known from the pair that holds it.
+ * Data of the Scheme subset. Every datum is in the unit's arena and freed with it; the byte budget
+ * replaces a garbage collector. A pair made by the reader records where its *car* was written, so
+ * the pair that holds a datum knows its position.
  */
 enum val_type {
     V_NIL,
@@ -29,16 +30,17 @@ enum val_type {
     V_SYMBOL,
     V_PAIR,
     V_CLOSURE,
-    V_MACRO,    /* a closure that is applied to the unevaluated form */
+    V_MACRO,    /* a closure applied to the unevaluated form */
     V_PRIM,     /* built-in procedure */
     V_SYNTAX,   /* built-in special form */
     V_OP,       /* operation */
-    V_MAKER,    /* filter name: applied to arguments it makes a filter */
+    V_MAKER,    /* filter name: applied to arguments, it makes a filter */
     V_MODNAME,  /* modifier name, for (with name …) */
     V_FILTER,   /* a condition */
     V_MODIFIER, /* (with …) or an (apply-message-filter …) */
     V_PORT,     /* open-input-string */
-    V_UNREAD, /* stands for a definition in a shipped text: only in symbol.global (precompiled.h) */
+    V_UNREAD,   /* a definition in a precompiled text, not read yet: only in symbol.global
+                 * (precompiled.h) */
 };
 
 struct env;
@@ -50,7 +52,7 @@ struct syntax;
 struct port {
     const char *s;
     size_t n, at;
-    src_pos base; /* place to report, that of the open-input-string call */
+    src_pos base; /* position to report: the open-input-string call */
 };
 
 struct val {
@@ -77,7 +79,7 @@ struct val {
         const struct graph_expr *expr;
         const struct graph_mod *mod;
         struct port *port;
-        struct { /* V_UNREAD: a place in a text */
+        struct { /* V_UNREAD: a position in a text */
             const struct source *text;
             size_t at;
         };
@@ -99,7 +101,7 @@ struct symtab {
     uint32_t mask, count;
 };
 
-/* All constructors answer NULL when the arena's budget is exhausted. */
+/* All constructors return NULL when the arena's budget is exhausted. */
 int symtab_init(struct symtab *t, struct arena *arena);
 struct symbol *symbol_intern(struct symtab *t, const char *s, size_t n);
 
@@ -120,7 +122,7 @@ static inline bool val_is(const struct val *v, enum val_type type)
     return v->type == type;
 }
 
-/* Everything but #f is true. */
+/* Everything except #f is true. */
 static inline bool val_truth(const struct val *v)
 {
     return v != &val_false;
@@ -131,16 +133,16 @@ static inline struct symbol *val_symbol(struct val *v)
     return v->type == V_SYMBOL ? (struct symbol *)v : NULL;
 }
 
-/* Length of a proper list; -1 when it is improper or circular. */
+/* Length of a proper list; -1 if it is improper or circular. */
 int64_t val_length(const struct val *list);
 
 /* Same datum, or equal numbers, characters, operations… */
 bool val_eqv(const struct val *a, const struct val *b);
 /* Structural equality, with an explicit stack in the scratch arena. Each comparison takes one from
- * *budget; -1 when that or the arena is exhausted, as circular data make it. */
+ * *budget. Returns -1 when that or the arena is exhausted, as with circular data. */
 int val_equal(struct arena *scratch, const struct val *a, const struct val *b, uint64_t *budget);
 
-/* As `write` shows it, at most `limit` bytes, then "…". */
+/* Prints v like `write`, at most `limit` bytes, then "…". */
 void val_print(const struct val *v, size_t limit, struct buf *out);
 const char *val_type_words(const struct val *v); /* "a string", "the operation file-read*"… */
 

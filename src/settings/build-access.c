@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Layers → one policy, and what a run needs besides. A project's relative paths begin in its own
- * folder, everybody else's in the working directory.
+ * Layers → one access, and what else a run needs. Relative paths start in the project's folder for
+ * its own files, else in the working directory.
  */
 
 #include <stdio.h>
@@ -62,7 +62,7 @@ static int add_path(struct builder *b, enum setting_id id, const struct setting_
                            .origin = origin_of(b, v->layer, text->at),
                            .literal = literal,
                            .denies = k->stance == STANCE_CLOSES,
-                           /* flags leave files visible: programs look around more than they read */
+                           /* flags keep files visible: programs stat more than they read */
                            .keeps_metadata = v->layer->from_flags && id == SETTING_DENY_READ,
                            .links = links};
     if (!e.origin)
@@ -86,7 +86,7 @@ static int add_paths(struct builder *b, enum setting_id id, struct places *out)
     return 0;
 }
 
-/* Of what is opened: who made the links on the way is asked when the policy is known. */
+/* For permissions: links_check() tests the links once the policy is compiled. */
 static int add_opened(struct builder *b, enum setting_id id, struct places *out)
 {
     struct setting_values v;
@@ -163,7 +163,7 @@ static bool is_true(struct builder *b, enum setting_id id, bool otherwise)
     return j ? j->truth : otherwise;
 }
 
-/* One for each denied domain, the last that somebody gives; NULL for none. */
+/* One for each denied domain, the last one given; NULL for none. */
 static int add_reasons(struct builder *b)
 {
     struct access *p = &b->r->policy;
@@ -209,7 +209,7 @@ static int set_env(struct builder *b, const char *names, const char *scheme, int
     return 0;
 }
 
-/* Somebody else's proxies: their ports of this machine can be reached, and programs are told. */
+/* External proxies: their ports on this machine are open, and variables name them. */
 static int add_proxies(struct builder *b)
 {
     const struct json *http = settings_value(b->s, SETTING_HTTP_PORT);

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What is wrong with a settings text: every key that is none, every value of the wrong kind, every
- * host that is none. A sandbox that passes over part of its policy in silence is worse than none.
- * Paths are only looked at as far as that needs no disk; the rest is told when they are used.
+ * Checks a settings text: unknown keys, values of the wrong kind, invalid hosts. A sandbox that
+ * silently ignores part of its policy is worse than none. Paths are checked as far as that needs no
+ * disk; using them reports the rest.
  */
 
 #include <stdio.h>
@@ -12,18 +12,18 @@
 
 #include "base/own.h"
 #include "graph/net.h"
-#include "net/upstream.h"
+#include "graph/proxy-url.h"
 #include "settings/settings.h"
 
 struct checker {
     const struct json_text *text;
     struct settings_findings *out;
-    const struct setting_key *key; /* being looked at */
+    const struct setting_key *key; /* being checked */
 };
 
-static struct bk_err *add(struct checker *c, enum finding_level level, uint32_t at)
+static struct bk_err *add_finding(struct checker *c, enum finding_level level, uint32_t at)
 {
-    static struct bk_err nowhere; /* out of memory: counted, not told */
+    static struct bk_err nowhere; /* out of memory: counted, not reported */
     struct settings_finding *f = arena_new(c->out->arena, struct settings_finding);
     c->out->errors += level == FINDING_ERROR;
     if (!f)
@@ -42,7 +42,7 @@ static struct bk_err *add(struct checker *c, enum finding_level level, uint32_t 
 /* err_set() clears the place. */
 #define FOUND(c, level, at, ...)                                                                   \
     do {                                                                                           \
-        struct bk_err *e_ = add(c, level, at), place_ = *e_;                                       \
+        struct bk_err *e_ = add_finding(c, level, at), place_ = *e_;                               \
         err_set(e_, BK_E_INPUT, __VA_ARGS__);                                                      \
         err_place(e_, place_.file, place_.line, place_.col);                                       \
     } while (0)
@@ -105,7 +105,7 @@ static void check_path(struct checker *c, const struct json *j)
         FOUND(c, FINDING_ERROR, j->at, "%s: the path is empty", path_of(c));
 }
 
-/* "*.a.b" needs two names behind the star where it permits: "*.com" is half of the world. */
+/* Where it permits, "*.a.b" needs two labels behind the star: "*.com" is half of the world. */
 static bool too_broad(const struct json *j)
 {
     size_t n = j->n > 2 && j->s[j->n - 1] == '.' ? j->n - 1 : j->n;
@@ -280,7 +280,7 @@ static void check_value(struct checker *c, const struct json *j)
         check_plain(c, j);
 }
 
-static void tell_effect(struct checker *c, const struct json *j)
+static void note_effect(struct checker *c, const struct json *j)
 {
     const struct setting_key *k = c->key;
     if (k->effect == EFFECT_NONE)
@@ -321,7 +321,7 @@ static void check_section(struct checker *c, const struct json *object, const ch
             hint(c, "leave it out: to pass over it would not be what you wrote");
             continue;
         }
-        tell_effect(c, j);
+        note_effect(c, j);
         const struct setting_key *key = c->key;
         check_value(c, j);
         if (key->shape == SHAPE_SECTION && j->kind == JT_OBJECT)
@@ -329,7 +329,7 @@ static void check_section(struct checker *c, const struct json *object, const ch
     }
 }
 
-/* A reason for what nobody denies is never told. */
+/* A reason for a host that is not denied is never shown. */
 static void check_reason_keys(struct checker *c, const struct json *root)
 {
     const struct json *network = jt_get(root, "network");
@@ -346,7 +346,7 @@ static void check_reason_keys(struct checker *c, const struct json *root)
     }
 }
 
-/* A host keeps its own settings in the same file, and ours below `sandbox`. */
+/* An agent keeps its own settings in the same file, and ours below `sandbox`. */
 static struct json *find_ours(struct checker *c, struct json *whole)
 {
     struct json *sandbox = jt_get(whole, "sandbox");

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Changing a settings file. The tree is changed, printed, and checked as any text would be before
- * it takes the file's place, so that no change leaves a file that the next run refuses.
+ * Changes a settings file. The changed tree is printed and checked before it replaces the file, so
+ * that the next run accepts it.
  */
 
 #include <errno.h>
@@ -51,10 +51,10 @@ static int open_file(struct editor *e, const char *path)
     if (settings_check(&e->s->arena, &text, &e->root, &found, e->err) < 0)
         return -1;
     e->whole = e->root->parent ? e->root->parent : e->root;
-    return 0; /* mistakes that are there already may be what is to be mended */
+    return 0; /* existing mistakes may be what this change mends */
 }
 
-/* A value as it is typed: JSON if it is any, else a string where one is wanted. */
+/* A value as typed: JSON if it parses, else a string where one is expected. */
 static struct json *read_value(struct editor *e, const char *value)
 {
     struct json_text text = {.name = "the value", .s = value, .n = strlen(value)};
@@ -65,7 +65,7 @@ static struct json *read_value(struct editor *e, const char *value)
     bool wanted = j && (j->kind == JT_STRING || j->kind == JT_OBJECT || j->kind == JT_ARRAY);
     if (j && (wanted || !(strings || shape == SHAPE_TEXT)))
         return j;
-    /* 10.0.0.1 or true are words where a list of words is meant */
+    /* 10.0.0.1 and true are words in a list of words */
     if (!j && (value[0] == '{' || (value[0] == '[' && strchr(value, '"')))) {
         *e->err = why;
         return NULL;
@@ -110,8 +110,7 @@ static const struct json *find_equal(const struct json *list, const struct json 
     return NULL;
 }
 
-/* A list that nobody had given yet starts with what counts by default, or adding to it would take
- * that away. */
+/* A new list starts with the defaults, because it replaces them. */
 static struct json *list_to_grow(struct editor *e)
 {
     struct json *section = section_of(e, true);
@@ -131,7 +130,7 @@ static struct json *list_to_grow(struct editor *e)
     return list;
 }
 
-static int add(struct editor *e, struct json *value)
+static int add_value(struct editor *e, struct json *value)
 {
     char path[96];
     if (!setting_is_list(e->key->shape))
@@ -176,7 +175,7 @@ static int remove_value(struct editor *e, const struct json *value)
     return 0;
 }
 
-/* What would be written has to be right; mistakes elsewhere in the file too. */
+/* The new text must have no mistakes, also elsewhere in the file. */
 static int check_result(struct editor *e, const char *path, const struct buf *out)
 {
     struct json_text text = {.name = path, .s = out->s, .n = out->n};
@@ -191,7 +190,7 @@ static int check_result(struct editor *e, const char *path, const struct buf *ou
     for (const struct settings_finding *f = found.first; f; f = f->next)
         if (f->level == FINDING_ERROR) {
             *e->err = f->err;
-            err_place(e->err, NULL, 0, 0); /* the line is one of a file that will not be */
+            err_place(e->err, NULL, 0, 0); /* the line is of a text that is never written */
             return -1;
         }
     return 0;
@@ -214,7 +213,9 @@ int settings_edit(struct settings *s, enum layer_id id, enum settings_edit how, 
     if ((how != EDIT_REMOVE && settings_make_folders(path, err) < 0) ||
         settings_lock(&lock, path, err) < 0 || open_file(&e, path) < 0)
         return -1;
-    if ((how == EDIT_SET ? set(&e, j) : how == EDIT_ADD ? add(&e, j) : remove_value(&e, j)) < 0)
+    if ((how == EDIT_SET   ? set(&e, j)
+         : how == EDIT_ADD ? add_value(&e, j)
+                           : remove_value(&e, j)) < 0)
         return -1;
     jt_print(e.whole, &out);
     if (check_result(&e, path, &out) < 0)

@@ -2,10 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Shipped profiles come with procedures for what is opened or closed later (protected.sb), which
- * keep protected names closed inside a folder that is opened. A profile of the person's own gets
- * plain rules; because an operation's own rules come before its parent's, those name all writing
- * operations.
+ * Shipped profiles have procedures for later permissions and denials (protected.sb), which keep
+ * protected names denied inside an opened folder. The user's own profiles get plain rules. An
+ * operation's own rules come before its parent's, so these name all writing operations.
  */
 
 #include "settings/flag-rule.h"
@@ -16,7 +15,7 @@
 
 #include "base/own.h"
 #include "graph/net.h"
-#include "run/links.h"
+#include "settings/links.h"
 #include "settings/paths.h"
 #include "vocab/rule-words.h"
 
@@ -32,7 +31,7 @@ const char rule_disks[] =
     "        (regex #\"^/dev/(k?mem|port|oldmem|crash|kmsg|sg[0-9]+|bsg/.*|n?st[0-9]+[alm]?|"
     "nvme[0-9]+|ng[0-9]+n[0-9]+|mtd[0-9]+(ro)?|ubi[0-9_]+|dax[0-9.]+|rawctl|raw/.*)$\"))";
 
-/* The filter for a place. A pattern that denies covers what lies below its matches. */
+/* The filter for a place. A denied pattern also covers everything below its matches. */
 static void place_filter(struct buf *out, const struct place *p, bool denies)
 {
     OWN(buf) struct buf below = {0};
@@ -132,8 +131,7 @@ static int file_rule(const struct rule_word *w, const char *given, const char *c
 
 /* ---- the network ---- */
 
-/* A host by name is a domain; an address, a range of them, every host or this one is told by
- * (remote …), which knows those. */
+/* A host name is a domain; addresses, ranges, "*" and localhost are for (remote …). */
 static bool is_domain(const char *s)
 {
     struct net_endpoint end;

@@ -7,15 +7,15 @@
 
 enum rule_kind { RULE_DENIES, RULE_READS, RULE_WRITES };
 
-/* One rule for the end of a profile, as the flag --OPTION=VALUE of `buckle run` makes it:
- * "allow-read", "deny-write", "allow-net"… shipped: the policy began with a shipped profile. cwd is
- * for paths only. Links that a permission leads through are noted (run/links.h). */
+/* Writes one rule for the end of a profile, as the flag --OPTION=VALUE of `buckle run` makes it:
+ * "allow-read", "deny-write", "allow-net"… shipped: the policy begins with a shipped profile. cwd
+ * is for paths only. Notes the links that a permission leads through (settings/links.h). */
 int rule_write(const char *option, const char *value, const char *cwd, bool shipped,
                struct buf *out, struct buf *links, struct bk_err *err);
-/* A filter for what is below the files, as disks.sb has it: who may not read a file may not read
- * the disk that it is on either. */
+/* A filter for disks, as in disks.sb: a process that may not read a file may not read its disk
+ * either. */
 extern const char rule_disks[];
-/* The places that such a flag's path means. */
+/* The places that such a flag's path names. */
 int rule_places(struct arena *a, const char *option, const char *given, const char *cwd,
                 enum rule_kind kind, struct places *out, struct buf *links, struct bk_err *err);
 

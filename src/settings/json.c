@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * One pass over the text, without recursion: `open` is the array or object being filled, and a
- * value is put there when it is complete. What JSON leaves to the reader is refused: the same name
- * twice, halves of surrogate pairs, numbers that are none.
+ * One pass over the text, without recursion: `open` is the array or object being filled, and gets
+ * each value when it is complete. Refuses what JSON leaves open: duplicate names, halves of
+ * surrogate pairs, numbers that don't fit.
  */
 
 #include "settings/json.h"
@@ -457,8 +457,7 @@ static int too_large(const char *path, struct bk_err *err)
     return -1;
 }
 
-/* A file, or what a shell made of <(…): somebody who put a pipe in a file's place would let us
- * wait. */
+/* Regular files, and pipes of a shell's <(…): any other pipe could block us. */
 static bool may_read(const char *path, mode_t mode)
 {
     bool given = strcmp(path, "-") == 0 || strncmp(path, "/dev/fd/", 8) == 0 ||

@@ -12,8 +12,8 @@
 #include "base/err.h"
 
 /*
- * JSON with places: what is wrong with a setting is told with its line, which readers that keep
- * only values cannot. A tree in an arena; members and elements in the order of the text.
+ * JSON with positions, so that errors in settings name their line; readers that keep only values
+ * cannot. A tree in an arena; members and elements in the order of the text.
  */
 enum json_kind { JT_NULL, JT_BOOL, JT_NUMBER, JT_STRING, JT_ARRAY, JT_OBJECT };
 
@@ -41,12 +41,12 @@ struct json_text {
 
 enum { JSON_DEPTH = 64, JSON_MEMBERS = 4096, JSON_MAX = 1 << 20 };
 
-/* Reads a whole text. Strict: no comments, no trailing commas, no names twice, nothing but UTF-8.
- * NULL, with file, line and column in *err, when it is not JSON. */
+/* Reads a whole text. Strict: no comments, no trailing commas, no duplicate names, only UTF-8.
+ * Returns NULL with file, line and column in *err if it is not JSON. */
 struct json *jt_read(struct arena *a, const struct json_text *text, struct bk_err *err);
 
-/* Reads a file of at most JSON_MAX bytes; larger ones are refused unread. The text stays in the
- * arena. A file that is not there is err->sys ENOENT. */
+/* Reads a file of at most JSON_MAX bytes; refuses larger ones unread. The text stays in the arena.
+ * A missing file is err->sys ENOENT. */
 int jt_load(struct arena *a, const char *path, struct json_text *out, struct bk_err *err);
 
 /* Puts the place of `at` into an error already set. Returns -1. */

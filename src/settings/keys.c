@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* The table of keys, and finding one in it, also when it is misspelled. */
+/* The table of keys, and finding keys, also misspelled ones. */
 
 #include "settings/keys.h"
 
@@ -43,9 +43,9 @@ const struct setting_key *setting_by_path(const char *path)
 const struct setting_key *setting_nearest(const char *section, const char *name, size_t n)
 {
     const char *names[SETTING_COUNT];
-    char text[NEAR_MAX + 1];
+    char text[SPELLING_MAX + 1];
     size_t count = 0;
-    if (n > NEAR_MAX)
+    if (n > SPELLING_MAX)
         return NULL;
     memcpy(text, name, n);
     text[n] = '\0';

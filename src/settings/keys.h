@@ -62,13 +62,13 @@ static inline bool setting_is_map(enum setting_shape s)
 const struct setting_key *setting_find(const char *section, const char *name, size_t n);
 /* "network.allowedDomains", and "filesystem" for a section. */
 const struct setting_key *setting_by_path(const char *path);
-/* The nearest key to a misspelled one, in this section or, by exactly its name, in another; NULL
- * when nothing is near. */
+/* The nearest key to a misspelled one, in this section, or with exactly this name in another. NULL
+ * if none is near. */
 const struct setting_key *setting_nearest(const char *section, const char *name, size_t n);
 /* "network.allowedDomains" */
 const char *setting_path(const struct setting_key *k, char out[96]);
 
-/* What a value may look like, for people: "a list of paths". */
+/* What a value has to be, in words: "a list of paths". */
 const char *setting_shape_word(enum setting_shape shape);
 
 /* The JSON Schema, from the table. */

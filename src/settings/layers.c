@@ -2,8 +2,7 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Where settings lie, and reading them. Looking for files that are not there costs one failed open
- * each, and nothing else: most runs have none.
+ * Finds and reads settings. Most runs have none, and a missing file costs only one failed open.
  */
 
 #include <errno.h>
@@ -41,7 +40,7 @@ bool settings_has(const struct settings *s, enum layer_id id)
 
 /* ---- places ---- */
 
-/* No policy opens them: run/own.c, which has to know each. */
+/* No policy opens them; run/own-rules.c has the same list. */
 
 static const char *joined(struct settings *s, const char *folder, const char *name)
 {
@@ -53,7 +52,7 @@ static const char *joined(struct settings *s, const char *folder, const char *na
 static const char project_file[] = ".buckle/settings.json",
                   local_file[] = ".buckle/settings.local.json";
 
-/* A file that cannot even be looked at is there. */
+/* A file that cannot be inspected counts as existing. */
 static bool is_there(const char *path)
 {
     return faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ||
@@ -72,9 +71,8 @@ static bool has_settings(const char *folder, size_t n)
     return false;
 }
 
-/* How much of the working directory's path is the nearest folder that has settings of its own, of
- * those within its first n bytes; 0 when none has. The home folder, and what is above it, is no
- * project. */
+/* Length of the nearest folder with settings, among the first n bytes of the working directory's
+ * path; 0 if none has. The home folder and its parents are no projects. */
 static size_t project_within(const struct settings *s, size_t n)
 {
     size_t home = s->home ? strlen(s->home) : 0;
@@ -118,7 +116,7 @@ void settings_free(struct settings *s)
     arena_free(&s->arena);
 }
 
-/* A second policy, besides the machine's: it can only take away more. */
+/* A second policy besides the machine's: it can only restrict further. */
 static const char *more_policy(void)
 {
     const char *path = getenv("BUCKLE_POLICY");
@@ -192,7 +190,7 @@ int settings_add_file(struct settings *s, enum layer_id id, const char *path, st
     return add_text(s, id, text.once || strcmp(path, "-") == 0 ? NULL : text.name, &text, err);
 }
 
-/* Not there is fine. */
+/* A missing file is fine. */
 static int add_if_there(struct settings *s, enum layer_id id, const char *path, struct bk_err *err)
 {
     if (!path || settings_add_file(s, id, path, err) == 0)
@@ -264,8 +262,8 @@ static int add_project(struct settings *s, const char *folder, struct bk_err *er
     return 0;
 }
 
-/* All projects that this folder is part of, the outermost first. If only the nearest counted, one
- * that is checked out inside of another could lift what that denies. */
+/* All projects around this folder, the outermost first. If only the nearest counted, a project
+ * inside another could lift its denials. */
 static int add_projects(struct settings *s, struct bk_err *err)
 {
     const char *folders[SETTINGS_PROJECTS];

@@ -2,11 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Whoever changes a file reads it first: of two at once, one would undo what the other did. The
- * lock is a name, FILE.lock, that only one can make; a command in a sandbox, which may read these
- * folders and not write there, can neither make it nor keep others from it. What stands there is
- * locked (flock) before it gets that name, so that one whose owner has died is told by being
- * unlocked.
+ * A writer reads the file first, so of two at once one would undo the other's change. The lock is a
+ * file, FILE.lock, that only one process can create; a sandboxed command, which may read these
+ * folders but not write them, can neither create nor block it. The file is locked (flock) before it
+ * gets that name, so an unlocked one has a dead owner.
  */
 
 #include "settings/lock.h"
@@ -30,7 +29,7 @@ static bool is_at(int fd, const char *path)
            held.st_ino == there.st_ino;
 }
 
-/* Only who has it locked, and finds it still there, may take it away. */
+/* Removes a dead owner's lock: only with the lock held, and if it still has that name. */
 static void remove_abandoned(const char *name)
 {
     OWN(fd) int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -60,7 +59,7 @@ static bool wait_for_name(const char *ours, const char *name)
     return true;
 }
 
-/* Not every file system has second names; there it is as it was. */
+/* Some file systems have no hard links; there nothing is locked. */
 static bool has_no_links(int why)
 {
     return why == EPERM || why == EOPNOTSUPP || why == ENOSYS;

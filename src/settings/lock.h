@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 
-/* Keeps others who want to change the same file away, from reading it to having written it. */
+/* Keeps other writers of the same file out, from reading it until it is written. */
 struct settings_lock {
     int fd; /* -1: not locked */
     char name[PATH_MAX + 8];
@@ -18,8 +18,7 @@ struct settings_lock {
         .fd = -1                                                                                   \
     }
 
-/* Waits for its turn. Where its folder is missing there is nothing to be lost, and nothing locked.
- */
+/* Waits for the lock. If the folder is missing there is nothing to lose, and it locks nothing. */
 int settings_lock(struct settings_lock *l, const char *path, struct bk_err *err);
 void settings_unlock(struct settings_lock *l);
 #define OWN_settings_lock settings_unlock

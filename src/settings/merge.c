@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * All layers' word about a key. Lists and maps are united, element by element; of anything else the
- * last layer's value counts. What is said and does not count stays in the answer, with the reason,
- * so that people can be shown it.
+ * All layers' values of a key. Lists and maps are united, element by element; of anything else the
+ * last layer's value counts. Values that don't count stay in the result with the reason, to be
+ * shown.
  */
 
 #include <string.h>
@@ -22,8 +22,7 @@ static const struct json *key_value(const struct settings_layer *l, const struct
     return section ? jt_get(section, k->name) : NULL;
 }
 
-/* A bool does by being true, or, if it is one that closes, by being false; an empty list opens
- * nothing. */
+/* A bool opens if it is true, or false for a key that closes; an empty list opens nothing. */
 bool setting_opens(const struct setting_key *k, const struct json *j)
 {
     bool empty = (j->kind == JT_ARRAY || j->kind == JT_OBJECT) && !j->count;
@@ -32,7 +31,7 @@ bool setting_opens(const struct setting_key *k, const struct json *j)
     return k->stance == STANCE_OPENS && !empty;
 }
 
-static int add(struct settings *s, struct setting_values *out, const struct setting_value *v)
+static int push_value(struct settings *s, struct setting_values *out, const struct setting_value *v)
 {
     size_t n = out->n;
     if (!n || !(n & (n - 1))) {
@@ -47,7 +46,7 @@ static int add(struct settings *s, struct setting_values *out, const struct sett
     return 0;
 }
 
-/* Keys that open as a whole what a list of the policy opens in part. */
+/* Keys that open everything of which the policy's list opens a part. */
 static const struct {
     enum setting_id wide, list;
 } caps[] = {
@@ -90,14 +89,14 @@ static const char *refusal(const struct settings *s, const struct setting_key *k
         return replaced;
     if (l->id != LAYER_POLICY && setting_opens(k, j) && capped(s, k))
         return by_policy;
-    /* a list of what is permitted is a whole; one of what is denied only grows */
+    /* a list of permissions replaces; a list of denials only grows */
     bool list = setting_is_list(k->shape) || setting_is_map(k->shape);
     if (policy && l->id != LAYER_POLICY && list && k->stance == STANCE_OPENS)
         return by_policy;
     return NULL;
 }
 
-/* The last that counts; the others are overruled. */
+/* The last value that counts; it overrules the others. */
 static void choose_last(struct setting_values *v)
 {
     const struct setting_value *last = NULL;
@@ -123,13 +122,13 @@ int settings_values(struct settings *s, enum setting_id id, struct setting_value
             continue;
         v.ignored = refusal(s, k, v.layer, v.json);
         if (!many) {
-            if (add(s, out, &v) < 0)
+            if (push_value(s, out, &v) < 0)
                 return -1;
             continue;
         }
         for (const struct json *e = v.json->first; e; e = e->next) {
             v.json = e;
-            if (add(s, out, &v) < 0)
+            if (push_value(s, out, &v) < 0)
                 return -1;
         }
     }

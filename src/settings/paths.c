@@ -2,15 +2,14 @@
 /* Copyright The Buckle Authors */
 
 /*
- * An entry is first spelled out: one text from the root, in which a mark beside each byte says
- * whether the byte is part of a name or of a pattern. Names up to the first pattern are then walked
- * on disk as the kernel would walk them, link by link, because policy is judged by real paths. What
- * does not exist is kept as it is written.
+ * An entry is first spelled out: one text from the root, with a mark for each byte that says
+ * whether it is part of a name or of a pattern. Names up to the first pattern are then resolved on
+ * disk like the kernel does, link by link, because policies use real paths. What does not exist is
+ * kept as written.
  *
- * (glob …) is defined by a chain of replacements that knows no quoting. Inside a pattern a bracket
- * that belongs to a name is written as the set [[]; a star or question mark that belongs to one
- * cannot be written, and stands there as the wildcard, which covers it: enough for a denial, too
- * much for permission.
+ * (glob …) has no quoting. Inside a pattern, a bracket of a name is written as the set [[]. A star
+ * or question mark of a name cannot be written; it becomes the wildcard, which covers it: enough
+ * for a denial, too much for a permission.
  */
 
 #include "settings/paths.h"
@@ -73,7 +72,8 @@ static int too_long(struct bk_err *err)
     return err_set(err, BK_E_INPUT, "the path is longer than any that can exist");
 }
 
-static int put(struct spelled *t, const char *s, size_t n, enum mark mark, struct bk_err *err)
+static int append_bytes(struct spelled *t, const char *s, size_t n, enum mark mark,
+                        struct bk_err *err)
 {
     if (n >= TEXT - t->n)
         return too_long(err);
@@ -89,7 +89,7 @@ static bool is_name_byte(char c, bool first)
            (!first && c >= '0' && c <= '9');
 }
 
-/* $VAR or ${VAR} at s. Returns how long it is; 0 when this dollar is just a dollar. */
+/* $VAR or ${VAR} at s. Returns its length; 0 for a plain dollar. */
 static size_t variable(const char *s, size_t n, const char **name, size_t *len)
 {
     size_t braces = n > 1 && s[1] == '{', i = 1 + braces;
@@ -102,8 +102,8 @@ static size_t variable(const char *s, size_t n, const char **name, size_t *len)
     return i + braces;
 }
 
-static int put_variable(const struct path_base *base, const char *name, size_t len,
-                        struct spelled *t, struct bk_err *err)
+static int append_variable(const struct path_base *base, const char *name, size_t len,
+                           struct spelled *t, struct bk_err *err)
 {
     char key[256];
     if (len >= sizeof(key))
@@ -116,7 +116,7 @@ static int put_variable(const struct path_base *base, const char *name, size_t l
         err_hint(err, "{\"path\": …, \"literal\": true} takes a dollar as part of the name");
         return -1;
     }
-    return put(t, value, strlen(value), NAME, err);
+    return append_bytes(t, value, strlen(value), NAME, err);
 }
 
 /* Whether [a-z0] at s, n bytes up to and with its bracket, spells a set. One that is empty, spans a
@@ -127,38 +127,39 @@ static bool spells_set(const char *s, size_t n)
     return n > 2 && !memchr(s, '/', n) && regex_check(s, n, &err) == 0;
 }
 
-static int put_bracket(const char *s, size_t n, struct spelled *t, size_t *used, struct bk_err *err)
+static int append_bracket(const char *s, size_t n, struct spelled *t, size_t *used,
+                          struct bk_err *err)
 {
     const char *close = n > 1 ? memchr(s + 1, ']', n - 1) : NULL;
     size_t len = close ? (size_t)(close - s) + 1 : 0;
     *used = 1;
     if (!close || !spells_set(s, len))
-        return put(t, s, 1, NAME, err);
+        return append_bytes(t, s, 1, NAME, err);
     *used = len;
-    if (len == 3 && strchr("*?[", s[1])) /* so are names quoted that hold one */
-        return put(t, s + 1, 1, NAME, err);
+    if (len == 3 && strchr("*?[", s[1])) /* names with a bracket are quoted like this */
+        return append_bytes(t, s + 1, 1, NAME, err);
     if (memchr(s, '*', len) || memchr(s, '?', len)) {
         err_set(err, BK_E_INPUT, "%.*s: a set cannot hold * or ?", (int)len, s);
         err_hint(err, "{\"path\": …, \"literal\": true} takes it as part of a name");
         return -1;
     }
-    return put(t, s, len, SET, err);
+    return append_bytes(t, s, len, SET, err);
 }
 
 /* One step of the entry's own text. */
-static int put_next(const struct path_base *base, const struct path_entry *e, size_t at,
-                    struct spelled *t, size_t *used, struct bk_err *err)
+static int append_next(const struct path_base *base, const struct path_entry *e, size_t at,
+                       struct spelled *t, size_t *used, struct bk_err *err)
 {
     const char *s = e->text + at, *name;
     size_t n = e->n - at, len;
     *used = 1;
     if (!e->literal && !e->from_shell && *s == '$' &&
         (len = 0, (*used = variable(s, n, &name, &len)) != 0))
-        return put_variable(base, name, len, t, err);
+        return append_variable(base, name, len, t, err);
     *used = 1;
     if (!e->literal && *s == '[')
-        return put_bracket(s, n, t, used, err);
-    return put(t, s, 1, !e->literal && (*s == '*' || *s == '?') ? WILD : NAME, err);
+        return append_bracket(s, n, t, used, err);
+    return append_bytes(t, s, 1, !e->literal && (*s == '*' || *s == '?') ? WILD : NAME, err);
 }
 
 static int spell(const struct path_base *base, const struct path_entry *e, struct spelled *t,
@@ -177,15 +178,16 @@ static int spell(const struct path_base *base, const struct path_entry *e, struc
     if (e->text[0] == '~' && (e->n == 1 || e->text[1] == '/')) {
         if (!base->home || !*base->home)
             return err_set(err, BK_E_INPUT, "~ means nothing: HOME is not set");
-        if (put(t, base->home, strlen(base->home), NAME, err) < 0)
+        if (append_bytes(t, base->home, strlen(base->home), NAME, err) < 0)
             return -1;
         at = 1;
     } else if (e->text[0] != '/' && !variable_first) {
-        if (put(t, base->cwd, strlen(base->cwd), NAME, err) < 0 || put(t, "/", 1, NAME, err) < 0)
+        if (append_bytes(t, base->cwd, strlen(base->cwd), NAME, err) < 0 ||
+            append_bytes(t, "/", 1, NAME, err) < 0)
             return -1;
     }
     for (; at < e->n; at += used)
-        if (put_next(base, e, at, t, &used, err) < 0)
+        if (append_next(base, e, at, t, &used, err) < 0)
             return -1;
     if (t->s[0] != '/') /* a variable that is no path from the root */
         return err_set(err, BK_E_INPUT, "%.*s is not an absolute path", t->n < 80 ? (int)t->n : 80,
@@ -218,8 +220,7 @@ static bool ends_with_doublestar(const struct spelled *t)
     return t->n >= 3 && memcmp(t->s + t->n - 3, "/**", 3) == 0 && t->mark[t->n - 1] == WILD;
 }
 
-/* Joins runs of slashes, drops "." parts, and refuses "..": what a pattern matches is known by its
- * name only. */
+/* Joins slashes, removes "." and refuses "..": what a pattern matches is known by name only. */
 static int tidy_pattern(struct spelled *t, size_t from, struct bk_err *err)
 {
     size_t to = from;
@@ -268,7 +269,7 @@ struct walk {
     const char *tail; /* a pattern behind the path, as (glob …) has it; NULL for a plain path */
     struct places found;
     char at[TEXT];       /* real, without a slash at its end */
-    char rest[TEXT * 2]; /* still to go */
+    char rest[TEXT * 2]; /* the rest */
     unsigned hops;
 };
 
@@ -317,7 +318,7 @@ static int note_link(struct walk *w, struct bk_err *err)
     return noted ? 0 : err_nomem(err);
 }
 
-/* Whether it leads up again: then it says nothing about what lies below here. */
+/* Whether it leads up again: then it says nothing about paths below. */
 static bool climbs(const char *rest)
 {
     for (const char *at = rest; (at = strstr(at, "/..")); at += 3)
@@ -326,8 +327,8 @@ static bool climbs(const char *rest)
     return false;
 }
 
-/* w->at is a link, `own` if it is one that a command of ours could have made, and `left` what comes
- * behind it. 0 when it cannot be read after all. */
+/* w->at is a link; `own`: a command of the user's could have created it; `left` is the rest behind
+ * it. Returns 0 if it cannot be read after all. */
 static int follow(struct walk *w, bool own, const char *left, struct bk_err *err)
 {
     char target[TEXT];
@@ -417,8 +418,8 @@ static size_t guarded_paths_sets(const struct spelled *t)
     return end;
 }
 
-/* Permission by name needs the name to be there as itself. Whoever follows the pattern cannot have
- * made it: a set stands for one byte, and its name is longer. */
+/* A permission by name needs an existing name. Matches of the pattern cannot have created it: a set
+ * is one byte, and the name is longer. */
 static bool name_is_there(const struct spelled *t, size_t end)
 {
     char path[TEXT];
@@ -447,8 +448,7 @@ static int read_as_name(struct arena *a, const struct path_entry *e, struct spel
     return walk_spelled(a, e, t, pattern_start(t), true, out, err);
 }
 
-/* A name with a wildcard in it, or the word that stands for one meanwhile, would be one in the
- * pattern. */
+/* A wildcard in a name, or the placeholder for one, would be a wildcard in the pattern. */
 static int check_quotable(const struct path_entry *e, const struct spelled *t, struct bk_err *err)
 {
     bool wild = memmem(t->s, t->n, "__GLOBSTAR", 10) != NULL;
@@ -483,7 +483,7 @@ int path_places(struct arena *a, const struct path_base *base, const struct path
     struct places found = *out;
     if (spell(base, e, &t, err) < 0)
         return -1;
-    /* all that lies below a folder is the folder, to everybody who writes this */
+    /* users write the folder itself like this */
     while (ends_with_doublestar(&t))
         t.n -= t.n > 3 ? 3 : 2;
     int failed = pattern_start(&t) == t.n ? walk_spelled(a, e, &t, t.n, false, &found, err)

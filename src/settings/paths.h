@@ -6,14 +6,13 @@
 #include "settings/access.h"
 
 /*
- * One entry of a list of paths, as a person wrote it, becomes places: ~, $VAR and ${VAR} are
- * replaced, what is relative begins in the working directory, symbolic links are followed, and
- * * ** ? [set] make a pattern. What stands for something (~, a variable, the working directory)
- * is a name and never a pattern.
+ * Turns one entry of a list of paths, as users write it, into places: replaces ~, $VAR and ${VAR},
+ * starts relative paths in the working directory, follows symlinks, and reads * ** ? [set] as a
+ * pattern. A replacement (~, a variable, the working directory) is a name and never a pattern.
  */
 struct path_base {
     const char *cwd;                                    /* absolute */
-    const char *home;                                   /* of ~; NULL when nobody knows */
+    const char *home;                                   /* of ~; NULL if unknown */
     const char *(*getenv)(void *arg, const char *name); /* NULL: the process's own environment */
     void *arg;
 };
@@ -26,15 +25,15 @@ struct path_entry {
     bool from_shell;    /* which has replaced variables already */
     bool denies;        /* for a list of denials */
     bool keeps_metadata;
-    struct places *links; /* gets this person's symbolic links on the way; may be NULL */
+    struct places *links; /* gets the user's own symlinks on the way; may be NULL */
 };
 
 /*
- * Appends what the entry means to `out`. More than one place when
- *  - a denied path leads through symbolic links: each link is denied as well, so that none can be
- *    turned elsewhere. An allowed one opens only what it really is;
- *  - brackets spell a set and could be part of a name too ("app/[id]"): a denial covers both
- *    readings, and permission does when the name is there.
+ * Appends the entry's places to `out`. There are several if a denied path leads through symlinks:
+ * each link is denied as well, so that none can be replaced. (An allowed path opens only its
+ * target.) Also if brackets could be a set or part of a name ("app/[id]"): a denial covers both
+ * readings; a permission does if the name exists.
+ *
  * Fails, with nothing appended, on what cannot be enforced: an unknown variable, a pattern that
  * ends in a slash, ".." behind a wildcard, a set with a wildcard in it.
  */

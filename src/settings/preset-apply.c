@@ -2,10 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * From presets to a policy. The more specific of two entries wins, and of two on the same place the
- * denial; only what the person typed for this one run wins over what a preset denies there. Denying
- * leaves metadata open, so that programs can find their way. Exceptions open reading and nothing
- * else.
+ * From presets to an access. The more specific of two entries wins, and of two for the same place
+ * the denial; only a flag of this run wins over a preset's denial there. Denials keep metadata
+ * readable, so that programs can find their way. Exceptions open only reading.
  */
 
 #include <limits.h>
@@ -13,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/gitdir.h"
 #include "settings/preset-int.h"
 
 struct applying {
@@ -21,12 +19,12 @@ struct applying {
     struct path_base base; /* with a look-up that notes what is not set */
     const struct path_base *given;
     bool unset;
-    struct words *told;
+    struct words *unset_paths;
     struct access *policy;
     struct bk_err *err;
 };
 
-static const char *look_up(void *arg, const char *name)
+static const char *read_variable(void *arg, const char *name)
 {
     struct applying *a = arg;
     const char *value = a->given->getenv ? a->given->getenv(a->given->arg, name) : getenv(name);
@@ -34,8 +32,8 @@ static const char *look_up(void *arg, const char *name)
     return value;
 }
 
-/* What an entry stands for, into `out`. Permission that names an unset variable is none: presets
- * speak of ${XDG_CACHE_HOME}, which few people set. A denial that cannot be told is an error. */
+/* Adds an entry's places to `out`. A permission with an unset variable opens nothing: presets use
+ * ${XDG_CACHE_HOME}, which few users set. A denial that cannot be resolved is an error. */
 static int places_of(struct applying *a, const char *path, const char *origin, bool denies,
                      struct places *out)
 {
@@ -47,13 +45,14 @@ static int places_of(struct applying *a, const char *path, const char *origin, b
                            .keeps_metadata = denies,
                            .links = denies ? NULL : &links};
     a->unset = false;
-    /* not as one for writing: what presets allow can be read as well, where others deny it */
+    /* as for reading: presets' permissions also open reading that others deny */
     if (path_places(a->arena, &a->base, &e, out, a->err) == 0)
         return access_note(a->arena, a->policy, false, &links, out->at[out->n - 1].path, origin) < 0
                    ? err_nomem(a->err)
                    : 0;
     if (a->unset && !denies)
-        return a->told && words_push(a->arena, a->told, path) < 0 ? err_nomem(a->err) : 0;
+        return a->unset_paths && words_push(a->arena, a->unset_paths, path) < 0 ? err_nomem(a->err)
+                                                                                : 0;
     struct bk_err why = *a->err;
     err_set(a->err, why.code, "%.60s: %.80s: %.150s", origin, path, why.msg);
     err_hint(a->err, "%s", why.hint);
@@ -92,7 +91,7 @@ static int allow_all(struct applying *a, const struct preset_paths *list, bool w
 
 /* ---- denial ---- */
 
-/* Places that the person opened for this run. */
+/* Places that flags open for this run. */
 static int typed_places(struct applying *a, const struct preset *sum, struct places *out)
 {
     const struct preset_paths *list = &sum->lists[PRESET_ALLOW];
@@ -151,30 +150,13 @@ static int deny_all(struct applying *a, const struct preset *sum)
 
 /* ---- all of it ---- */
 
-static int allow_git(struct applying *a)
-{
-    const char *folders[2];
-    if (git_folders(a->arena, a->base.cwd, &folders[0], &folders[1], a->err) < 0)
-        return -1;
-    for (size_t i = 0; i < 2; i++) {
-        struct place place = {.path = folders[i], .origin = "allow-git"};
-        struct places one = {&place, 1};
-        if (!folders[i])
-            continue;
-        if (push_all(a, &a->policy->allow_read, &one, false) < 0 ||
-            push_all(a, &a->policy->allow_write, &one, false) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 int preset_apply(struct arena *arena, const struct preset *sum, const struct path_base *base,
                  struct access *policy, struct words *unset, struct bk_err *err)
 {
     struct applying a = {.arena = arena,
-                         .base = {.cwd = base->cwd, .home = base->home, .getenv = look_up},
+                         .base = {.cwd = base->cwd, .home = base->home, .getenv = read_variable},
                          .given = base,
-                         .told = unset,
+                         .unset_paths = unset,
                          .policy = policy,
                          .err = err};
     a.base.arg = &a;
@@ -182,12 +164,10 @@ int preset_apply(struct arena *arena, const struct preset *sum, const struct pat
     policy->keychain |= sum->flags[PRESET_ALLOW_KEYCHAIN];
     if (allow_all(&a, &sum->lists[PRESET_ALLOW], true) < 0)
         return -1;
-    /* who reads everything needs no list, and has none opened again inside of denials */
+    /* without strict everything is readable, and the list must not re-open denials */
     if (sum->flags[PRESET_STRICT] && allow_all(&a, &sum->lists[PRESET_READ], false) < 0)
         return -1;
-    if (deny_all(&a, sum) < 0)
-        return -1;
-    return sum->flags[PRESET_ALLOW_GIT] ? allow_git(&a) : 0;
+    return deny_all(&a, sum);
 }
 
 static int protect(struct arena *a, const char *path, const struct path_base *base,

@@ -7,11 +7,8 @@
 
 #include "settings/preset.h"
 
-/* Between the files about presets. */
+/* Shared by the files about presets. */
 extern const char *const preset_flag_keys[]; /* by enum preset_flag */
 extern const char *const preset_list_keys[]; /* by enum preset_list */
-
-/* Those that come with the program, into c->shipped. */
-int preset_shipped(struct arena *a, struct preset_config *c, struct bk_err *err);
 
 #endif

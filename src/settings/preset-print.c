@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Presets for people and as a file: lists sorted, and everything once. */
+/* Prints presets as text and as YAML: lists sorted, without duplicates. */
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,10 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * A presets file: YAML → presets. Every key is known or an error, because a policy that is ignored
- * in part is worse than none. Only keys that begin with x- are nobody's business, as a place for
- * anchors. Aliases share what they stand for, so steps are counted: a small file could otherwise
- * stand for a very large one.
+ * A presets file: YAML → presets. Unknown keys are errors, because a partly ignored policy is worse
+ * than none; only keys that begin with x- are skipped, as a place for anchors. Aliases share their
+ * nodes, so steps are counted: a small file could otherwise expand to a very large one.
  */
 
 #include <errno.h>
@@ -199,7 +198,7 @@ static int read_key(struct reading *r, size_t key, const struct ynode *value, st
 static int read_pairs(struct reading *r, const struct ynode *map, bool seen[KEYS], unsigned depth,
                       struct preset *p);
 
-/* << : what the named maps say that was not said here */
+/* <<: entries of the named maps that are missing here */
 static int read_merged(struct reading *r, const struct ynode *value, bool seen[KEYS],
                        unsigned depth, struct preset *p)
 {
@@ -383,10 +382,9 @@ int preset_parse(struct arena *a, const char *name, const char *text, size_t n,
 {
     struct bk_err ignored;
     struct reading r = {.arena = a, .name = name, .err = err ? err : &ignored};
-    struct preset_config c = {.file = name};
+    struct preset_config c = {.file = name, .shipped = out->shipped, .nshipped = out->nshipped};
     struct ynode *root;
-    if (preset_shipped(a, &c, r.err) < 0 || ytree_read(a, name, text, n, &root, r.err) < 0 ||
-        (root && read_root(&r, root, &c) < 0))
+    if (ytree_read(a, name, text, n, &root, r.err) < 0 || (root && read_root(&r, root, &c) < 0))
         return -1;
     *out = c;
     return 0;
@@ -421,6 +419,6 @@ int preset_load(struct arena *a, const char *path, struct preset_config *out, st
                 return -1;
         }
     }
-    *out = (struct preset_config){0};
-    return preset_shipped(a, out, err);
+    *out = (struct preset_config){.shipped = out->shipped, .nshipped = out->nshipped};
+    return 0;
 }

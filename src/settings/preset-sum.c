@@ -2,9 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Adding presets up. A preset is added once, however many others extend it; one that extends
- * itself, over however many others, is a mistake. Presets are few, so that names are looked up by
- * looking.
+ * Adds presets up. A preset is added once, however many others extend it; a preset that extends
+ * itself, even through others, is a mistake. Presets are few, so a linear search is enough.
  */
 
 #include <stdio.h>
@@ -31,7 +30,7 @@ int preset_push(struct arena *a, struct preset_paths *list, const struct preset_
     return 0;
 }
 
-static const struct preset *look(const struct preset *at, size_t n, const char *name)
+static const struct preset *find_by_name(const struct preset *at, size_t n, const char *name)
 {
     for (size_t i = 0; i < n; i++)
         if (strcmp(at[i].name, name) == 0)
@@ -42,11 +41,11 @@ static const struct preset *look(const struct preset *at, size_t n, const char *
 const struct preset *preset_find(const struct preset_config *c, const char *name,
                                  struct bk_err *err)
 {
-    const struct preset *p = look(c->shipped, c->nshipped, name);
+    const struct preset *p = find_by_name(c->shipped, c->nshipped, name);
     const char *names[NAMES];
     size_t n = 0;
     if (!p)
-        p = look(c->presets, c->npresets, name);
+        p = find_by_name(c->presets, c->npresets, name);
     if (p)
         return p;
     for (size_t i = 0; i < c->npresets && n < NAMES; i++)
@@ -97,7 +96,7 @@ static int add_own(struct adding *a, const struct preset *p)
 }
 
 /* Not deeper than DEPTH, which is checked first. */
-static int add(struct adding *a, const char *name, size_t depth)
+static int add_preset(struct adding *a, const char *name, size_t depth)
 {
     if (has_word(a->path, depth, name) || depth == DEPTH) {
         err_set(a->err, BK_E_INPUT, "circular preset reference detected: %.100s", name);
@@ -112,7 +111,7 @@ static int add(struct adding *a, const char *name, size_t depth)
         return -1;
     a->path[depth] = name;
     for (size_t i = 0; i < p->extends.n; i++)
-        if (add(a, p->extends.at[i], depth + 1) < 0)
+        if (add_preset(a, p->extends.at[i], depth + 1) < 0)
             return -1;
     if (words_push(a->arena, &a->done, name) < 0)
         return err_nomem(a->err);
@@ -123,7 +122,7 @@ int preset_add(struct arena *arena, const struct preset_config *c, const char *n
                struct preset *sum, struct bk_err *err)
 {
     struct adding a = {.arena = arena, .config = c, .sum = sum, .err = err};
-    return add(&a, name, 0);
+    return add_preset(&a, name, 0);
 }
 
 /* ---- presets of a command ---- */
@@ -167,7 +166,7 @@ static int add_automatic(struct adding *a, const char *command, struct words *na
 static int add_names(struct adding *a, const struct words *names)
 {
     for (size_t i = 0; i < names->n; i++)
-        if (add(a, names->at[i], 0) < 0)
+        if (add_preset(a, names->at[i], 0) < 0)
             return -1;
     return 0;
 }

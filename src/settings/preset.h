@@ -7,8 +7,8 @@
 #include "settings/paths.h"
 
 /*
- * Presets: named sets of paths that commands may write, read or not see, in YAML files, and some
- * that come with the program. They only add up: lists are united, flags are or'ed.
+ * Presets: named sets of paths that commands may write, read or not see, in YAML files; some are
+ * shipped. They only add up: lists are united, flags are or'ed.
  */
 enum preset_flag {
 #define FLAG(id, key) PRESET_##id,
@@ -64,44 +64,46 @@ struct preset_config {
     size_t nshipped;
 };
 
-/* Reads the file of this name, or for NULL the first there is of $XDG_CONFIG_HOME/cage/presets.yaml
- * and ~/.config/cage/presets.yaml, .yml. None is fine then. Unknown keys and values of the wrong
- * kind are errors with file, line and the nearest key. Everything lives in the arena. */
+/* Reads this file, or for NULL the first existing of $XDG_CONFIG_HOME/cage/presets.yaml and
+ * ~/.config/cage/presets.yaml, .yml; none is fine then. Unknown keys and values of the wrong kind
+ * are errors with file, line and the nearest key. Everything lives in the arena. The shipped
+ * presets in *out stay (policy/presets.h reads them). */
 int preset_load(struct arena *a, const char *path, struct preset_config *out, struct bk_err *err);
-/* The same with a text at hand. */
+/* The same with a given text. */
 int preset_parse(struct arena *a, const char *name, const char *text, size_t n,
                  struct preset_config *out, struct bk_err *err);
 
-/* By name; shipped ones are builtin:NAME. NULL, with a suggestion in *err, when there is none. */
+/* Finds a preset; shipped ones are builtin:NAME. Returns NULL with a suggestion in *err if there is
+ * none. */
 const struct preset *preset_find(const struct preset_config *c, const char *name,
                                  struct bk_err *err);
 
-/* Adds a preset and all that it extends to `sum`. Fails when one is missing or extends itself. */
+/* Adds a preset and all that it extends to `sum`. Fails if one is missing or extends itself. */
 int preset_add(struct arena *a, const struct preset_config *c, const char *name, struct preset *sum,
                struct bk_err *err);
 
-/* Adds the named presets and those that belong to the command, and before them the file's defaults,
- * unless `no_defaults` or one of them skips those. */
+/* Adds the file's defaults, the named presets and those of the command. Leaves the defaults out
+ * with `no_defaults` or if a preset skips them. */
 int preset_sum(struct arena *a, const struct preset_config *c, const struct words *names,
                const char *command, bool no_defaults, struct preset *sum, struct bk_err *err);
 
 int preset_push(struct arena *a, struct preset_paths *list, const struct preset_path *p);
 
-/* Adds what it says to a policy; paths begin at `base`. Entries of allow and read that name an
- * unset variable open nothing; their texts are added to `unset`, which may be NULL. */
+/* Adds a sum of presets to an access, except allow-git (policy/presets.h). Paths start at `base`.
+ * Entries of allow and read with an unset variable open nothing; their texts are added to `unset`,
+ * which may be NULL. */
 int preset_apply(struct arena *a, const struct preset *sum, const struct path_base *base,
                  struct access *policy, struct words *unset, struct bk_err *err);
 
-/* Denies writing the file that presets come from, and the folders where presets and settings are
- * looked for, whether they are there or not: whoever can write them decides what the next command
- * may do. */
+/* Denies writing the presets' file and the folders of presets and settings, whether they exist or
+ * not: a process that can write them decides what the next command may do. */
 int preset_protect(struct arena *a, const struct preset_config *c, const struct path_base *base,
                    struct access *policy, struct bk_err *err);
 
 /* ---- showing ---- */
 
 enum preset_format { PRESET_TEXT, PRESET_YAML };
-/* `extends` is told of, not added: a sum has it in its lists already. */
+/* Prints `extends` as it is: a sum already has it in its lists. */
 void preset_print(const struct preset *p, enum preset_format format, struct buf *out);
 void preset_names(const struct preset_config *c, struct buf *out);
 

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What every program needs, whatever the policy says of files and hosts: texts that hardly vary.
- * What macOS needs and Linux has no word for is left out there, so that `--dry-run` and `buckle
- * check` do not list what concerns nobody.
+ * What every program needs, whatever the policy allows of files and hosts: nearly constant texts.
+ * On Linux macOS's own operations are left out, so that `--dry-run` and `buckle check` don't list
+ * irrelevant rules.
  */
 
 #include <string.h>
@@ -59,7 +59,7 @@ static const char *const mach_services[] = {
     "com.apple.securityd.xpc",
     "com.apple.coreservices.launchservicesd",
 };
-/* What asks trustd about a certificate makes it fetch what the certificate names. */
+/* trustd fetches what a certificate names for any process that asks it. */
 static const char *const trust_services[] = {"com.apple.trustd.agent"};
 static const char *const keychain_services[] = {"com.apple.SecurityServer", "com.apple.secd",
                                                 "com.apple.security.agent", "com.apple.ocspd"};

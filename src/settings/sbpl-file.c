@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Files. Reading is open but for denied places, each less what is allowed inside of it; or closed
- * but for what is allowed, less the same. Writing is closed but for what is allowed, less what is
- * denied, wherever that lies.
+ * Files. Reading is open except denied places, each without the allowed places inside; or denied
+ * except allowed places, without the same. Writing is denied except allowed places, without all
+ * denied ones.
  */
 
 #include <string.h>
@@ -14,7 +14,7 @@
 
 static const char read_linux[] =
     "file-read* file-read-data file-read-metadata file-read-xattr file-test-existence";
-/* a clone would have the contents */
+/* a clone has the contents */
 static const char read_macos[] =
     "file-read* file-read-data file-read-metadata file-read-xattr file-test-existence file-clone";
 static const char data_macos[] = "file-read-data file-clone";
@@ -83,7 +83,7 @@ static const char *deny_operations(const struct writer *w, const struct place *d
     return read_operations(w);
 }
 
-/* One rule for all that keep their metadata, one for all that do not. */
+/* One rule for places that keep their metadata readable, one for the others. */
 static int write_denials(struct writer *w, bool keeps)
 {
     const struct places *deny = &w->p->deny_read;
@@ -102,7 +102,8 @@ static int write_denials(struct writer *w, bool keeps)
     return 0;
 }
 
-/* From which byte of an allowed path on the folders above it are denied; its length for none. */
+/* The first byte of an allowed path from which the folders above it are denied; its length if none
+ * are. */
 static size_t way_starts(const struct writer *w, size_t a)
 {
     const struct places *deny = &w->p->deny_read, *allow = &w->p->allow_read;
@@ -116,8 +117,8 @@ static size_t way_starts(const struct writer *w, size_t a)
     return from > 0 ? from : 1;
 }
 
-/* Whoever may read something in a denied folder has to find the way: the folders above it can be
- * looked at, not listed. */
+/* A process that may read something in a denied folder must get there: it can stat the folders
+ * above, but not list them. */
 static int write_ways(struct writer *w)
 {
     const struct places *allow = &w->p->allow_read;
@@ -147,7 +148,7 @@ static int write_ways(struct writer *w)
     return 0;
 }
 
-/* Without these in it not even a shell would start, says the system whose language this is. */
+/* On macOS not even a shell starts without these. */
 static int write_only_reads(struct writer *w)
 {
     write_open(w, "deny", w->t->macos ? data_macos : "file-read-data");
@@ -177,7 +178,7 @@ static int write_secrets(struct writer *w)
     return 0;
 }
 
-/* Devices that are named as such: of folders above them nobody can tell. */
+/* Devices that are named themselves, not by a folder above. */
 static int write_named_devices(struct writer *w, const struct places *list)
 {
     for (size_t i = 0; i < list->n; i++)
@@ -195,7 +196,7 @@ static bool names_devices(const struct places *list)
     return false;
 }
 
-/* Who may write to a device that was named may read it. */
+/* A process that may write to a named device may read it. */
 static int write_device_reads(struct writer *w)
 {
     if (!names_devices(&w->writable))
@@ -209,7 +210,7 @@ static int write_device_reads(struct writer *w)
     return 0;
 }
 
-/* Where something must not be read, nor must the disk that it is on. */
+/* If something must not be read, its disk must not be read either. */
 static int write_disks(struct writer *w)
 {
     bool some = names_devices(&w->writable) || names_devices(&w->p->allow_read);
@@ -259,9 +260,9 @@ static const char quiet_linux[] =
     "    (subpath \"/var/cache/fontconfig\" \"/var/cache/man\")\n"
     "    (with no-report))\n";
 
-/* macOS gives everybody a folder with T for temporary files, C for caches beside it, and programs
- * that ask the system rather than TMPDIR use both. */
-static int own_temporary(struct writer *w, struct buf *out)
+/* On macOS each user has a folder with T for temporary files and C for caches. Programs that ask
+ * the system instead of TMPDIR use both. */
+static int write_temporary(struct writer *w, struct buf *out)
 {
     const char *path = w->p->tmpdir, *rest = path;
     size_t slashes = 0;
@@ -282,11 +283,11 @@ static int own_temporary(struct writer *w, struct buf *out)
     return place_filter(w, &place, out);
 }
 
-/* Everything that may be written, as filters one a line. */
+/* All writable places, as filters one a line. */
 static int write_writable(struct writer *w)
 {
     struct buf folder = {0};
-    int result = own_temporary(w, &folder);
+    int result = write_temporary(w, &folder);
     if (result == 0 && folder.n)
         write_filter(w, "temporary files and caches", &folder);
     buf_free(&folder);
@@ -307,7 +308,7 @@ static int write_allowed(struct writer *w)
                         "(deny file-link)\n");
     if (!w->writable.n)
         return 0;
-    /* a device that may be written takes orders as well */
+    /* a writable device takes ioctls as well */
     write_open(w, "allow", w->t->macos ? "file-write* file-link" : "file-write* file-ioctl");
     if (write_writable(w) < 0)
         return -1;

@@ -2,12 +2,11 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Which of two places is the more specific one. An allowed place is inside a denied one when all of
- * it is: a path that the denied place covers, or a glob whose fixed beginning it covers. Everything
- * else (a denied place inside an allowed one, two that overlap, twice the same) leaves the denial
- * as it is.
+ * Which of two places is more specific. An allowed place is inside a denied one if all of it is: a
+ * path that the denied place covers, or a glob whose fixed beginning it covers. In all other cases
+ * (a denied place inside an allowed one, an overlap, the same place) the denial stays as it is.
  *
- * All denied globs are one automaton, which each allowed place passes once.
+ * All denied globs form one automaton, which runs once for each allowed place.
  */
 
 #include <string.h>
@@ -31,7 +30,7 @@ static bool covers(const char *folder, const char *path, size_t n)
     return n >= f && memcmp(folder, path, f) == 0 && (n == f || path[f] == '/');
 }
 
-/* The path that stands for all of an allowed place; *n is 0 when there is none. */
+/* A path that represents all of an allowed place; *n is 0 if there is none. */
 static const char *stands_for(const struct place *a, size_t *n)
 {
     *n = a->kind == PLACE_GLOB ? glob_fixed(a->path) : path_len(a->path);

@@ -5,19 +5,19 @@
 
 #include "settings/access.h"
 
-/* Denied places, and which allowed ones are taken out of each: inside[d * allow->n + a]. */
+/* Denied places, and which allowed places are excepted from each: inside[d * allow->n + a]. */
 struct carving {
     const struct places *deny, *allow;
     bool *inside;
 };
 
-/* Between the files that write a profile. */
+/* Shared by the files that write a profile. */
 struct writer {
     const struct access *p;
     const struct access_target *t;
     struct buf *out;
     struct arena arena;
-    const char *origin;     /* of the filter written last, so that it is said once */
+    const char *origin;     /* of the last filter, so that it is written once */
     struct places writable; /* TMPDIR and allow_write */
     struct carving reads, writes;
     struct bk_err *err;
@@ -27,21 +27,21 @@ struct writer {
 
 /* A title above a section. */
 void write_section(struct writer *w, const char *title);
-/* `(action operations`, then filters one a line, then what closes it. The message is the policy's
- * tag if it has one, else the reason, which may be NULL. */
+/* Write `(action operations`, filters one a line, and the end. The message is the policy's tag if
+ * it has one, else the reason, which may be NULL. */
 void write_open(struct writer *w, const char *action, const char *operations);
 void write_filter(struct writer *w, const char *origin, const struct buf *filter);
 void write_close(struct writer *w, const char *reason);
 
-/* Appends filters for a place, with both spellings where macOS has two; among denials, for a glob
- * what lies below as well. -1 when memory is short. */
+/* Appends filters for a place, with both spellings where macOS has two. A denied glob also covers
+ * everything below its matches. Returns -1 when out of memory. */
 int place_filter(struct writer *w, const struct place *place, struct buf *out);
 int denied_place_filter(struct writer *w, const struct place *place, struct buf *out);
 /* … as the filters of the rule being written. */
 int write_places(struct writer *w, const struct places *places);
-/* A glob without what lies below. */
+/* A glob without everything below. */
 int glob_filter(struct writer *w, const char *glob, struct buf *out);
-/* A glob in which every bracket is a set or stands for itself. NULL: memory. */
+/* A glob in which every bracket is a set or quoted. NULL when out of memory. */
 const char *glob_mend(struct arena *arena, const char *glob);
 /* Where a glob starts to vary: the length of its last fixed folder's name. */
 size_t glob_fixed(const char *glob);
@@ -50,8 +50,8 @@ int place_check(const struct place *place, struct bk_err *err);
 
 /* ---- relations (sbpl-inside.c) ---- */
 
-/* Finds which allowed places lie inside which denied ones. Where neither is inside the other, or
- * both are the same, the denial holds. */
+/* Finds which allowed places are inside which denied ones. If neither is inside the other, or both
+ * are the same, the denial holds. */
 int carve(struct arena *arena, struct carving *c, struct bk_err *err);
 
 /* ---- sections ---- */
@@ -73,9 +73,9 @@ const char *read_operations(const struct writer *w);
 const char *write_operations(const struct writer *w);
 /* A filter of the rule being written: the denied place d less what is allowed inside. */
 int write_denied(struct writer *w, const struct carving *c, size_t d);
-/* Names that nobody writes to, and what would lead around that. */
+/* Protected names, and ways around them. */
 void write_protected(struct writer *w);
-/* Denied places and what lies above them stay where they are. */
+/* Denied places and the folders above them cannot be moved. */
 int write_moves(struct writer *w);
 
 #endif

@@ -2,14 +2,14 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Rules name places by path, so moving something away from its path, or a folder above it, would
- * free it. Denied places and all folders above them can be neither moved nor removed.
+ * Rules name places by path, so moving a place or a folder above it would free it. Denied places
+ * and all folders above them can be neither moved nor removed.
  *
- * Above what a glob matches lies its fixed beginning. Behind that it is many folders, most of which
- * hold nothing denied: on Linux the judge looks into what is moved, and they are left out; macOS
- * does not, and there no folder that a beginning of the glob matches can be moved. A beginning that
- * ends in `**` would be every folder, and is left out as well: what can lie at any depth is still
- * covered where it is moved to, unless that is outside of the fixed beginning.
+ * Above a glob's matches is its fixed beginning. Behind that are many folders, most without
+ * anything denied. On Linux the judge inspects what is moved, so they are left out. macOS does not:
+ * there no folder that a beginning of the glob matches can be moved. A beginning that ends in `**`
+ * would be every folder, and is left out as well: its matches are still covered after a move,
+ * unless they leave the fixed beginning.
  */
 
 #include <stdlib.h>
@@ -20,11 +20,11 @@
 /* ---- collecting ---- */
 
 struct ancestors {
-    const char **at; /* plain paths; globs start with a "*" that is not theirs */
+    const char **at; /* plain paths; globs with an extra "*" in front */
     size_t n, cap;
 };
 
-static int add(struct writer *w, struct ancestors *list, const char *text, size_t n)
+static int add_ancestor(struct writer *w, struct ancestors *list, const char *text, size_t n)
 {
     if (list->n == list->cap) {
         size_t cap = list->cap ? list->cap * 2 : 64;
@@ -49,7 +49,7 @@ static int collect_plain(struct writer *w, struct ancestors *list, const char *p
     while (n > 1 && path[n - 1] == '/')
         n--;
     for (size_t i = 1; i < n; i++)
-        if (path[i] == '/' && add(w, list, path, i) < 0)
+        if (path[i] == '/' && add_ancestor(w, list, path, i) < 0)
             return -1;
     return 0;
 }
@@ -75,7 +75,7 @@ static int collect_glob(struct writer *w, struct ancestors *list, const char *gi
             return err_nomem(w->err);
         text[0] = '*';
         memcpy(text + 1, glob, i);
-        if (add(w, list, varies ? text : glob, varies ? i + 1 : i) < 0)
+        if (add_ancestor(w, list, varies ? text : glob, varies ? i + 1 : i) < 0)
             return -1;
     }
     return 0;
@@ -133,7 +133,7 @@ static int write_ancestors(struct writer *w, struct ancestors *list)
     return 0;
 }
 
-/* Those that cannot be written are so already. */
+/* Places that cannot be written already cannot be moved. */
 static int write_unread(struct writer *w)
 {
     buf_str(w->out, "; What cannot be read cannot be moved to where it could.\n");

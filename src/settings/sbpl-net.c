@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The network. On macOS a profile can tell ports of this machine apart and nothing else, so names
- * are the proxies' affair. On Linux the policy has the names itself; what is denied stands last.
+ * The network. On macOS a profile can only distinguish ports of this machine, so proxies filter
+ * names. On Linux the policy itself has the names; denials come last.
  */
 
 #include <stdio.h>
@@ -14,8 +14,7 @@
 
 /* ---- names ---- */
 
-/* A host by name is a domain; an address, a range of them, every host or this one is told by
- * (remote …), which knows those. */
+/* A host name is a domain; addresses, ranges, "*" and localhost are for (remote …). */
 static int host_rule(struct writer *w, const char *action, const char *host, const char *reason)
 {
     struct net_endpoint end;
@@ -48,7 +47,7 @@ int write_denied_hosts(struct writer *w)
 static int write_hosts(struct writer *w)
 {
     const struct words *allowed = &w->p->allowed_domains, *addresses = &w->p->denied_addresses;
-    /* before what is allowed: an address that is named there is one that somebody wanted */
+    /* before permissions: an address that is named there is wanted */
     for (size_t i = 0; i < addresses->n; i++)
         if (host_rule(w, "deny", addresses->at[i], "names may not lead there") < 0)
             return -1;
@@ -66,7 +65,7 @@ static void write_loopback(struct writer *w, const char *port)
             "(allow network-bind network-inbound (local ip \"localhost:%s\"))\n"
             "(allow network-outbound (remote ip \"localhost:%s\"))\n",
             port, port);
-    if (w->t->macos) /* a socket that is not connected has no other end yet */
+    if (w->t->macos) /* an unconnected socket has no peer yet */
         buf_fmt(w->out, "(allow network-outbound (local ip \"localhost:%s\"))\n", port);
 }
 
@@ -85,7 +84,7 @@ static void write_local(struct writer *w)
     }
 }
 
-/* Only called: what the command itself listens on is no business of theirs. */
+/* Outbound only: the command needs no server there. */
 static void write_others_proxies(struct writer *w)
 {
     for (size_t i = 0; i < 2; i++)
@@ -112,9 +111,9 @@ static void write_proxies(struct writer *w)
 
 /* ---- Unix sockets ---- */
 
-/* Servers that the command starts listen where it may write: gpg's agent, tmux, a database of a
- * test. Behind sockets that it did not bind itself stands somebody outside; the enforcer on Linux
- * grants the extension for its own. */
+/* Servers that the command starts listen where it may write: gpg's agent, tmux, a test's database.
+ * Other sockets belong to processes outside; on Linux the judge grants the extension for the
+ * command's own. */
 static int write_own_sockets(struct writer *w)
 {
     struct buf all = {0};

@@ -2,12 +2,12 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Rules and places as text. Linux has (glob …); for macOS, whose compiler does not know it, the
- * same conversion that our engine performs is performed here. Both stand for what the glob matches,
- * among denials for everything below as well: who denies a folder means what is in it.
+ * Rules and places as text. Linux has (glob …); macOS's compiler does not, so this converts globs
+ * to regular expressions as our engine does. Denied globs also cover everything below their
+ * matches: denying a folder includes its contents.
  *
- * macOS shows /tmp, /var and /etc under two names, of which only the canonical one reaches the
- * kernel's check; who writes a profile on another machine cannot tell, so both are written.
+ * macOS has /tmp, /var and /etc under two names, and its kernel checks only the canonical one.
+ * Profiles may be written on another machine, so both are written.
  */
 
 #include <string.h>
@@ -95,7 +95,7 @@ static void plain_filter(const struct writer *w, const char *form, const char *p
 
 /* ---- globs ---- */
 
-/* [ … ] with a slash in it would be a set of names of two folders, which means nothing. */
+/* [ … ] with a slash in it would span two folders, which has no meaning. */
 static bool spells_set(struct arena *arena, const char *group, size_t n)
 {
     if (memchr(group, '/', n))
@@ -139,7 +139,7 @@ static bool ends_in_all(const char *glob)
     return n >= 3 && strcmp(glob + n - 3, "/**") == 0;
 }
 
-/* One of Apple's regular expressions, to whose end `below` is added. */
+/* A regular expression for macOS; `below` is appended. */
 static int regex_value(struct writer *w, const char *before, const char *glob, bool below,
                        struct buf *out)
 {

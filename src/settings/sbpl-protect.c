@@ -2,11 +2,11 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Names that nobody inside writes to, at any depth and whether they exist or not: what some program
- * outside would run or obey later. The patterns match paths, so that nothing is put on disk and
- * what is made during the run is covered.
+ * Names that no sandboxed process may write, at any depth, whether they exist or not: programs
+ * outside would run or obey them later. The patterns match paths, so nothing is created on disk,
+ * and new files are covered.
  *
- * macOS's file systems do not tell upper from lower case: there every letter of a pattern is both.
+ * macOS's file systems ignore case: there every letter of a pattern matches both.
  */
 
 #include <ctype.h>
@@ -41,10 +41,10 @@ static const char hooks[] = "/\\.git/(modules/.*/)?hooks(/|$)";
 static const char git_settings[] = "/\\.git/(modules/.*/)?(config|config\\.worktree)$";
 static const char git_modules[] = "/\\.gitmodules$";
 static const char git_worktree[] = "/\\.git/worktrees/[^/]*/config\\.worktree$";
-/* another folder's settings would take the place of the repository's */
+/* another folder's settings would replace the repository's */
 static const char git_commondir[] = "/\\.git/(modules/.*/)?commondir$";
-/* The folders that hold protected ones. On Linux moving .config, which many things have, need not
- * be forbidden: what is moved is looked into. */
+/* Folders around protected ones. On Linux .config, which is common, may be moved: the judge
+ * inspects what is moved. */
 static const char holders[] = "/\\.(git|git/modules|claude|config)$";
 static const char moved_holders[] = "/\\.(git|git/modules|claude)$";
 
@@ -91,12 +91,12 @@ static void end(struct writer *w, bool last, const char *reason)
         write_close(w, reason);
 }
 
-/* A repository that the command has made itself may be removed again: the judge on Linux grants
- * this extension for it. */
+/* A repository that the command created itself may be removed: on Linux the judge grants this
+ * extension for it. */
 static const char created[] = "(extension \"buckle.created-repository\")";
 
-/* The patterns, unless Linux's judge has looked what a change brings; and where it says that this
- * is not harmless (see profiles/protected.sb). */
+/* The patterns, unless Linux's judge has inspected the change; and the changes that it finds
+ * harmful (see profiles/protected.sb). */
 static void write_judged(struct writer *w, const char *const *patterns, size_t n, const char *harm)
 {
     if (n > 0) {
@@ -130,8 +130,8 @@ static void write_git(struct writer *w)
     end(w, true, "protected: git runs programs named in a repository's settings");
 }
 
-/* Moving such a folder aside and making another in its place would replace what is protected in it;
- * a link in its place would lead to names that are not. */
+/* Moving such a folder away and creating another would replace protected files; a symlink in its
+ * place would lead to unprotected names. */
 static void write_holders(struct writer *w)
 {
     const char *const folder[] = {holders};

@@ -2,22 +2,20 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Policy → SBPL. The text is for two readers: people, who are shown it by `buckle profile`, and a
- * compiler, ours or Apple's. It is the same for the same policy, whatever the machine.
+ * Access → SBPL. The text has two readers: users, who see it with `buckle profile`, and a compiler,
+ * ours or Apple's. The same access gives the same text on every machine.
  *
- * Three things about the language decide how it is written. An operation's own rules come before
- * its parent's, so every denial names the operation and its children: whatever is mixed with this
- * text later, none of them is lost. Among the rules of one operation the last wins, so denials
- * stand below what is allowed. And a denied place with an allowed one inside is one condition
- * ("this but not that") rather than two rules whose order would have to be found: with patterns
- * there may be none.
+ * Three facts about the language decide how it is written. An operation's own rules come before its
+ * parent's, so every denial names the operation and its children; then later rules cannot hide it.
+ * Among the rules of one operation the last wins, so denials follow permissions. And a denied place
+ * with an allowed one inside is one condition ("this but not that"), because patterns may have no
+ * valid order as two rules.
  */
 
 #include <string.h>
 
 #include "base/own.h"
-#include "run/links.h"
-#include "run/run.h"
+#include "settings/links.h"
 #include "settings/sbpl-int.h"
 
 static void write_header(struct writer *w)
@@ -42,7 +40,7 @@ static int check_all(const struct places *list, struct bk_err *err)
     return 0;
 }
 
-static int check(const struct access *p, struct bk_err *err)
+static int check_places(const struct access *p, struct bk_err *err)
 {
     const struct place tmpdir = {.path = p->tmpdir};
     if (check_all(&p->deny_read, err) < 0 || check_all(&p->allow_read, err) < 0 ||
@@ -69,8 +67,8 @@ static int write_all(struct writer *w)
     return 0;
 }
 
-/* What is writable, and what is taken out of denials. Of denied writes only those that yield have
- * something taken out; of denied reads, those that are not final. */
+/* Finds writable places and the exceptions of denials. Of denied writes only those that yield have
+ * exceptions; of denied reads, those that are not final. */
 static int prepare(struct writer *w)
 {
     const struct access *p = w->p;
@@ -93,12 +91,6 @@ static int prepare(struct writer *w)
         if (!p->deny_write.at[d].yields)
             memset(w->writes.inside + d * w->writable.n, 0, w->writable.n * sizeof(bool));
     return 0;
-}
-
-struct access_target access_target_here(void)
-{
-    bool macos = run_on_macos();
-    return (struct access_target){.macos = macos, .flattened = macos};
 }
 
 static bool every_host(const struct access *p)
@@ -134,7 +126,7 @@ int access_sbpl(const struct access *p, const struct access_target *t, struct bu
 {
     struct buf text = {0};
     struct writer w = {.p = p, .t = t, .out = &text, .err = err};
-    if (check(p, err) < 0)
+    if (check_places(p, err) < 0)
         return -1;
     arena_init(&w.arena, 256 << 20);
     int result = prepare(&w) < 0 || write_all(&w) < 0 ? -1 : 0;

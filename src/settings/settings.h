@@ -8,12 +8,12 @@
 #include "settings/paths.h"
 
 /*
- * Settings files, in layers. What a later layer says wins over an earlier one; denials of all of
- * them are united; what a project's own files permit counts only when the person has trusted them;
- * and the policy has the last word.
+ * Settings files, in layers. A later layer wins over an earlier one, and denials of all layers are
+ * united. A project's permissions count only if the user has trusted its files. The machine's
+ * policy has the last word.
  */
 enum layer_id {
-    LAYER_DEFAULTS, /* what counts when nobody says anything about a list */
+    LAYER_DEFAULTS, /* for lists that no other layer gives */
     LAYER_USER,     /* ~/.config/buckle/settings.json */
     LAYER_PROJECT,  /* .buckle/settings.json */
     LAYER_LOCAL,    /* .buckle/settings.local.json */
@@ -24,12 +24,12 @@ enum layer_id {
 
 struct settings_layer {
     enum layer_id id;
-    bool trusted;    /* what it permits counts */
+    bool trusted;    /* its permissions count */
     bool from_flags; /* of a command line rather than a file */
     const char *path;
-    const char *project; /* the folder whose own file it is; NULL of other layers */
+    const char *project; /* the project's folder; NULL for other layers */
     struct json_text text;
-    struct json *root; /* the object with our keys: the whole, or `sandbox` of a host's file */
+    struct json *root; /* the object with our keys: the whole, or `sandbox` of an agent's file */
 };
 
 enum finding_level { FINDING_ERROR, FINDING_WARNING, FINDING_NOTE };
@@ -47,7 +47,7 @@ struct settings_findings {
     size_t errors;
 };
 
-/* Projects may lie in each other; each has two files. */
+/* Projects may be nested; each has two files. */
 enum { SETTINGS_PROJECTS = 8, SETTINGS_LAYERS = 40 };
 
 struct settings {
@@ -59,51 +59,50 @@ struct settings {
     size_t n;
 };
 
-/* Nothing is read. The strings are copied. Free with settings_free() whatever happened. */
+/* Reads nothing; copies the strings. Free with settings_free() whatever happened. */
 int settings_init(struct settings *s, const char *cwd, struct bk_err *err);
 void settings_free(struct settings *s);
 #define OWN_settings settings_free
 
-/* Adds a file that has to be there and right; "-" is standard input. */
+/* Adds a file, which has to exist and be valid; "-" is standard input. */
 int settings_add_file(struct settings *s, enum layer_id id, const char *path, struct bk_err *err);
-/* The same with a text in place of the file. */
+/* The same with a text instead of a file. */
 int settings_add_text(struct settings *s, enum layer_id id, const char *name, const char *text,
                       size_t n, struct bk_err *err);
-/* Adds those of the user, the project and the policy that are there. A file that is there and
- * cannot be read, or is wrong, is an error: to go on without would be another policy. */
+/* Adds the existing files of the user, the project and the machine's policy. A file that cannot be
+ * read or is wrong is an error: continuing without it would be another policy. */
 int settings_add_found(struct settings *s, struct bk_err *err);
-/* Whether there is any of them: a few system calls when there is none. */
+/* Whether any of them exists; costs a few system calls if none does. */
 bool settings_there(struct settings *s);
 bool settings_policy_there(void);
-/* Only the policy. */
+/* Adds only the machine's policy. */
 int settings_add_policy(struct settings *s, struct bk_err *err);
-/* What there is when nobody says otherwise: the working directory can be written. */
+/* Adds the default: the working directory can be written. */
 int settings_add_defaults(struct settings *s, struct bk_err *err);
-/* Whether somebody said what can be written, so that the default does not count. */
+/* Whether a layer lists what can be written, so that the default does not count. */
 bool settings_list_writes(struct settings *s);
 
-/* Where a layer's file is, whether it exists or not; NULL when it has no place. The project's is in
- * the working directory when there is no project yet. */
+/* The path of a layer's file, whether it exists or not; NULL if it has none. Without a project, the
+ * project's file is in the working directory. */
 const char *settings_layer_path(struct settings *s, enum layer_id id);
 const char *settings_layer_name(enum layer_id id); /* "user" */
-/* Whether the layer's name alone does not tell which file it is: one that was named, and that of a
- * project around the nearest. */
+/* Whether the layer's name is ambiguous: a named file, or the file of an outer project. */
 bool settings_by_file(const struct settings *s, const struct settings_layer *l);
 bool settings_has(const struct settings *s, enum layer_id id);
 
-/* What is wrong with a text, and what is in it without effect. -1 when it is not even JSON. */
+/* Finds what is wrong with a text or has no effect. Returns -1 if it is not JSON. */
 int settings_check(struct arena *a, const struct json_text *text, struct json **root,
                    struct settings_findings *out, struct bk_err *err);
 
-/* ---- what the layers come to ---- */
+/* ---- merging the layers ---- */
 
 struct setting_value {
     const struct settings_layer *layer;
     const struct json *json; /* the value; of a list or a map, one of its elements */
-    const char *ignored;     /* why it does not count; NULL when it does */
+    const char *ignored;     /* why it does not count; NULL if it does */
 };
 
-/* Whether a value makes more possible. */
+/* Whether a value permits more. */
 bool setting_opens(const struct setting_key *k, const struct json *value);
 
 struct setting_values {
@@ -111,21 +110,21 @@ struct setting_values {
     size_t n;
 };
 
-/* All that is said about a key, in the order of the layers. -1 when memory is short. */
+/* All values of a key, in the order of the layers. Returns -1 when out of memory. */
 int settings_values(struct settings *s, enum setting_id id, struct setting_values *out);
-/* The value that counts of a key that has one; NULL when nobody gives it. */
+/* The value that counts, for keys with a single value; NULL if no layer has it. */
 const struct json *settings_value(struct settings *s, enum setting_id id);
 
 struct ignored_violation {
     const char *command; /* part of it; "*" for any */
-    const char *text;    /* part of the line that tells of it */
+    const char *text;    /* part of the report line */
 };
 
 /* Everything a run needs, in the settings' arena. */
 struct settings_result {
     struct access policy;
     bool nested_userns, strict_allowlist;
-    const char *upstream; /* URL of the proxy to go out through, or NULL */
+    const char *upstream; /* URL of the parent proxy, or NULL */
     struct words env;     /* NAME=value */
     struct ignored_violation *ignored;
     size_t nignored;
@@ -137,24 +136,20 @@ struct settings_result {
 int settings_build(struct settings *s, const char *tmpdir, struct settings_result *out,
                    struct bk_err *err);
 
-/* Which lists the machine's policy gives, so that nothing outside of them is allowed (CAP_…). */
+/* Which lists the machine's policy gives; nothing outside of them is allowed (CEILING_…). */
 unsigned settings_ceilings(const struct settings *s);
-/* What the machine's policy holds against any policy, as SBPL; nothing when there is no such
- * policy. tmpdir may be NULL. */
-int settings_caps(const char *cwd, const char *tmpdir, struct buf *out, struct bk_err *err);
+/* Fails if the machine's policy forbids user namespaces inside. */
+int settings_check_userns(struct settings *s, struct bk_err *err);
 
-/* Fails when it does not let programs inside make user namespaces. */
-int settings_caps_userns(struct settings *s, struct bk_err *err);
-
-/* Whether a denial is one of those that are not reported. */
+/* Whether settings say not to report a denial. */
 bool settings_ignore(const struct settings_result *r, const char *command, const char *line);
 
 /* ---- trust ---- */
 
 enum trust { TRUST_NONE, TRUST_CHANGED, TRUST_GIVEN };
-/* Whether the files of a project are what the person has trusted. */
+/* Whether a project's files are what the user has trusted. */
 enum trust settings_trust(struct settings *s, const char *project);
-/* The nearest project of which something does not count for want of trust; NULL: none. */
+/* The nearest project with permissions that don't count because it is not trusted; NULL: none. */
 const char *settings_distrusted(struct settings *s);
 /* Trusts the nearest project. */
 int settings_trust_give(struct settings *s, struct bk_err *err);
@@ -165,8 +160,8 @@ int settings_trust_list(struct settings *s, struct words *out, struct bk_err *er
 /* ---- changing a file ---- */
 
 enum settings_edit { EDIT_SET, EDIT_ADD, EDIT_REMOVE };
-/* Changes one key of a layer's file and writes it anew, whole or not at all. value is JSON, or a
- * bare word where a string is wanted; NULL removes the key. */
+/* Changes one key of a layer's file, and writes the file atomically. value is JSON, or a bare word
+ * for a string; NULL removes the key. */
 int settings_edit(struct settings *s, enum layer_id id, enum settings_edit how, const char *key,
                   const char *value, struct bk_err *err);
 

@@ -2,13 +2,12 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Whom the person trusts. A checked-out repository must not widen its own sandbox, so what its
- * settings permit counts only after `buckle trust`, and only as long as they are, byte for byte,
- * what was trusted then: the next pull may bring others. The store keeps a folder's files whole,
- * which needs no digest and can be compared with what is there now.
+ * Projects that the user trusts. A checked-out repository must not widen its own sandbox, so its
+ * permissions count only after `buckle trust`, and only while its settings are byte for byte the
+ * trusted ones: the next pull may bring others. The store keeps whole files, which needs no digest.
  *
- * One file a folder, named by a hash of the folder's real path; the path inside is what counts, so
- * two paths of one hash only lose their trust to each other.
+ * One file for each folder, named by a hash of its real path. The path inside decides, so two paths
+ * with the same hash only lose their trust to each other.
  */
 
 #include <dirent.h>
@@ -45,7 +44,7 @@ static const struct json_text *text_of(const struct settings *s, const char *pro
     return NULL;
 }
 
-/* The stored record of a folder; NULL when there is none that can be believed. */
+/* The stored record of a folder; NULL if there is no valid one. */
 static struct json *stored(struct settings *s, const char *folder)
 {
     char path[4300];
@@ -66,7 +65,7 @@ enum trust settings_trust(struct settings *s, const char *project)
     for (size_t i = 0; i < 2; i++) {
         const struct json *was = jt_get(record, settings_layer_name(kept[i]));
         const struct json_text *is = text_of(s, project, kept[i]);
-        /* a file that is gone permits nothing */
+        /* a missing file permits nothing */
         if (is && (!was || was->kind != JT_STRING || was->n != is->n ||
                    memcmp(was->s, is->s, is->n) != 0))
             return TRUST_CHANGED;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Files are written under another name and then put in their place: who reads meanwhile, or
- * watches, sees the old one or the new one. */
+/* Writes files under another name and renames them, so that readers see the old or the new file. */
 
 #include "settings/write.h"
 

@@ -8,11 +8,11 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* Makes what is missing of everything above the last part. */
+/* Creates missing folders above the last part. */
 int settings_make_folders(const char *path, struct bk_err *err);
 
-/* Writes a file whole or not at all, and the folders above it that are missing. A symbolic link in
- * its place is followed, as people who keep their settings elsewhere expect. */
+/* Writes a file atomically, and creates missing folders above it. Follows a symlink in its place,
+ * for users who keep their settings elsewhere. */
 int settings_write_file(const char *path, const struct buf *text, mode_t mode, struct bk_err *err);
 
 #endif

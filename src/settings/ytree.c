@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * libyaml tells of a text event by event, which needs no recursion; open lists and maps wait on a
- * stack here. Everything is counted before it is kept.
+ * libyaml reports events, so no recursion is needed; open lists and maps are on a stack. Everything
+ * is counted before it is stored.
  */
 
 #include "settings/ytree.h"
@@ -215,7 +215,7 @@ static int on_event(struct maker *m, const yaml_event_t *e)
     }
 }
 
-/* libyaml's own words are fragments: "did not find expected key" */
+/* libyaml's messages are fragments: "did not find expected key" */
 static int on_error(struct maker *m)
 {
     const yaml_parser_t *p = &m->parser;

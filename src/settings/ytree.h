@@ -11,14 +11,14 @@
 #include "base/err.h"
 
 /*
- * YAML as a tree with places. An alias is the very node that its anchor names, so that a file's
- * tree is never larger than the file: whoever walks it counts his steps.
+ * YAML as a tree with positions. An alias is the same node as its anchor, so the tree is never
+ * larger than the file; code that walks it has to count its steps.
  */
 enum ynode_kind { YNODE_TEXT, YNODE_LIST, YNODE_MAP };
 
 struct ynode {
     enum ynode_kind kind;
-    bool plain; /* a text without quotes, which may have meant a number or nothing */
+    bool plain; /* unquoted, so it may have meant a number or null */
     uint32_t line, col;
     const char *text;  /* NUL-terminated, and without a NUL inside */
     struct ynode **at; /* a list's elements; a map's keys and values, in turn */
@@ -33,9 +33,8 @@ enum {
     YTREE_ANCHORS = 256,
 };
 
-/* Reads a text of one document; `name` is for messages. *out is NULL when it is empty. Refuses
- * names that occur twice in a map, names that are no text, tags, and aliases of what they lie in.
- */
+/* Reads a text of one document; `name` is for messages. *out is NULL if it is empty. Refuses
+ * duplicate keys, keys that are no text, tags, and aliases of their own parents. */
 int ytree_read(struct arena *a, const char *name, const char *text, size_t n, struct ynode **out,
                struct bk_err *err);
 
@@ -44,7 +43,7 @@ int ytree_fail(const char *name, const struct ynode *at, struct bk_err *err);
 
 const char *ynode_words(const struct ynode *n); /* "a list", "the number 12"… */
 
-/* Whether a text is none but by its looks: null, a number, true, false. */
+/* Whether an unquoted text looks like null, a number, true or false. */
 bool ynode_is_other(const struct ynode *n);
 /* true or false. */
 bool ynode_truth(const struct ynode *n, bool *out);

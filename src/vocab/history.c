@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Words in the versions of the OS: ids, and what became of an operation, read off its row. */
+/* The vocabulary by OS version: ids, and an operation's history, derived from its row. */
 
 #include <stdio.h>
 #include <string.h>
 
+#include "vocab/os.h"
 #include "vocab/vocab.h"
 
 static void add_event(char *out, size_t size, const char *what, enum vocab_os os)

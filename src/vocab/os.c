@@ -2,13 +2,14 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Names of OS versions. A person may leave off what does not tell versions apart: "14" is 14.4.1
- * while no other 14 is known, "10" is refused because it could be any of four.
+ * Names of OS versions. Users may shorten a version as long as it stays unambiguous: "14" is 14.4.1
+ * while no other 14 is known; "10" is an error because four versions match.
  */
 
 #include <string.h>
 #include <strings.h>
 
+#include "vocab/os.h"
 #include "vocab/vocab.h"
 
 static const char *const os_names[VOCAB_OS_COUNT] = {

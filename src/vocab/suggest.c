@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * "Did you mean": the known name with the smallest edit distance, where exchanging two neighbouring
- * letters counts as one edit. Names are short and few, so every one is measured, with three rows of
- * the usual matrix on the stack; the work is bounded by the longest name, not by the input.
+ * "Did you mean": the known name with the smallest edit distance, where swapping two neighbouring
+ * letters counts as one edit. Names are short and few, so every one is compared, with three rows of
+ * the matrix on the stack. The longest name bounds the work, not the input.
  */
 
 #include <string.h>
@@ -17,7 +17,7 @@ static unsigned min3(unsigned a, unsigned b, unsigned c)
     return least < c ? least : c;
 }
 
-/* Edits from a to b, or limit + 1 when there are more than limit. */
+/* Returns the number of edits from a to b, or limit + 1 when there are more than limit. */
 static unsigned distance(const char *a, size_t n, const char *b, size_t m, unsigned limit)
 {
     unsigned rows[3][VOCAB_NAME_MAX + 1];
@@ -46,7 +46,7 @@ static unsigned distance(const char *a, size_t n, const char *b, size_t m, unsig
     return above[m];
 }
 
-/* Names that a person would hardly mean to write: the compiled form's own. */
+/* Names of the compiled form, which a user is unlikely to mean. */
 static bool internal(const char *name)
 {
     return name[0] == '%';

@@ -2,11 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The tables of the vocabulary and the questions asked of them. Rows come from the .def files by
- * expansion; what would otherwise be computed at start-up (the sorted name index, what an operation
- * takes through its descendants, each owner's range of constants) comes from the index that
- * tools/vocab-index.c prints during the build. Everything is constant, so nothing here can fail and
- * nothing needs a lock.
+ * The vocabulary's tables and lookups. Rows come from the .def files by macro expansion. What would
+ * otherwise be computed at start-up (the sorted name index, the filters an operation inherits from
+ * its descendants, each owner's range of constants) comes from the index that tools/vocab-index.c
+ * prints during the build. Everything is constant, so nothing here can fail or needs a lock.
  */
 
 #include "vocab/vocab.h"
@@ -14,6 +13,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "vocab/implied.h"
+#include "vocab/os.h"
 #include "vocab/words.h"
 
 #include "vocab-index.inc"
@@ -66,7 +67,8 @@ const struct vocab_modifier_info vocab_modifiers[MOD_COUNT] = {
 #include "vocab/filters.def"
 #undef FILTER
 
-/* The names of constants, one after the other; a row has its line to itself. */
+/* The names of constants, back to back. Rows have unique lines, which makes their identifiers
+ * unique. */
 #define JOIN(a, b) a##b
 #define ON_LINE(line) JOIN(on_, line)
 struct constant_names {
@@ -123,7 +125,7 @@ const struct vocab_implicit vocab_implicit_rules[] = {
     {.op = OP_NONE, .filter = FILTER_NONE},
 };
 
-/* Which rules are a cause. */
+/* Which rules trigger an inferred rule. */
 enum { ANY_ALLOW, FILTERED_ALLOW };
 
 const struct vocab_inferred vocab_inferred_rules[] = {
@@ -178,7 +180,7 @@ static int compare(const struct vocab_index_entry *e, const char *name, size_t n
     return e->len < n ? -1 : e->len > n;
 }
 
-/* First entry that is not before the name. */
+/* The first entry that is not less than the name. */
 static size_t lower_bound(const char *name, size_t n)
 {
     size_t lo = 0, hi = COUNT(name_index);

@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 /*
- * The words of SBPL. Everything here is a constant table made from the .def files beside it, which
- * are the only source: enum, name, parent, legal filters, ids per OS version. No state, no
- * allocation; lookups by name use an index that the build sorts (tools/vocab-index.c).
+ * The vocabulary of SBPL. Everything here is a constant table generated from the .def files beside
+ * it, which are the only source of enums, names, parents, legal filters and ids per OS version. No
+ * state, no allocation. Lookups by name use an index that the build sorts (tools/vocab-index.c).
  */
 
 /* OS versions whose ids we know, oldest first; columns of ops.def. */
@@ -62,27 +62,26 @@ enum vocab_modifier {
     MOD_NONE = 0xffff,
 };
 
-/* What stands at the end of an operation's rule list before any rule replaces it. */
+/* What ends an operation's rule list until a rule replaces it. */
 enum vocab_tail { TAIL_PARENT, TAIL_ALLOW, TAIL_DENY };
 
 enum { VOCAB_PROFILE_VERSIONS = 3 }; /* (version 1), (version 2), (version 3) */
 
-/* Names stand in the rows themselves: a pointer is written anew by whoever loads the program, page
- * by page, at every start. */
-enum { VOCAB_NAME = 56 }; /* room for the longest of an operation or filter */
+/* Rows hold their names inline: the loader relocates a pointer at every start, page by page. */
+enum { VOCAB_NAME = 56 }; /* fits the longest operation or filter name */
 
 struct vocab_op_info {
     char name[VOCAB_NAME];
     uint16_t parent; /* enum vocab_op; OP_NONE for `default` and for `default-message-filter` */
     uint8_t tail[VOCAB_PROFILE_VERSIONS]; /* enum vocab_tail */
-    bool message_filter;                  /* lives inside apply-message-filter only */
+    bool message_filter;                  /* only inside apply-message-filter */
     bool extension;                       /* ours or the specification's, not Apple's */
-    uint64_t categories;                  /* bit set of enum vocab_category: this operation's own */
+    uint64_t categories;                  /* bit set of enum vocab_category, without descendants' */
     uint32_t modifiers;                   /* bit set of enum vocab_modifier */
     int16_t ids[VOCAB_OS_COUNT];          /* -1 when that version lacks it */
 };
 
-/* What a filter's argument is. */
+/* The kind of argument a filter takes. */
 enum vocab_arg {
     ARG_NONE,    /* (notification-payload) */
     ARG_BOOL,    /* takes nothing, or a boolean */
@@ -115,8 +114,8 @@ struct vocab_modifier_info {
 /* Decision flag bits, as in the compiled form. */
 enum { VOCAB_FLAG_DENY = 1, VOCAB_FLAG_REPORT = 4, VOCAB_FLAGS = 0xffffff };
 
-/* A named integer: SYS_open, AF_UNIX, SIGKILL, EPERM, self, REGULAR-FILE… Belongs to the filter
- * (or modifier) that takes it. */
+/* A named integer: SYS_open, AF_UNIX, SIGKILL, EPERM, self, REGULAR-FILE… It belongs to the filter
+ * or modifier that takes it. */
 struct vocab_constant {
     uint32_t name;     /* for vocab_constant_name() */
     uint16_t filter;   /* enum vocab_filter, or FILTER_NONE when a modifier owns it */
@@ -130,8 +129,7 @@ enum vocab_form { FORM_PLAIN, FORM_LITERAL, FORM_PREFIX, FORM_SUBPATH, FORM_REGE
 
 enum vocab_kind { WORD_NONE, WORD_OP, WORD_FILTER, WORD_MODIFIER, WORD_CONSTANT };
 
-/* What a name in a profile means. Aliases and old spellings are resolved: `canonical` is the name
- * that the tables print. */
+/* What a name in a profile means, with aliases and old spellings resolved. */
 struct vocab_word {
     enum vocab_kind kind;
     uint16_t id;  /* OP_…, FILTER_…, MOD_… or index of the constant */
@@ -147,91 +145,53 @@ extern const struct vocab_constant vocab_constants[];
 extern const size_t vocab_constant_count;
 const char *vocab_constant_name(size_t row); /* in vocab_constants[] */
 
-/* One binary search. WORD_NONE when the name means nothing. Words of different kinds never share a
- * name in the index except operations and filters, for which `want` decides: pass WORD_NONE to
- * prefer the operation. */
+/* Looks a name up; kind is WORD_NONE when it is unknown. Only operations and filters can share a
+ * name: `want` chooses between them, and WORD_NONE prefers the operation. */
 struct vocab_word vocab_find(const char *name, size_t n, enum vocab_kind want);
 
-/* Value of a constant as this filter (or modifier) understands it; false when it does not. A
- * constant's name may belong to several filters with different values. */
+/* Finds a constant's value for this filter or modifier; false when it has none. Several filters may
+ * use one name with different values. */
 bool vocab_filter_constant(enum vocab_filter filter, const char *name, size_t n, int64_t *value);
 bool vocab_modifier_constant(enum vocab_modifier mod, const char *name, size_t n, int64_t *value);
-/* Name of a value, for printing; NULL when it has none. */
+/* Returns the name of a value, for printing; NULL when it has none. */
 const char *vocab_filter_constant_name(enum vocab_filter filter, int64_t value);
 const char *vocab_modifier_constant_name(enum vocab_modifier mod, int64_t value);
 
-/* Name under which this filter is spelled in the given form: (FILTER_PATH, FORM_SUBPATH) is
- * "subpath", (FILTER_GLOBAL_NAME, FORM_PREFIX) is "global-name-prefix". NULL when there is none. */
+/* Returns the spelling of this filter in the given form: (FILTER_PATH, FORM_SUBPATH) is "subpath",
+ * (FILTER_GLOBAL_NAME, FORM_PREFIX) is "global-name-prefix". NULL when there is none. */
 const char *vocab_filter_spelling(enum vocab_filter filter, enum vocab_form form);
 
-/* Whether a rule on op may use this filter: its own categories, or a descendant's. */
+/* Whether a rule on op may use this filter: by its own categories or a descendant's. */
 bool vocab_op_takes_filter(enum vocab_op op, enum vocab_filter filter);
 bool vocab_op_takes_modifier(enum vocab_op op, enum vocab_modifier mod);
-/* Whether a is op itself or one of its ancestors. */
+/* Whether `ancestor` is op itself or one of its ancestors. */
 bool vocab_op_is_within(enum vocab_op op, enum vocab_op ancestor);
 
-/* The filter that an operation's plain argument feeds: path for file-read*, global-name for
- * mach-lookup, sysctl-name for sysctl-read, FILTER_NONE when it takes none. Network operations
- * answer remote or local. */
+/* Returns the filter that an operation's plain argument feeds: path for file-read*, global-name for
+ * mach-lookup, sysctl-name for sysctl-read, remote or local for network operations, FILTER_NONE
+ * when it takes none. */
 enum vocab_filter vocab_op_subject(enum vocab_op op);
-/* Whether a filter asks what an operation is about, rather than who does it and when. */
+/* Whether a filter tests the object of an operation, rather than the process or the
+ * circumstances. */
 bool vocab_filter_is_subject(enum vocab_filter filter);
 
-/* Rules that exist without being written: signal to self and the like. NULL-terminated by op ==
- * OP_NONE. versions: bit 0 for (version 1), and so on. */
-struct vocab_implicit {
-    uint16_t op, filter;
-    int64_t value;
-    uint8_t versions;
-};
-extern const struct vocab_implicit vocab_implicit_rules[];
-
-/* Rules that a written rule brings along; they stand where the implicit ones do. Terminated by
- * op == OP_NONE. */
-struct vocab_inferred {
-    uint16_t cause; /* the operation that some rule allows … */
-    bool filtered;  /* … under a condition */
-    uint16_t op, filter;
-    int64_t value;
-    const char *text; /* for filters that take one; else NULL */
-    uint8_t versions;
-};
-extern const struct vocab_inferred vocab_inferred_rules[];
-
-/* The canonical name of a word that vocab_find() gave, in the form that it has. */
+/* Returns the canonical name of a word found by vocab_find(), in its form. */
 const char *vocab_word_name(const struct vocab_word *word);
 
-/* What the operation was called in that version: "iokit-open" in 10.15, "iokit-open*" in 12.5. */
-const char *vocab_op_name_in(enum vocab_op op, enum vocab_os os);
-
-/* "since 10.13, gone in 12.5"; empty when nothing happened. macOS is told, iOS only when there is
- * nothing else. size counts the NUL and must not be 0. */
-void vocab_op_history(enum vocab_op op, char *out, size_t size);
-
-/* What happened to an operation between two versions; a renamed one may also have a new id. */
-enum vocab_change { VOCAB_ADDED, VOCAB_GONE, VOCAB_RENAMED, VOCAB_RENUMBERED, VOCAB_SAME };
-enum vocab_change vocab_op_change(enum vocab_op op, enum vocab_os from, enum vocab_os to);
-
-/* Ids of filters and modifiers are known for 13.0 and 14.4.1 only; VOCAB_OS_ANY means the newest.
- * -1 when absent or unknown. */
-int vocab_filter_id_in(enum vocab_filter filter, enum vocab_os os);
-int vocab_modifier_id_in(enum vocab_modifier mod, enum vocab_os os);
-
-/* Every spelling, sorted by name. A name that has several meanings comes once for each. */
+/* All spellings, sorted by name. A name with several meanings occurs once for each. */
 size_t vocab_spelling_count(void);
 const char *vocab_spelling_at(size_t i, struct vocab_word *word);
 
-/* The rows of vocab_constants[] that a filter or modifier accepts: *first and how many. */
+/* Stores the first row of vocab_constants[] that a filter or modifier accepts, and returns how
+ * many. */
 size_t vocab_filter_constants(enum vocab_filter filter, size_t *first);
 size_t vocab_modifier_constants(enum vocab_modifier mod, size_t *first);
 
 const char *vocab_category_name(enum vocab_category category);  /* "posix-ipc" */
-const char *vocab_os_name(enum vocab_os os);                    /* "14.4.1", "ios4" */
-bool vocab_os_find(const char *name, enum vocab_os *os);        /* also "macos14.4.1", "14" */
 const char *vocab_category_words(enum vocab_category category); /* "a path", for messages */
 
-/* Nearest known name to a misspelled one, for "did you mean"; NULL when nothing is near. kinds is
- * a bit set of 1 << enum vocab_kind. */
+/* Returns the known name closest to a misspelled one, for "did you mean"; NULL when none is close.
+ * kinds is a bit set of 1 << enum vocab_kind. */
 const char *vocab_suggest(const char *name, size_t n, unsigned kinds);
 
 #endif

@@ -7,12 +7,13 @@
 
 /*
  * What the columns of the .def files mean. Private to the two programs that expand them: vocab.c
- * and the index generator. The names are short because the tables are read more often than this.
+ * and the index generator. Names are short because the tables are read more often than this
+ * file.
  */
 
 #define __ (-1) /* absent */
 
-/* Whose word it is. */
+/* Who defines the word. */
 enum { APPLE, MESSAGE, OURS };
 
 /* Category sets. Message-filter operations take `system` and `process` filters in 13.0; profiles
@@ -21,8 +22,8 @@ enum { APPLE, MESSAGE, OURS };
 #define COMMON (C(EXTENSION) | C(PROCESS) | C(SYSTEM) | C(SANDBOX))
 #define FILES (COMMON | C(PATH) | C(FILE_MODE) | C(VNODE_TYPE) | C(DEVICE) | C(FS))
 #define NETWORKS (COMMON | C(SOCKET) | C(NETWORK) | C(PATH) | C(FILE_MODE) | C(VNODE_TYPE) | C(FS))
-/* 13.0 lists only process and system here. WebKit's profiles put whole groups of rules, message
- * rules among them, under state flags and extensions, and load on macOS. */
+/* 13.0 lists only process and system here. WebKit's profiles put whole groups of rules, including
+ * message rules, under state flags and extensions, and macOS loads them. */
 #define MESSAGES (C(EXTENSION) | C(PROCESS) | C(SYSTEM) | C(SANDBOX))
 
 /* Modifier sets. */
@@ -49,14 +50,14 @@ enum { APPLE, MESSAGE, OURS };
 enum { ON_DENY = 1, ON_ALLOW = 2, ON_BOTH = 3 };
 enum { WANTS_NOTHING = 1, WANTS_NUMBER = 2, WANTS_TEXT = 3, WANTS_RULES = 4 };
 
-/* Old spellings: the columns in which they were the name, a bit set of enum vocab_os. */
+/* Old spellings: the versions that used this name, a bit set of enum vocab_os. */
 #define UNTIL(os) ((2u << VOCAB_##os) - 1)
 #define NEVER 0u
 
 /* Profile versions of an implicit rule. */
 enum { V1 = 1, V2 = 2, V3 = 4 };
 
-/* An entry of the name index. No pointers, so that loading the program relocates nothing. */
+/* An entry of the name index. It has no pointers, so that loading the program relocates nothing. */
 struct vocab_index_entry {
     uint32_t name; /* offset in the pool of names */
     uint16_t id;

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "graph/eval.h"
 #include "graph/graph.h"
 
 /* ---- what is judged (rules.c) ---- */
@@ -35,7 +36,7 @@ struct paths {
     size_t n;
 };
 
-/* Both give the same answer every time and end the program when memory is short. */
+/* Both give the same result every time, and exit when memory is exhausted. */
 struct rules rules_mixed(void);     /* 50 subpaths, then 20 regexes that all deny */
 struct rules rules_grown(size_t n); /* five subpaths to two regexes */
 struct rules rules_globs(size_t n);
@@ -52,7 +53,7 @@ struct judge {
 
 struct sbpl_param;
 
-/* From text to ready. Ends the program with a message when the text does not compile. */
+/* From text to a usable graph. Exits with a message when the text does not compile. */
 struct graph *judge_load(const char *name, const char *text, size_t n,
                          const struct sbpl_param *params, size_t nparams);
 struct judge judge_new(const char *text, size_t n);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Buckle as a benchmark uses it: text → graph → cache → verdicts, by the library's own calls. */
+/* Buckle as a benchmark uses it: text → graph → cache → verdicts, through the library's own
+ * functions. */
 
 #include "bench.h"
+#include "graph/eval.h"
 #include "sbpl/sbpl.h"
 
 struct graph *judge_load(const char *name, const char *text, size_t n,

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Counts allocations of the whole program, libraries included: these definitions take the place of
- * the C library's, which stay reachable under names of their own.
+ * Counts allocations of the whole program, including libraries: these definitions replace the C
+ * library's, which stay reachable under other names.
  */
 
 #include <errno.h>

@@ -2,18 +2,19 @@
 /* Copyright The Buckle Authors */
 
 /*
- * How fast what was denied is heard of.
+ * How fast denials are reported.
  *
- *   bench-events latency BUCKLE FOLDER N   one after the other; a line of nanoseconds for each,
- * from before the denied call to the subscriber's callback bench-events flood BUCKLE FOLDER N as
- * fast as they can be made; nanoseconds they took, how many the session counted, and how many it
- * has bench-events store THREADS N           into a store by threads, N each, with a subscriber;
- *                                          nanoseconds, counted, kept, and how often it was called
- *   bench-events attack FOLDER N PAUSE     what runs in the sandbox for the first two: the time is
- * in the name of the file that it may not make
+ *   bench-events latency BUCKLE FOLDER N  one after the other; a line of nanoseconds for each, from
+ *                                         before the denied call to the subscriber's callback
+ *   bench-events flood BUCKLE FOLDER N    as fast as possible; nanoseconds, how many the session
+ *                                         counted, and how many it has
+ *   bench-events store THREADS N          into a store by threads, N each, with a subscriber;
+ *                                         nanoseconds, counted, kept, and how often it was called
+ *   bench-events attack FOLDER N PAUSE    runs in the sandbox for the first two: the time is in
+ *                                         the name of the file that it may not create
  *
- * The first two go the whole way of `buckle mcp`: system call, judge, run, socket, session, store,
- * subscriber. Both clocks are CLOCK_MONOTONIC.
+ * The first two take the whole way of `buckle mcp`: system call, judge, run, socket, session,
+ * store, subscriber. Both clocks are CLOCK_MONOTONIC.
  */
 
 #include <fcntl.h>
@@ -58,7 +59,7 @@ static int attack(const char *folder, long n, long pause_us)
     return 0;
 }
 
-/* ---- the way of an event ---- */
+/* ---- an event's path ---- */
 
 struct heard {
     uint64_t *took;
@@ -98,7 +99,7 @@ static pid_t start(int session, const char *buckle, const char *folder, const ch
     return pid;
 }
 
-/* Until the run has ended and everything it said was heard; its exit status. */
+/* Runs until the command has ended and all its output was received; returns its exit status. */
 static int listen_to(struct reaper *k, pid_t pid)
 {
     int status;

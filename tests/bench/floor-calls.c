@@ -2,19 +2,19 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The least that a judged call can cost: bench-floor-calls HOW COMMAND…
+ * The minimum cost of a judged call: bench-floor-calls HOW COMMAND…
  *
- * Sends the command's calls that a judge would be asked about to a listener. HOW says what its
- * owner does with each:
+ * Sends the command's calls that a judge would check to a listener. HOW selects what the listener
+ * does with each:
  *
- *     continue   lets it go on without a look: a round trip and nothing else, and nothing is safe
- *     here       reads the path and makes the call in the command's place, as a judge must, for
- *                writing opens, unlinks, mkdirs and rmdirs alone; paths are taken relative to the
- *                folder in which this was started
- *     poll       the same, but waits as somebody does who hears other things as well
- *     perform    every call that names a file, from the folder in which the command is
+ *     continue   lets it continue unchecked: a round trip and nothing else, and nothing is safe
+ *     here       reads the path and makes the call in the command's place, as a judge must, but
+ *                only for opens to write, unlink, mkdir and rmdir; paths are relative to the folder
+ *                in which this was started
+ *     poll       the same, but waits in poll(), like a process with other input
+ *     perform    every call that names a file, from the command's working directory
  *
- * Nothing is decided, nothing pinned, and whether a request is still valid is not asked.
+ * Nothing is decided or pinned, and requests are not checked for validity.
  */
 
 #include <errno.h>
@@ -48,7 +48,7 @@ static void __attribute__((noreturn)) give_up(const char *what)
 
 /* ---- the filter ---- */
 
-/* What is made here, what is made as well when everything is, and what is only let go on. */
+/* What is performed here, what is performed as well with perform, and what only continues. */
 static const int made[] = {
     SYS_mkdirat, SYS_unlinkat,
 #ifdef SYS_mkdir
@@ -115,7 +115,7 @@ static int read_path(const struct seccomp_notif *n, __u64 where, char *path)
     return got > 0 && memchr(path, '\0', (size_t)got) ? 0 : -1;
 }
 
-/* Hands over a descriptor, which is the answer as well. */
+/* Passes a descriptor, which also answers the call. */
 static void hand_over(int listener, const struct seccomp_notif *n, int fd)
 {
     struct seccomp_notif_addfd add = {
@@ -140,7 +140,7 @@ static int folder_of(__u32 pid)
     return folder = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Where the command's path begins, as it says: a descriptor to close, or AT_FDCWD. */
+/* The base of the command's path: a descriptor to close, or AT_FDCWD. */
 static int base_of(const struct seccomp_notif *n, int dirfd, const char *path)
 {
     char name[24] = "cwd";
@@ -151,7 +151,7 @@ static int base_of(const struct seccomp_notif *n, int dirfd, const char *path)
     return openat(folder_of(n->pid), name, O_PATH | O_CLOEXEC);
 }
 
-/* A name of the command's. */
+/* A name given by the command. */
 struct name {
     int base;
     char path[PATH_PART];
@@ -274,7 +274,7 @@ static bool is_symlink(int nr)
     return nr == SYS_symlinkat;
 }
 
-/* Makes the call. True when that answered it. */
+/* Makes the call. Returns true if that answered it. */
 static bool perform(int listener, const struct seccomp_notif *n, enum how how,
                     struct seccomp_notif_resp *answer)
 {
@@ -304,7 +304,7 @@ static bool perform(int listener, const struct seccomp_notif *n, enum how how,
     return true;
 }
 
-/* Waits as somebody does who has more to hear. */
+/* Waits like a process with other input. */
 static void wait_for(int listener)
 {
     struct pollfd fds[] = {{listener, POLLIN, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}};
@@ -336,7 +336,7 @@ static void __attribute__((noreturn)) serve(int listener, enum how how)
 
 /* ---- starting ---- */
 
-/* The command ended: so do we, with its status. */
+/* The command ended: exit with its status. */
 static void on_end(int signal)
 {
     int status;
@@ -345,7 +345,7 @@ static void on_end(int signal)
         _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 124);
 }
 
-/* Tells the number of its listener, and goes on when that was taken. */
+/* Sends the number of its listener, and continues once that was received. */
 static void __attribute__((noreturn)) become(char **argv, enum how how, int to)
 {
     char taken;
@@ -378,7 +378,7 @@ int main(int argc, char **argv)
     int listener = (int)syscall(SYS_pidfd_getfd, pidfd, number, 0);
     if (listener < 0)
         give_up("pidfd_getfd");
-    /* without it both would meet on different cores; kernels before 6.6 lack it */
+    /* without it both would run on different cores; kernels before 6.6 lack it */
     ioctl(listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, KABI_NOTIF_SYNC_WAKE_UP);
     if (write(ends[0], "", 1) != 1)
         give_up("write");

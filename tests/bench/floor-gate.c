@@ -2,16 +2,16 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The least that a way out of a sandbox can cost, whoever guards it:
+ * The minimum cost of a filtered network, whatever the filter:
  *
- *     bench-floor-gate RELAY SAYS TO_ADDRESS TO_PORT CLIENT…
+ *     bench-floor-gate RELAY HANDSHAKE TO_ADDRESS TO_PORT CLIENT…
  *
- * The client runs in a network of its own, laid as Buckle lays one: the same addresses, routes,
- * packet rules and listeners. Its connects are made in its place, as they must be where the same
- * call leads to Unix sockets: address and socket are copied, whether the request still holds is
- * asked, and nothing is decided. The other end is the bare relay (RELAY is that program), which
- * asks an accepted connection where it wanted to go. SAYS is its handshake: none, for connections
- * without a proxy; connect or socks, at the proxies' ports, where it is told the one place.
+ * The client runs in its own network, set up like Buckle's: the same addresses, routes, packet
+ * rules and listeners. Its connects are made in its place, as they must be where the same call
+ * leads to Unix sockets: address and socket are copied, the request is checked for validity, and
+ * nothing is decided. The other end is the bare relay (RELAY is that program), which looks up where
+ * an accepted connection wanted to go. HANDSHAKE is none, for connections without a proxy, or
+ * connect or socks, at the proxies' ports, which always name the one destination.
  */
 
 #include <errno.h>
@@ -71,14 +71,14 @@ static int receive_fd(int from)
     struct msghdr m = {
         .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &room, .msg_controllen = sizeof(room)};
     if (recvmsg(from, &m, 0) != 1 || !CMSG_FIRSTHDR(&m))
-        _exit(2); /* the client could not begin, and has said why */
+        _exit(2); /* the client could not start, and has reported why */
     memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(fd));
     return fd;
 }
 
 /* ---- in the client's place ---- */
 
-/* The caller's descriptor, kept from one call to the next. */
+/* The caller's descriptor, kept between calls. */
 static int task_of(pid_t pid)
 {
     static pid_t whose;
@@ -140,7 +140,7 @@ static int judge_connects(void)
         SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &filter);
     if (listener < 0)
         give_up("seccomp");
-    /* without it both would meet on different cores; kernels before 6.6 lack it */
+    /* without it both would run on different cores; kernels before 6.6 lack it */
     ioctl(listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, KABI_NOTIF_SYNC_WAKE_UP);
     return listener;
 }

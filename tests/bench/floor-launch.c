@@ -2,20 +2,19 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The least that a launch with these walls can cost: the kernel's work and nothing else. No
- * profile, no plan, no judge that answers, no report; what is judged or refused in a real sandbox
- * is refused.
+ * The minimum cost of a launch with these walls: the kernel's work and nothing else. No profile,
+ * no plan, no judge that answers, no report; what a real sandbox judges or denies is denied.
  *
- *     bench-floor launch COMMAND…               once, as `buckle run` would from the command line
- *     bench-floor walls COMMAND…                the same without a listener: the command may have
- * one bench-floor guard N PATH… COMMAND…        with a file system of one's own on N paths
+ *     bench-floor launch COMMAND…            once, as `buckle run` would from the command line
+ *     bench-floor walls COMMAND…             the same without a listener: the command may have one
+ *     bench-floor guard N PATH… COMMAND…     with a separate file system on N paths
  *     bench-floor times REPETITIONS PAUSE COMMAND…
  *
- * The last launches again and again from a running process, in turns with vfork and exec of the
- * same command, and prints a line of nanoseconds for each, the bare one first. A launch: a first
- * process in namespaces of its own (user, unless root; mount, pid, network, ipc, uts) with a /proc
- * and a /dev/shm and, made side by side with these, a loopback; its child in a Landlock domain,
- * behind a filter with a listener, in which the command is executed.
+ * The last launches repeatedly from a running process, in turns with vfork and exec of the same
+ * command, and prints a line of nanoseconds for each, the bare one first. A launch is an init in
+ * new namespaces (user, unless root; mount, pid, network, ipc, uts) with a /proc, a /dev/shm and,
+ * set up in parallel, a loopback; its child in a Landlock domain, behind a filter with a listener,
+ * executes the command.
  */
 
 #include <errno.h>
@@ -56,8 +55,8 @@ static double now_ns(void)
 
 /* ---- the filter ---- */
 
-/* As many as a plan has, more or less; what it costs is that the kernel asks about every call
- * number when the filter is installed. */
+/* About as many as a plan has. The cost is that the kernel evaluates every call number when the
+ * filter is installed. */
 static const int refused[] = {
     SYS_mount,
     SYS_umount2,
@@ -94,7 +93,7 @@ static const int refused[] = {
     SYS_syslog,
     SYS_vhangup,
 };
-/* Refused as well, unless somebody inside answers them. */
+/* Refused as well, unless a process inside answers them. */
 static const int judged[] = {
     SYS_setuid,           SYS_setgid,      SYS_setreuid,     SYS_setregid,     SYS_setgroups,
     SYS_setresuid,        SYS_setresgid,   SYS_setfsuid,     SYS_setfsgid,     SYS_capset,
@@ -123,7 +122,7 @@ static void emit(unsigned short code, unsigned value)
     program[length++] = (struct sock_filter){.code = code, .k = value};
 }
 
-/* A tree over numbers[0..n), which ends every way with an answer. */
+/* A tree over numbers[0..n), in which every path ends with an answer. */
 static void emit_tree(const int *numbers, size_t n)
 {
     if (n == 1) {
@@ -135,7 +134,7 @@ static void emit_tree(const int *numbers, size_t n)
     }
     unsigned short here = length;
     emit(BPF_JMP | BPF_JGE | BPF_K, (unsigned)numbers[n / 2]);
-    emit(BPF_JMP | BPF_JA, 0); /* longer ways than a condition can jump */
+    emit(BPF_JMP | BPF_JA, 0); /* farther than a conditional jump can reach */
     emit_tree(numbers, n / 2);
     program[here].jf = 1;
     program[here + 1].k = (unsigned)(length - here - 2);
@@ -159,7 +158,7 @@ static void make_filter(bool walls_alone)
     program[length - 1].jt = 1;
     emit(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
     emit(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
-    /* opening is looked at, since writing is another thing than reading; here both may be */
+    /* opening is inspected, since writing differs from reading; here both are allowed */
     program[length++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 4);
     emit(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2]));
     program[length++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, O_PATH, 0, 1);
@@ -170,7 +169,7 @@ static void make_filter(bool walls_alone)
 
 /* ---- the walls ---- */
 
-/* Writing only in these; in the first two whatever writing is. */
+/* Writing only in these; in the first two, every kind of writing. */
 static int make_ruleset(void)
 {
     static const char *const places[] = {".",         "/tmp",      "/dev/null",
@@ -216,7 +215,7 @@ static void map_user(uid_t uid, gid_t gid)
 static int rules = -1;
 static unsigned long listens = SECCOMP_FILTER_FLAG_NEW_LISTENER;
 
-/* Everything but the network. */
+/* Everything except the network. */
 static void *furnish(void *arg)
 {
     (void)arg;
@@ -240,7 +239,7 @@ static void network(void)
     close(s);
 }
 
-/* A new thread may wait behind its maker otherwise, while another processor is idle. */
+/* Otherwise a new thread may queue behind its creator while another processor is idle. */
 static void send_off(pthread_t other)
 {
     cpu_set_t all, others;
@@ -252,14 +251,14 @@ static void send_off(pthread_t other)
         pthread_setaffinity_np(other, sizeof(all), &all);
 }
 
-/* The first process: makes the place, and waits for the command in it. */
+/* Init: sets everything up, and waits for the command. */
 static void __attribute__((noreturn)) first_process(char **argv, uid_t uid, gid_t gid, int to)
 {
     int status;
     pthread_t other;
     if (uid != 0)
         map_user(uid, gid);
-    /* side by side, on another processor: the network takes as long as all the rest */
+    /* in parallel, on another processor: the network takes as long as all the rest */
     if (pthread_create(&other, NULL, furnish, NULL) != 0)
         give_up("thread");
     send_off(other);
@@ -283,7 +282,7 @@ static void __attribute__((noreturn)) first_process(char **argv, uid_t uid, gid_
     _exit(code);
 }
 
-/* leave: whoever ends right afterwards need not wait until the place is gone. */
+/* leave: a caller that exits right afterwards need not wait for the cleanup. */
 static int launch(char **argv, bool leave)
 {
     int status, ends[2];
@@ -325,11 +324,11 @@ static void times(size_t n, useconds_t pause, char **argv)
     if (!took)
         give_up("memory");
     for (size_t r = 0; r < 2 * n + 2; r++) {
-        bool walls = r / 2 % 2 != r % 2; /* each time another one first */
+        bool walls = r / 2 % 2 != r % 2; /* alternates which comes first */
         double start = now_ns();
         if ((walls ? launch(argv, false) : bare(argv)) != 0)
             give_up("the command failed");
-        if (r >= 2) /* the first of each was for the caches */
+        if (r >= 2) /* the first of each warms the caches */
             took[(walls ? n : 0) + r / 2 - 1] = now_ns() - start;
         usleep(pause);
     }

@@ -2,17 +2,17 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The least that a way out can cost:
+ * The minimum cost of a relay:
  *
  *     bench-floor-relay HOW HANDSHAKE ADDRESS PORT TO_ADDRESS TO_PORT
  *     bench-floor-relay HOW HANDSHAKE fd LISTENER TO_ADDRESS TO_PORT
  *
- * One process, one epoll; each connection is joined to a new one to the one place that was named,
- * and bytes are handed on: through one buffer that all share (HOW: copy), or through a pipe for
- * each direction (splice). Nobody is asked and nothing is understood. HANDSHAKE is what the client
- * hears first: none; connect or socks, where whatever it says is answered as a proxy of that kind
- * would. A listener that was inherited is one to which connections to anywhere are handed over:
- * each is asked where it wanted to go, unless a handshake says so.
+ * One process, one epoll; each connection is joined to a new one to the given destination, and
+ * bytes are forwarded: through one shared buffer (HOW: copy), or through a pipe per direction
+ * (splice). Nothing is decided or parsed. HANDSHAKE is what the client receives first: none;
+ * connect or socks, where any request is answered as such a proxy would. An inherited listener
+ * receives redirected connections: the relay looks up each one's destination, unless a handshake
+ * names it.
  */
 
 #include <arpa/inet.h>
@@ -35,7 +35,7 @@ struct pair;
 struct end {
     int fd;
     struct pair *pair;
-    bool ended, told; /* has said everything; has been told that nothing more comes */
+    bool ended, told; /* has sent everything; its peer has been shut down */
     uint32_t asked;   /* what epoll watches for */
     int pipe[2];      /* splice: on the way to this end, */
     size_t waiting;   /* and how much of it */
@@ -179,7 +179,7 @@ static void bury(void)
     }
 }
 
-/* Whoever is owed something is not listened for on the other side. */
+/* While an end has pending output, its peer is not read. */
 static void ask_for(struct end *e, struct end *other)
 {
     uint32_t wanted = (e->ended || is_owed(other) ? 0 : EPOLLIN) | (is_owed(e) ? EPOLLOUT : 0);
@@ -244,7 +244,7 @@ static void join(int client)
     for (int i = 0; i < 2 && splicing; i++) {
         if (pipe2(p->ends[i].pipe, O_NONBLOCK | O_CLOEXEC) < 0)
             give_up("pipe");
-        fcntl(p->ends[i].pipe[0], F_SETPIPE_SZ, BUFFER); /* as far as one may */
+        fcntl(p->ends[i].pipe[0], F_SETPIPE_SZ, BUFFER); /* as far as permitted */
     }
     socklen_t n = sizeof(destination);
     if (handed_over && getsockname(client, (struct sockaddr *)&destination, &n) < 0)

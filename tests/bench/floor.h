@@ -7,8 +7,8 @@
 
 void give_up(const char *what) __attribute__((noreturn));
 
-/* floor-guard.c: a FUSE file system on each of these, whose server says of everything that it is
- * there and gives nothing. guard_points() puts it there, in the new mount namespace. */
+/* floor-sentry.c: a FUSE file system on each of these paths, whose server reports that everything
+ * exists and returns nothing. guard_points() mounts it, in the new mount namespace. */
 void guard_these(char **paths, size_t n);
 void guard_points(void);
 

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Times single calls: bench-calls FOLDER REPETITIONS. Run inside a sandbox and outside, the medians
- * say what judging costs. Prints NAME and nanoseconds, one line a call.
+ * Times single calls: bench-calls FOLDER REPETITIONS. Run inside and outside a sandbox, the medians
+ * show what judging costs. Prints NAME and nanoseconds, one line per call.
  */
 
 #include <fcntl.h>
@@ -20,7 +20,7 @@ static double now_ns(void)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* What is timed, with what makes it possible before and undoes it afterwards. */
+/* What is timed, with its preparation and cleanup. */
 static int made;
 
 static void before_unlink(void)

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Times launches from a running process that has its policy at hand: bench-library REPETITIONS
- * PAUSE PROFILE COMMAND. The profile is compiled and planned once. Launching takes turns with vfork
- * and exec of the same command; prints a line of nanoseconds for each, the bare one first.
+ * Times launches from a running process with a finished policy: bench-library REPETITIONS PAUSE
+ * PROFILE COMMAND. The profile is compiled and planned once. Launches take turns with vfork and
+ * exec of the same command; prints a line of nanoseconds for each, the bare one first.
  */
 
 #include <limits.h>
@@ -60,7 +60,7 @@ static double launched(const struct launch *l)
     return now_ns() - start;
 }
 
-/* What the profile says of this folder. */
+/* The profile's policy for this folder. */
 static void make_policy(const char *profile, const char *cwd, const struct host *host,
                         struct plan *plan, struct graph **graph)
 {
@@ -107,9 +107,9 @@ int main(int argc, char **argv)
                        .cgroup = -1,
                        .leave_judge = true};
     for (size_t r = 0; r < 2 * n + 2; r++) {
-        bool first = r / 2 % 2 == r % 2; /* each time another one first */
+        bool first = r / 2 % 2 == r % 2; /* alternates which comes first */
         double t = first ? bare(argv + 4) : launched(&l);
-        if (r >= 2) /* the first of each was for the caches */
+        if (r >= 2) /* the first of each warms the caches */
             took[(first ? 0 : n) + r / 2 - 1] = t;
         if (!first)
             init_end(&ground);

@@ -4,11 +4,11 @@
 /*
  * Times whole commands: bench-launch REPETITIONS PAUSE -- COMMAND… [-- COMMAND…]…
  *
- * Each is started by vfork and exec, which is the least a launch can cost, and waited for. Commands
- * take turns, one repetition each and each time another one first. Prints a line of nanoseconds for
+ * Starts each with vfork and exec, the minimum cost of a launch, and waits for it. Commands take
+ * turns, one repetition each, and each time another one starts. Prints a line of nanoseconds for
  * each command. Their output goes to /dev/null; one that fails is an error. After each there is a
- * pause of so many microseconds, in which the kernel may finish what a command has left it to do: a
- * network namespace takes 30 ms to go.
+ * pause of PAUSE microseconds, in which the kernel may clean up after the command: a network
+ * namespace takes 30 ms to disappear.
  */
 
 #include <fcntl.h>
@@ -76,7 +76,7 @@ int main(int argc, char **argv)
         return 2;
     }
     for (size_t i = 0; i < n; i++)
-        run(commands[i], quiet); /* files come from memory from here on */
+        run(commands[i], quiet); /* from here on files are cached */
     for (size_t r = 0; r < repetitions; r++)
         for (size_t i = 0; i < n; i++) {
             size_t which = (r + i) % n;

@@ -2,12 +2,11 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Measures; run.py judges. A piece of work is named NAME or NAME:ARGUMENT and done in three steps:
- * prepare, run (the part that counts), finish. Works that are timed together take turns, one
- * repetition each and each time another one first, so that whatever disturbs the machine disturbs
- * all of them alike.
+ * Measures; run-bench.py evaluates. A benchmark is named NAME or NAME:ARGUMENT and has three steps:
+ * prepare, run (the measured part), finish. Benchmarks that are timed together take turns, one
+ * repetition each, and each time another one starts, so that disturbances affect all of them alike.
  *
- * Everything that counts happens inside measured(), by which name callgrind is told what to count.
+ * Everything measured happens inside measured(), the function that callgrind counts.
  */
 
 #include <stdarg.h>
@@ -40,7 +39,7 @@ void *need(void *p)
     return p;
 }
 
-/* What the compiler must not find out to be unused. */
+/* Keeps the compiler from removing results as unused. */
 static volatile size_t sink;
 
 struct state {
@@ -231,7 +230,7 @@ static void run_decompile(struct state *s)
     each_profile(s, true);
 }
 
-/* ---- the works ---- */
+/* ---- the benchmarks ---- */
 
 static const struct work {
     const char *name;
@@ -266,7 +265,7 @@ static struct state prepare(const char *spec)
     die("there is no work called %s", spec);
 }
 
-/* Works that decide do so for each path, the others do one thing. */
+/* Benchmarks that decide do so for each path, the others do one thing. */
 static size_t units(const struct state *s)
 {
     return s->work->finish || !s->paths.n ? 1 : s->paths.n;
@@ -278,7 +277,7 @@ static __attribute__((noinline)) void measured(struct state *s)
     __asm__ volatile("" ::: "memory");
 }
 
-/* Time spent on the processor: that others use it too should not show. */
+/* CPU time, so that other load does not show. */
 static double now(void)
 {
     struct timespec t;
@@ -286,7 +285,7 @@ static double now(void)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* Nanoseconds a unit. */
+/* Nanoseconds per unit. */
 static double timed(struct state *s)
 {
     double start = now();
@@ -299,7 +298,7 @@ static double timed(struct state *s)
 
 /* ---- commands ---- */
 
-/* time REPETITIONS WORK…: each work's samples on a line of its own. */
+/* time REPETITIONS WORK…: one line of samples per benchmark. */
 static int cmd_time(int n, char **args)
 {
     size_t reps = n > 1 ? number(args[0]) : 0, nworks = (size_t)n - 1;
@@ -332,8 +331,8 @@ static long page_faults(void)
     return u.ru_minflt;
 }
 
-/* cold WORK: the first run in this process. warm WORK: the second. Prints nanoseconds a unit, the
- * number of units for who counts instructions, and page faults. */
+/* cold WORK: the first run in this process. warm WORK: the second. Prints nanoseconds per unit, the
+ * number of units for counting instructions, and page faults. */
 static int cmd_once(int n, char **args, bool warm)
 {
     if (n != 1)
@@ -367,8 +366,8 @@ static void must_agree(const struct path *p, bool ours, bool theirs)
             ours ? "allows" : "denies");
 }
 
-/* agree: whether all ways to decide decide alike, also with a thousand rules. Prints the mixed
- * profile's paths: their number, mean length, how many are allowed, how many meet a regex. */
+/* agree: whether all ways to decide agree, also with a thousand rules. Prints the mixed profile's
+ * paths: their number, mean length, how many are allowed, how many reach a regex. */
 static int cmd_agree(int n, char **args)
 {
     (void)n;
@@ -395,7 +394,7 @@ static int cmd_agree(int n, char **args)
     return 0;
 }
 
-/* allocations WORK: how many a run makes, and as a check of the counter how many preparing made. */
+/* allocations WORK: how many a run makes and, to check the counter, how many preparing made. */
 static int cmd_allocations(int n, char **args)
 {
     if (n != 1)

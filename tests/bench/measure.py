@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers, targets and tables: what the benchmarks share."""
+"""Numbers, targets and tables, shared by the benchmarks."""
 
 import os
 import sys
@@ -28,13 +28,13 @@ class Spread:
                                            for q in (0.1, 0.5, 0.9))
 
     def least(self):
-        """What the median of all there could be is not below, as far as 19 of 20 such samples go."""
+        """Lower 95 % confidence bound of the median."""
         ordered = sorted(self.samples)
         n = len(ordered)
         return ordered[max(0, int(n / 2 - 0.98 * n ** 0.5))]
 
     def over(self, other):
-        """Ratios repetition by repetition."""
+        """Ratios, repetition by repetition."""
         return Spread([a / b for a, b in zip(self.samples, other.samples)])
 
     def scaled(self, unit):
@@ -68,8 +68,8 @@ class Page:
 
 
 class Targets:
-    """Each target with what was measured: PASS; FLOOR, when the kernel alone takes longer; NEAR, missed
-    within the noise; or MISS. Missing one is not a failure; going beyond its ceiling is, which keeps the cost from growing unnoticed."""
+    """Each target and its measurement: PASS; FLOOR, when the kernel alone takes longer; NEAR, missed
+    within the noise; or MISS. Missing a target is not a failure; exceeding its ceiling is, so that costs cannot grow unnoticed."""
 
     def __init__(self):
         self.rows = []

@@ -2,18 +2,18 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Loads a way out: bench-net-load WAY ADDRESS PORT [PROXY_ADDRESS PROXY_PORT]
+ * Loads a network path: bench-net-load WAY ADDRESS PORT [PROXY_ADDRESS PROXY_PORT]
  *
  * WAY is how the server at ADDRESS is reached: direct, connect and absolute (an HTTP proxy), socks.
- * A login for the proxy is taken from $BENCH_LOGIN, as name:password. Orders come on standard
- * input, one a line, and each is answered by a line of numbers, times in nanoseconds:
+ * $BENCH_LOGIN is a login for the proxy, as name:password. Commands come on standard input, one per
+ * line; each is answered by a line of numbers, times in nanoseconds:
  *
- *     bulk BYTES          time to receive so much over one connection
+ *     bulk BYTES          time to receive this much over one connection
  *     http BYTES          the same, over HTTP
- *     requests CONNS N    time for N small HTTP requests over so many connections at once
- *     rounds N            median and 99th percentile of N small questions, one after another
- *     fresh N             the same, each over a connection of its own
- *     hold N              how many of N connections could be opened and asked something
+ *     requests CONNS N    time for N small HTTP requests over this many connections at once
+ *     rounds N            median and 99th percentile of N small requests, one after another
+ *     fresh N             the same, each over a new connection
+ *     hold N              how many of N connections could be opened and used
  *     again               how many of those still answer
  *     drop                closes them
  */
@@ -38,7 +38,7 @@ enum { PIECE = 1 << 20, TEXT = 1024, SMALL = 64, HELD_MAX = 20000, WAIT_S = 20 }
 
 static struct {
     const char *way, *address, *port;
-    struct sockaddr_in first; /* whom to connect to */
+    struct sockaddr_in first; /* where to connect */
 } to;
 static char piece[PIECE];
 static int held[HELD_MAX];
@@ -161,7 +161,7 @@ static int reach_or_die(void)
     return fd;
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 static bool ask_small(int fd)
 {
@@ -190,7 +190,7 @@ static size_t http_question(char text[TEXT], uint64_t bytes)
                             *absolute ? authorization() : "");
 }
 
-/* ---- orders ---- */
+/* ---- commands ---- */
 
 static void order_bulk(uint64_t bytes)
 {
@@ -204,7 +204,7 @@ static void order_bulk(uint64_t bytes)
     close(fd);
 }
 
-/* How much of a whole answer has been heard with its head; 0: the head is not over. */
+/* How much of a whole answer arrived with its head; 0: the head is incomplete. */
 static size_t size_of_answer(const char *text, uint64_t body)
 {
     const char *end = strstr(text, "\r\n\r\n");
@@ -316,8 +316,7 @@ static void order_rounds(uint64_t n)
 static void order_fresh(uint64_t n)
 {
     uint64_t *times = calloc(n, sizeof(*times));
-    struct linger at_once = {1,
-                             0}; /* leaves no TIME_WAIT behind, of which thousands would add up */
+    struct linger at_once = {1, 0}; /* leaves no TIME_WAIT behind; thousands would add up */
     for (uint64_t i = 0; i < n; i++) {
         uint64_t start = now_ns();
         int fd = reach_or_die();

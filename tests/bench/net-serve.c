@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Whom the network's benchmarks talk to: bench-net-serve ADDRESS PORT
+ * The server of the network benchmarks: bench-net-serve ADDRESS PORT
  *
- * Answers "GET /N …" with N bytes over HTTP, and "#N\n", which is no protocol that anybody knows,
- * with N bytes and nothing else. One process, one epoll; a request comes in one piece.
+ * Answers "GET /N …" with N bytes over HTTP, and "#N\n", which is no known protocol, with N bytes
+ * and nothing else. One process, one epoll; a request arrives in one piece.
  */
 
 #include <arpa/inet.h>
@@ -35,7 +35,7 @@ static void __attribute__((noreturn)) give_up(const char *what)
     exit(2);
 }
 
-/* False when there is no room for more now. */
+/* Returns false when there is no room for more now. */
 static int pay(struct client *c)
 {
     while (c->owed) {
@@ -56,7 +56,7 @@ static int answer(struct client *c, const char *request)
     if (*request != '#')
         size = (size_t)snprintf(text, sizeof(text),
                                 "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", body);
-    if (body + size < sizeof(text)) { /* a small one in one piece, as servers do */
+    if (body + size < sizeof(text)) { /* a small answer in one piece, as servers do */
         memset(text + size, 'x', body);
         return send(c->fd, text, size + body, MSG_NOSIGNAL) < 0 ? -1 : 1;
     }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is compared, and with which words each is told to restrict alike: writing only in the working
-folder, no network, own processes and IPC; "plain" reads everything, "guarded" not the secret stores."""
+"""The peers, and the options that make each restrict alike: writing only in the working folder, no
+network, private processes and IPC; "plain" reads everything, "guarded" not the secret stores."""
 
 import json
 import os
@@ -17,7 +17,7 @@ IMPORT = '(import "secrets.sb")\n'
 
 
 def furnish(home):
-    """Puts something secret into each store."""
+    """Puts a secret into each store."""
     for name in STORES:
         path = os.path.join(home, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -37,7 +37,7 @@ def plain_profile(shipped, path):
 
 
 class Peers:
-    """argv makers: each takes the words of a command, and the stores or none."""
+    """argv makers: each takes a command, and the stores or none."""
 
     def __init__(self, bench, plain):
         self.bench, self.plain = bench, plain
@@ -50,7 +50,7 @@ class Peers:
         return [g["path"] for g in json.loads(text)["guards"]]
 
     def existing(self, paths):
-        """Those that the one who measures can see: a d or f, and the path."""
+        """The stores that this user can see: d or f, and the path."""
         script = 'for p; do if [ -d "$p" ]; then echo "d$p"; elif [ -e "$p" ]; then echo "f$p"; fi; done'
         return self.bench.call("/bin/sh", "-c", script, "sh", *paths).splitlines()
 
@@ -73,14 +73,14 @@ class Peers:
                 *masks, "--", *words]
 
     def node(self, words, guarded):
-        """Always guarded: what it starts is told in a file."""
+        """Always guarded: a file names the command."""
         del guarded
         return [self.bench.node_peer, "-s", self.bench.node_settings, "-c", shlex.join(words)]
 
-    # ---- who is there ----
+    # ---- which peers are installed ----
 
     def install_node(self, folder):
-        """Raises LookupError with what is missing."""
+        """Raises LookupError that names what is missing."""
         lacks = [p for p in NODE_NEEDS if not shutil.which(p, path=PATH)]
         if lacks:
             raise LookupError(f"{NODE_PEER} needs {', '.join(lacks)}")
@@ -103,7 +103,7 @@ class Peers:
         os.chmod(self.bench.node_settings, 0o644)
 
     def restricts(self, maker, guarded):
-        """Whether it does what it is compared for. Returns what it does not, or nothing."""
+        """Checks that it restricts as required. Returns what it fails to do, or nothing."""
         key = os.path.join(self.bench.folder, STORES[0])
         tests = {"writing here": "touch inside", "no writing elsewhere": "! touch ../outside",
                  "no network": 'test "$(grep -c : /proc/net/dev)" -le 1'}

@@ -4,8 +4,8 @@
 /*
  * The same rules without a policy graph, as one would write them by hand with the fastest common
  * regex library: a list tried from the last rule to the first, folders compared with memcmp(),
- * regexes matched by PCRE2's compiler to machine code through its fast entry. In the combined form
- * all regexes are one alternation, tried before the list of folders.
+ * regexes JIT-compiled by PCRE2 and matched through its fast entry. In the combined form all
+ * regexes are one alternation, tried before the list of folders.
  */
 
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -15,7 +15,7 @@
 
 #include "bench.h"
 
-/* Bytes, a dot for every byte, $ only at the very end, nothing captured: as Buckle matches. */
+/* Bytes, a dot for every byte, $ only at the very end, no captures: as Buckle matches. */
 enum { OPTIONS = PCRE2_DOTALL | PCRE2_DOLLAR_ENDONLY | PCRE2_NO_AUTO_CAPTURE };
 
 struct rival_rule {

@@ -3,12 +3,12 @@
 
 /*
  * Profiles and paths to measure with. The mixed profile is what a careful user of a coding agent
- * might write: folders that may be read, folders among them that may not, and at the end patterns
- * for secrets. Its regexes all deny and come last, so that a rival who joins them into one pattern
- * need not know which of them matched.
+ * might write: readable folders, unreadable folders inside them, and finally patterns for secrets.
+ * Its regexes all deny and come last, so that a rival that joins them into one pattern need not
+ * know which of them matched.
  *
- * Paths are strung together from folders that the rules know, folders that they do not, words and
- * file names, by a generator with a fixed seed: every run sees the same ones.
+ * Paths consist of folders that the rules know, folders that they do not, words and file names,
+ * from a generator with a fixed seed: every run sees the same ones.
  */
 
 #include <stdarg.h>
@@ -253,7 +253,7 @@ static uint32_t chance(uint32_t n)
 
 #define ONE_OF(array) ((array)[chance(COUNT(array))])
 
-/* Folders below `at` until the path is about as long as drawn, then a file. */
+/* Appends folders at `at` until the path is about as long as drawn, then a file. */
 static void finish_path(char *at, size_t want)
 {
     char *end = at + PATH_MAX_LEN;
@@ -303,7 +303,7 @@ static struct paths distinct_paths(void (*make)(char *))
         if (strcmp(p.list[i].s, p.list[kept - 1].s) != 0)
             p.list[kept++] = p.list[i];
     p.n = kept;
-    /* neighbours in a folder should rarely come one after another */
+    /* neighbours in a folder should rarely be adjacent */
     for (size_t i = p.n - 1; i > 0; i--) {
         size_t j = chance((uint32_t)i + 1);
         struct path swap = p.list[i];

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the engine's benchmarks and holds them against their targets; prints TAP.
+"""Runs the engine's benchmarks and compares them with their targets; prints TAP.
 
     tests/bench/run-bench.py [--write]
 
@@ -69,7 +69,7 @@ def engine(*args):
 
 
 def times(works, options=(), repetitions=REPETITIONS):
-    """Nanoseconds of each work, taken in turns in one process."""
+    """Nanoseconds of each benchmark, in turns in one process."""
     lines = engine(*options, "time", str(repetitions), *works)
     samples = {}
     for line in filter(None, lines):
@@ -79,7 +79,7 @@ def times(works, options=(), repetitions=REPETITIONS):
 
 
 def cold_times(works):
-    """The same in a fresh process each time, where nothing has been touched yet."""
+    """The same in a fresh process each time, with cold memory."""
     samples = {w: [] for w in works}
     for turn in range(COLD_STARTS):
         for i in range(len(works)):
@@ -110,12 +110,12 @@ def shown_count(counts, work):
     return f"{counts[work]:,.0f}" if work in counts else "–"
 
 
-# ---- judging ----
+# ---- evaluation ----
 
 
 def judge(name, value, target, at_most, shown, noise=NOISE):
     """One target: PASS, NEAR (missed within the noise of times) or MISS. Fails where counts miss, and
-    where times miss by so much that it is no noise."""
+    where times miss by more than noise."""
     slack = value / target if at_most else target / value
     word = "PASS" if slack <= 1 else "NEAR" if slack <= 1 + noise else "MISS"
     bound = f"{'at most' if at_most else 'at least'} {target:g}"
@@ -128,14 +128,14 @@ def judge_ratio(name, ratio, target, at_most):
 
 
 def judge_counts(name, counts, work, base, target, at_most):
-    """The same as a ratio of instructions, which no busy machine can blur."""
+    """The same as a ratio of instructions, which other load does not affect."""
     if counts:
         ratio = counts[work] / counts[base]
         judge(name + ", in instructions", ratio, target, at_most, f"{ratio:.2f}", noise=0)
 
 
 def judge_millions(name, count, ceiling):
-    """Ceilings on instructions keep work from growing unnoticed."""
+    """Ceilings on instructions, so that work cannot grow unnoticed."""
     judge(f"{name}, million instructions", count / 1e6, ceiling, True, f"{count / 1e6:.2f}",
           noise=0)
 
@@ -143,7 +143,7 @@ def judge_millions(name, count, ceiling):
 # ---- the benchmarks ----
 
 
-# (work, what is judged, how many times as long it must take at least)
+# (benchmark, what is compared, minimum ratio)
 RIVALS = [
     ("decide-list", "a list tried with PCRE2-JIT takes so many times as long", 3),
     ("decide-combined", "a combined PCRE2-JIT pattern takes so many times as long", 1),
@@ -197,7 +197,7 @@ def bench_first(page, counting):
                ["", "µs in a fresh process", "µs when done again", "instructions"], rows)
 
 
-# what grows: (in words, work, sizes)
+# scaling: (description, benchmark, sizes)
 GROWTH = [
     ("rules, five subpaths to two regexes", "decide-rules", (10, 100, 1000)),
     ("globs", "decide-globs", (1, 10, 100, 1000)),
@@ -295,7 +295,7 @@ def bench_bundles(page, counting):
                ["", "KiB", "ms decoded", "ms decompiled too", "instructions decoded"], rows)
 
 
-# a thousand rules of each sort: filters by number
+# a thousand rules of each kind: filters by number
 RULES = {
     "literals": lambda i: f'(allow file-read* (literal "/x/{i}"))',
     "regexes": lambda i: f'(allow file-read* (regex #"^/x/{i}/[a-z]+/.*\\.txt$"))',
@@ -342,7 +342,7 @@ def bench_diff(page, _counting):
                ["", "`diff`, equal", "`diff`, one rule differs", "`catalog` of one"], rows)
 
 
-# what is counted: (arguments, ceiling in millions of instructions)
+# counted commands: (arguments, ceiling in millions of instructions)
 COMMANDS = {
     "buckle --version": (["--version"], 0.5),
     "buckle eval of the demonstration's profile": (["eval", DEMO, "file-read-data", "/usr/x"], 1),
@@ -384,7 +384,7 @@ def bench_settings(page, counting):
         with open(made, "w", encoding="utf-8") as f:
             f.write(text)
         plain, given = (collected(BUCKLE, "eval", "-q", *ask, profile, "file-read-data", "/usr/x")[0]
-                        for profile in ("default.sb", made))
+                        for profile in ("default", made))
     rows = [["the default profile, to its first verdict", f"{plain:,}"],
             ["a settings file of eleven entries, to a profile", f"{writing - start:,}"],
             ["that profile, to its first verdict", f"{given:,}"]]

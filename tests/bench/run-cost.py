@@ -39,7 +39,7 @@ PAUSE = "35000"  # µs after each launch: what the kernel takes to give a networ
 
 
 class Often:
-    """How often each is repeated."""
+    """Number of repetitions of each."""
 
     def __init__(self, quick):
         self.quick = quick
@@ -52,7 +52,7 @@ class Often:
 
 
 class Bench:
-    """A home in memory that belongs to whoever measures, with secrets and a working folder in it."""
+    """A home in memory, owned by the measuring user, with secrets and a working folder."""
 
     def __init__(self, name, uid):
         self.name, self.uid = name, uid
@@ -98,7 +98,7 @@ class Bench:
         return done.stdout
 
     def times(self, repetitions, commands, pause="0"):
-        """Nanoseconds of whole commands, taken in turns."""
+        """Nanoseconds of whole commands, in turns."""
         words = []
         for argv in commands.values():
             words += ["--", *("---" if w == "--" else w for w in argv)]
@@ -130,7 +130,7 @@ TRUE = ["/bin/true"]
 
 
 def launch_commands(bench, who):
-    """In the order of the table: first who reads everything, then who guards the stores."""
+    """In table order: first peers that read everything, then those that guard the stores."""
     static = bench.tool("buckle-static")
     commands = {BARE: TRUE, START: [bench.tool("buckle"), "--version"],
                 **floors(bench), PLAIN: who.buckle(TRUE, False), STATIC: who.buckle(TRUE, False, static)}
@@ -144,7 +144,7 @@ def launch_commands(bench, who):
 
 
 def floors(bench):
-    """The same walls made by hand, where the kernel lets one."""
+    """The same walls made by hand, where the kernel permits it."""
     commands = {FLOOR: [bench.tool("bench-floor"), "launch", *TRUE],
                 FLOOR_STATIC: [bench.tool("bench-floor-static"), "launch", *TRUE]}
     try:
@@ -171,7 +171,7 @@ def ratio_or_none(got, one, other):
 
 
 def holds(who, name, maker):
-    """Whether a peer is there and restricts as asked."""
+    """Whether a peer is installed and restricts as required."""
     if not os.path.exists(maker(TRUE, False)[0]):
         tap.skip(f"{name} is not installed")
         return False
@@ -208,7 +208,7 @@ def bench_launch(bench, who, often, page, targets):
 
 
 def bench_node(bench, who, often):
-    """Apart, and less often: one of its launches is as long as a hundred others."""
+    """Separately and less often: one of its launches takes as long as a hundred others."""
     try:
         who.install_node(os.path.join(MEMORY, "npm"))
         lacks = who.restricts(who.node, True)
@@ -284,7 +284,7 @@ def bench_calls(bench, often, page, targets):
         got = {way: Spread(samples[way][name]) for way in ways}
         rows.append([name, *(got[way].show(digits=1) for way in ways)])
         if target:
-            # which of them wakes whom on which processor is the scheduler's: the luckiest counts
+            # the scheduler chooses processors: the best sample counts
             least = min((got[how] for how in ("here", "poll", "perform")), key=lambda s: s.median)
             targets.judge(f"one {name} as {bench.name}, µs", got["inside"], target, ceiling, least, digits=1)
         else:
@@ -294,7 +294,7 @@ def bench_calls(bench, often, page, targets):
                ["", "outside", *FLOORS.values(), "inside"], rows)
 
 
-# ---- whole work ----
+# ---- whole workloads ----
 
 
 def bench_work(bench, who, often, page, targets):
@@ -310,7 +310,7 @@ def bench_work(bench, who, often, page, targets):
         once = ["/bin/sh", "-ec", script]
         commands = {"bare": words, "buckle": who.buckle(words, True),
                     **{n: m(words, True) for n, m in makers.items()}}
-        # the walls, and in them a stand-in for whoever writes
+        # the walls, with a placeholder for the writing process
         commands["floor"] = [bench.tool("bench-floor"), "walls", bench.tool("bench-floor-calls"), "perform",
                              *words]
         try:
@@ -336,8 +336,8 @@ def bench_work(bench, who, often, page, targets):
 
 
 def slow_reads(bench, words, often):
-    """What reading costs where it is asked to be exact (--strict-reads), and where the folder itself is
-    guarded. These have no target."""
+    """What reading costs when it must be exact (--strict-reads), and when the folder itself is guarded.
+    These have no target."""
     guarded = os.path.join(bench.tools, "guarded.sb")
     with open(guarded, "w", encoding="utf-8") as f:
         f.write(f'(version 1)\n(import "default.sb")\n'
@@ -356,7 +356,7 @@ def slow_reads(bench, words, often):
 
 
 def bench_memory(bench, page, targets):
-    """Every process of Buckle's while a command runs; the command is not one of them."""
+    """All of Buckle's processes while a command runs, without the command."""
     with subprocess.Popen([*bench.run(), "--", "/bin/sleep", "60"], env=bench.env, cwd=bench.work,
                           **bench.how()) as program:
         try:
@@ -421,8 +421,8 @@ def finish(page, targets, often):
 
 
 def in_memory(argv):
-    """Starts again in a mount namespace of its own, with a tmpfs, a /dev/fuse that ordinary users may
-    open, as distributions have it, and an ordinary user whom firejail knows."""
+    """Restarts in a new mount namespace, with a tmpfs, a /dev/fuse that ordinary users may open, as on
+    distributions, and an ordinary user known to firejail."""
     folder = tempfile.mkdtemp(prefix="buckle-bench-")
     script = ['mount -t tmpfs -o mode=755 buckle-bench "$BENCH_MEMORY"', 'cd "$BENCH_MEMORY"']
     for name, line in (("passwd", f"bench:x:{ORDINARY}:{ORDINARY}::{folder}:/bin/sh"),

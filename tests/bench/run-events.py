@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How fast what was denied is heard of, and how much of it; prints TAP.
+"""How fast and how completely denials are reported; prints TAP.
 
     tests/bench/run-events.py [--quick] [--write]
 
@@ -27,7 +27,7 @@ THREADS = 4
 
 
 def numbers(*words):
-    """What bench-events prints, from a folder where it may write to a folder where it may not."""
+    """Runs bench-events from a writable folder against one that is not."""
     with tempfile.TemporaryDirectory() as work, tempfile.TemporaryDirectory() as denied:
         words = [denied if w == "DENIED" else str(w) for w in words]
         r = subprocess.run([EVENTS, *words], cwd=work, capture_output=True, text=True, timeout=300,

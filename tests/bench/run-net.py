@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the way out of `buckle run` costs, against a bare relay and against peers; prints TAP.
+"""What the network of `buckle run` costs, against a bare relay and against peers; prints TAP.
 
     tests/bench/run-net.py [--quick] [--write]
 
@@ -47,9 +47,9 @@ BARE_OPEN, BARE_HTTP, BARE_SOCKS = ("bare relay in the gate's place", "bare rela
                                     "bare relay in its place that nods at SOCKS first")
 TINYPROXY, MICROSOCKS, SOCAT = "tinyproxy", "microsocks", "socat chain"
 OURS, FLOORS, PEERS = (OPEN, HTTP, SOCKS), (COPY, SPLICE), (TINYPROXY, MICROSOCKS, SOCAT)
-# a connection through a proxy takes words before the first byte, from whoever relays
+# a proxy connection exchanges a handshake before the first byte, whatever the relay
 GREETING = {OPEN: FLOORS, HTTP: (SAYS_HTTP,), SOCKS: (SAYS_SOCKS,)}
-# what a client in a sandbox cannot do without: its network's rules, and a connect that somebody makes for it
+# what a client in a sandbox always needs: its network's rules, and a connect made on its behalf
 IN_PLACE = {OPEN: BARE_OPEN, HTTP: BARE_HTTP, SOCKS: BARE_SOCKS}
 LOGIN = "bench:secret"
 
@@ -65,7 +65,7 @@ class Often:
 
 
 class Load:
-    """A client that loads one way out; it answers orders with numbers."""
+    """A client that loads one network path; it answers commands with numbers."""
 
     def __init__(self, place, argv):
         self.child = place.start(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -80,7 +80,7 @@ class Load:
 
 
 class Place:
-    """Both ends of the cable, and whoever was started there."""
+    """Both ends of the cable, and the processes started there."""
 
     def __init__(self):
         self.folder = tempfile.mkdtemp(prefix="buckle-bench-")
@@ -96,7 +96,7 @@ class Place:
             os.chown(sub, ORDINARY, ORDINARY)
         self.env = {"PATH": os.environ["PATH"], "HOME": home, "LC_ALL": "C.UTF-8"}
         self.net = internet.Internet(self.folder)
-        # thousands of connections to one place leave their ports behind for a minute
+        # thousands of connections to one destination keep their ports busy for a minute
         subprocess.run(["nsenter", "--target", str(self.net.home), "--net", "sh", "-ec",
                         "cd /proc/sys/net/ipv4; echo 20000 65000 >ip_local_port_range; echo 1 >tcp_tw_reuse"],
                        check=True)
@@ -127,18 +127,18 @@ class Place:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-# ---- ways out ----
+# ---- network paths ----
 
 
 class Way:
-    """One relay: the client of anything, and that of HTTP where it is another."""
+    """One relay: its general client, and its HTTP client if that is another."""
 
     def __init__(self, plain, http=None):
         self.plain, self.http = plain, http or plain
 
 
 def relays(place):
-    """Starts those that are there; the client's words for each."""
+    """Starts those that are installed; returns the client arguments for each."""
     found = {DIRECT: ["direct", SERVER, PORT]}
     for name, how, says, way, port in ((COPY, "copy", "none", "direct", "9101"),
                                        (SPLICE, "splice", "none", "direct", "9102"),
@@ -169,7 +169,7 @@ def microsocks(place):
 
 
 def socat(place):
-    """Two of them and a socket in a file between, as others join a network namespace to the host."""
+    """Two of them with a Unix socket between, as other tools join a network namespace to the host."""
     path = os.path.join(place.work, "bridge")
     place.start(["socat", f"UNIX-LISTEN:{path},fork,backlog=128", f"TCP:{SERVER}:{PORT}"])
     place.start(["socat", f"TCP-LISTEN:{SOCAT_PORT},bind=127.0.0.1,fork,reuseaddr,backlog=128",
@@ -190,7 +190,7 @@ def gate_ways(place):
 
 
 def bare_ways(place):
-    """The bare relay where the gate is, and its clients where the gate's are."""
+    """The bare relay in the gate's place, and its clients in place of the gate's."""
     def inside(says, way, port):
         words = [way, SERVER, PORT, *(["127.0.0.1", port] if port else [])]
         login = ["env", f"BENCH_LOGIN={LOGIN}"] if way == "socks" else []
@@ -220,7 +220,7 @@ BULK, PAGES, REQUESTS, ROUND, FRESH, LATE = ("bulk", "bulk over HTTP", "requests
 
 
 def best(often, load, words):
-    """Of some tries in a row the best counts: what else runs on this machine is not measured."""
+    """The best of several tries counts, to exclude other load on this machine."""
     return [min(tried) for tried in zip(*(load.order(words) for _ in range(often.tries)))]
 
 
@@ -248,7 +248,7 @@ def measure(one_round, ways, often):
 
 
 def measure_all(often):
-    """Everybody anew for each kind: where they run is decided as they start."""
+    """Restarts everything for each kind: the scheduler places processes when they start."""
     everywhere = os.sched_getaffinity(0)
     got = {}
     for one_round, where in ((small_round, {max(everywhere)}), (bulk_round, everywhere)):
@@ -263,7 +263,7 @@ def measure_all(often):
 
 
 def rate(spread, amount):
-    """What is done in a time, per time."""
+    """Work done per unit of time."""
     return Spread([amount / s for s in spread.samples])
 
 
@@ -308,11 +308,11 @@ def judge(got, targets):
                       1.11, 3, added(got, IN_PLACE[name], ROUND).over(relay))
 
 
-# ---- many ----
+# ---- many connections ----
 
 
 def gate_of(load):
-    """The process that is the gate of a sandbox."""
+    """A sandbox's gate process."""
     found = [p for p in descendants(load.child.pid) if command_name(p) == "buckle-gate"]
     if len(found) != 1:
         raise RuntimeError(f"no gate among {[command_name(p) for p in descendants(load.child.pid)]}")
@@ -320,7 +320,7 @@ def gate_of(load):
 
 
 def bench_held(place, often, page):
-    """Very many connections that are open at once, and what the gate keeps for them."""
+    """Very many open connections, and the memory the gate uses for them."""
     rows = []
     for name, way in gate_ways(place).items():
         load = way.plain
@@ -380,7 +380,7 @@ def finish(page, targets, often):
 
 
 def may_hold(wanted):
-    """Connections that one process may relay here: two descriptors each."""
+    """How many connections one process may relay here: two descriptors each."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     enough = 2 * wanted + SPARE
     try:
@@ -393,7 +393,7 @@ def may_hold(wanted):
 
 
 def go_ahead():
-    """Before others on this machine, where one may."""
+    """Raises the priority, where permitted."""
     try:
         os.nice(-20)
     except OSError:

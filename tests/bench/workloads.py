@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole work: what is prepared in a folder, and the shell script that is then measured again and again."""
+"""Whole workloads: what is prepared in a folder, and the shell script that is then measured repeatedly."""
 
 import os
 import shutil
@@ -69,8 +69,8 @@ class NpmWork:
         need("npm", path)
         npm = f"npm --no-audit --no-fund --no-update-notifier --cache {bench.work}/cache"
         try:
-            # the caller's environment knows how to reach the registry; twice, because what npm fetched
-            # last is not always in its cache when it ends
+            # the caller's environment has the registry's settings; twice, because npm's last download
+            # is not always in its cache when it exits
             subprocess.run(["sh", "-ec", f"{npm} install {' '.join(PACKAGES)} && {npm} ci"],
                            cwd=bench.work, timeout=120, check=True, stdout=subprocess.DEVNULL,
                            stderr=subprocess.DEVNULL)

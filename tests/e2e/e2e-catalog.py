@@ -269,7 +269,7 @@ def check_text():
         when the kind of file is REGULAR-FILE
 """, """  process-exec*
     /bin/ls
-      outside of this sandbox
+      outside this sandbox
 """, """  mach-lookup
     anything
       except when the service name starts with com. and the user id is 0
@@ -322,7 +322,7 @@ def check_diff():
 
     write("inside.sb", HAND.replace("(with no-sandbox)", ""))
     r = buckle("catalog", "--diff", "hand.sb", "inside.sb")
-    ok(r.status == 1 and "outside of this sandbox" in r.out and "for instance" not in r.out,
+    ok(r.status == 1 and "outside this sandbox" in r.out and "for instance" not in r.out,
        "the same program, on other terms", r)
 
     write("words.sb", HAND.replace('(subpath "/bin")', '(literal "/bin") (prefix "/bin/")'))

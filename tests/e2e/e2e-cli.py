@@ -103,7 +103,7 @@ def test_eval():
     ok(r.status in (0, 1) and r.err == "", "a shipped profile by name", r)
     write("system.sb", "(version 1)(broken")
     ok(buckle("eval", "system.sb", "file-read-data", "/x").status == 2,
-       "a file comes before the shipped profile of that name")
+       "a name with .sb is a file")
 
 
 def test_batch():

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * System calls that no sandbox may leave open: ways round its filter, its judge or its walls. Each
- * is tried with arguments that do nothing should it get through.
+ * System calls that no sandbox may leave open: ways around its filter, its judge or its walls.
+ * Arguments are chosen so that nothing happens if a call gets through.
  */
 
 #include <errno.h>
@@ -93,14 +93,14 @@ static int call_numbers(char **a)
 {
     (void)a;
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
-        tell(calls[i].name, syscall(calls[i].nr, calls[i].a, calls[i].b, calls[i].c, 0, 0, 0));
+        report(calls[i].name, syscall(calls[i].nr, calls[i].a, calls[i].b, calls[i].c, 0, 0, 0));
     return 0;
 }
 
-/* ---- other doors of the kernel ---- */
+/* ---- other entries into the kernel ---- */
 
 /* Runs work in a child, which may be killed for it. */
-static void tell_child(const char *what, long (*work)(void))
+static void report_child(const char *what, long (*work)(void))
 {
     int status;
     fflush(stdout);
@@ -108,7 +108,7 @@ static void tell_child(const char *what, long (*work)(void))
     must(child, "fork");
     if (child == 0) {
         long got = work();
-        tell(what, got);
+        report(what, got);
         _exit(0);
     }
     must(waitpid(child, &status, 0), "waitpid");
@@ -156,11 +156,11 @@ static int call_doors(char **a)
 {
     (void)a;
 #ifdef __x86_64__
-    tell_child("int 0x80", old_door);
-    tell_child("x32", x32_door);
+    report_child("int 0x80", old_door);
+    report_child("x32", x32_door);
 #endif
-    tell_child("clone with a user namespace", new_user_namespace);
-    tell_child("clone3 with a user namespace", new_user_namespace3);
+    report_child("clone with a user namespace", new_user_namespace);
+    report_child("clone3 with a user namespace", new_user_namespace3);
     return 0;
 }
 
@@ -188,13 +188,13 @@ static void ask_about(pid_t pid)
     close(fd);
 }
 
-/* Signal 0 asks whether one could signal and does nothing: should a sandbox let it through, whoever
- * is out there must not suffer for it. Judge and init started just before us. */
+/* Signal 0 checks for permission and does nothing: if a sandbox lets it through, no outside process
+ * must suffer. Judge and init started just before us. */
 static void ask_to_signal(void)
 {
-    tell("signal the first process", kill(1, 0));
-    if (getppid() > 0) /* 0: it is not even in sight */
-        tell("signal the parent", kill(getppid(), 0));
+    report("signal the first process", kill(1, 0));
+    if (getppid() > 0) /* 0: it is not even visible */
+        report("signal the parent", kill(getppid(), 0));
     for (pid_t pid = 1; pid < 1000; pid++)
         ask_about(pid);
     for (pid_t pid = getpid() - 500; pid < getpid() + 50; pid++)
@@ -204,13 +204,13 @@ static void ask_to_signal(void)
 static int call_judge(char **a)
 {
     (void)a;
-    tell("a listener of its own", install(SECCOMP_FILTER_FLAG_NEW_LISTENER));
-    tell("a listener, with threads",
-         install(SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_TSYNC |
-                 SECCOMP_FILTER_FLAG_TSYNC_ESRCH));
-    tell("a filter of its own", install(0));
+    report("a listener of its own", install(SECCOMP_FILTER_FLAG_NEW_LISTENER));
+    report("a listener, with threads",
+           install(SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_TSYNC |
+                   SECCOMP_FILTER_FLAG_TSYNC_ESRCH));
+    report("a filter of its own", install(0));
     ask_to_signal();
-    tell("the judge answers", open("still-judged", O_WRONLY | O_CREAT, 0600));
+    report("the judge answers", open("still-judged", O_WRONLY | O_CREAT, 0600));
     return 0;
 }
 
@@ -236,18 +236,18 @@ static int call_insist(char **a)
 
 static int call_hidden(char **a)
 {
-    tell("hide", prctl(PR_SET_DUMPABLE, 0, 0, 0, 0));
-    tell("create", open("hidden-file", O_WRONLY | O_CREAT, 0600));
-    tell("write elsewhere", open(a[0], O_WRONLY));
+    report("hide", prctl(PR_SET_DUMPABLE, 0, 0, 0, 0));
+    report("create", open("hidden-file", O_WRONLY | O_CREAT, 0600));
+    report("write elsewhere", open(a[0], O_WRONLY));
     return 0;
 }
 
 /* For a program that may be run but not read. */
 static int call_create(char **a)
 {
-    tell("create", open(a[0], O_WRONLY | O_CREAT, 0600));
-    tell("make a folder", mkdir("made-hidden", 0700));
-    tell("write elsewhere", open(a[1], O_WRONLY));
+    report("create", open(a[0], O_WRONLY | O_CREAT, 0600));
+    report("make a folder", mkdir("made-hidden", 0700));
+    report("write elsewhere", open(a[1], O_WRONLY));
     return 0;
 }
 

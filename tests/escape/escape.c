@@ -18,16 +18,16 @@ const char *outcome(long result)
     return name ? name : "unknown errno";
 }
 
-void tell(const char *what, long result)
+void report(const char *what, long result)
 {
     const char *came = outcome(result);
     printf("%s: %s\n", what, came);
     fflush(stdout);
 }
 
-bool tell_fd(const char *what, int fd)
+bool report_fd(const char *what, int fd)
 {
-    tell(what, fd);
+    report(what, fd);
     return fd >= 0 && close(fd) == 0;
 }
 

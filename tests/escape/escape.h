@@ -7,9 +7,9 @@
 #include <stddef.h>
 
 /*
- * Attackers for the end-to-end tests: each tries one way out of a sandbox and tells what it met, a
- * line for each attempt. Whether something got out is for the test to see, from outside. All that
- * an attacker could ever change is files that the test made for it.
+ * Attackers for the end-to-end tests: each tries one way out of a sandbox and prints the outcome,
+ * one line per attempt. The test checks from outside whether something got out. An attacker can
+ * only ever change files that the test made for it.
  */
 
 struct attack {
@@ -23,21 +23,21 @@ extern const struct attack attacks_race[], attacks_race_socket[], attacks_swap[]
     attacks_program[], attacks_first[], attacks_like_person[], attacks_like_wait[],
     attacks_wear_wait[], attacks_unasked[];
 
-/* "ok", or the name of errno, for a call's result. */
+/* Returns "ok", or the name of errno, for a call's result. */
 const char *outcome(long result);
 /* Prints "what: outcome". */
-void tell(const char *what, long result);
-/* The same of a descriptor, which is closed; whether it was one. */
-bool tell_fd(const char *what, int fd);
-/* Ends the attacker when something that it needs for itself does not work. */
+void report(const char *what, long result);
+/* The same for a descriptor, which it closes; returns whether it was valid. */
+bool report_fd(const char *what, int fd);
+/* Exits when something that the attacker itself needs does not work. */
 void must(long result, const char *what);
 
-/* Reads the file or lists the folder, since some can be opened by anybody and refuse to be read.
- * A folder that we have anyway is EEXIST. */
+/* Reads the file or lists the folder, because some can be opened but not read. A folder that we
+ * have anyway is EEXIST. */
 long read_of(const char *path);
 
 double now(void);
-/* dir + "/" + name, in one of a few buffers that are used in turn. */
+/* Returns dir + "/" + name, in one of a few buffers used in turn. */
 const char *in_folder(const char *dir, const char *name);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Calls that wait, and signals that come meanwhile: see like.c. */
+/* Calls that block, and signals that arrive meanwhile: see like.c. */
 
 #include <fcntl.h>
 #include <signal.h>
@@ -22,9 +22,9 @@ static void on_signal(int sig)
 }
 
 static double fifo_start;
-static pid_t waiting; /* whom to signal: nobody else, should it be gone */
+static pid_t waiting; /* the process to signal, and no other if it is gone */
 
-static void tell_wait(const char *what, long result)
+static void report_wait(const char *what, long result)
 {
     const char *came = outcome(result);
     double took = now() - fifo_start;
@@ -75,32 +75,32 @@ static int like_fifo(char **a)
     sigaction(SIGUSR1, &act, NULL);
     must(mkfifo("fifo", 0600), "mkfifo");
     fifo_start = now();
-    tell_wait("writer that does not wait", open("fifo", O_WRONLY | O_NONBLOCK));
+    report_wait("writer that does not wait", open("fifo", O_WRONLY | O_NONBLOCK));
     pid_t child = later(open_reader);
     int fd = open("fifo", O_WRONLY);
-    tell_wait("writer waits for a reader", fd);
-    tell("writing", write(fd, "x", 1));
+    report_wait("writer waits for a reader", fd);
+    report("writing", write(fd, "x", 1));
     printf("blocking: %d\n", !(fcntl(fd, F_GETFL) & O_NONBLOCK));
     close(fd);
     waitpid(child, NULL, 0);
     /* O_TRUNC makes it a call that could write, which is judged where plain reading is not */
     child = later(open_writer);
     fd = open("fifo", O_RDONLY | O_TRUNC);
-    tell_wait("reader waits for a writer", fd);
+    report_wait("reader waits for a writer", fd);
     char c = 0;
-    tell("reading", read(fd, &c, 1));
+    report("reading", read(fd, &c, 1));
     close(fd);
     waitpid(child, NULL, 0);
-    /* whoever opened an end on our behalf lets go of his copy a moment after handing it over */
+    /* the process that opened an end for us closes its copy a moment after handing it over */
     usleep(100000);
     child = later(signal_parent);
-    tell_wait("writer hears a signal", open("fifo", O_WRONLY));
+    report_wait("writer hears a signal", open("fifo", O_WRONLY));
     waitpid(child, NULL, 0);
     child = later(signal_parent);
-    tell_wait("reader hears a signal", open("fifo", O_RDONLY | O_TRUNC));
+    report_wait("reader hears a signal", open("fifo", O_RDONLY | O_TRUNC));
     waitpid(child, NULL, 0);
     fifo_start = now();
-    tell_wait("both ends at once", open("fifo", O_RDWR));
+    report_wait("both ends at once", open("fifo", O_RDWR));
     fflush(stdout);
     for (int i = 0; i < 2; i++) {
         child = fork();
@@ -110,9 +110,9 @@ static int like_fifo(char **a)
         usleep(100000);
         kill(child, SIGKILL);
         fifo_start = now();
-        tell_wait(i ? "writer is killed" : "reader is killed", waitpid(child, NULL, 0));
+        report_wait(i ? "writer is killed" : "reader is killed", waitpid(child, NULL, 0));
     }
-    tell_fd("and everything goes on", open("after", O_WRONLY | O_CREAT, 0600));
+    report_fd("and everything goes on", open("after", O_WRONLY | O_CREAT, 0600));
     return 0;
 }
 

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Not attacks but everyday calls, and the odd ones that judges get wrong. The test runs them bare
- * and in a sandbox, in a folder that may be written: what they tell must be the same.
+ * Not attacks but everyday calls, and unusual ones that judges get wrong. The test runs them with
+ * and without a sandbox, in a writable folder: the output must be the same.
  */
 
 #include <fcntl.h>
@@ -34,7 +34,7 @@ static void make_file(const char *path)
 
 /* ---- strings and threads ---- */
 
-/* Two pages, the second of which cannot be read. */
+/* Two pages, the second unreadable. */
 static char *edge(void)
 {
     long page = sysconf(_SC_PAGESIZE);
@@ -51,14 +51,14 @@ static int like_strings(char **a)
          *two = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     (void)a;
     strcpy(end - 5, "edge"); /* its NUL is the last byte */
-    tell_fd("path up to the end of a page", open(end - 5, O_WRONLY | O_CREAT, 0600));
+    report_fd("path up to the end of a page", open(end - 5, O_WRONLY | O_CREAT, 0600));
     memcpy(end - 4, "long", 4);
-    tell_fd("path without an end", open(end - 4, O_WRONLY | O_CREAT, 0600));
+    report_fd("path without an end", open(end - 4, O_WRONLY | O_CREAT, 0600));
     strcpy(two + 4094, "across");
-    tell_fd("path across pages", open(two + 4094, O_WRONLY | O_CREAT, 0600));
-    tell_fd("no path", (int)syscall(SYS_open, NULL, O_WRONLY | O_CREAT, 0600));
-    tell_fd("path in the kernel", open((char *)-4096L, O_WRONLY | O_CREAT, 0600));
-    tell_fd("empty path", open("", O_WRONLY | O_CREAT, 0600));
+    report_fd("path across pages", open(two + 4094, O_WRONLY | O_CREAT, 0600));
+    report_fd("no path", (int)syscall(SYS_open, NULL, O_WRONLY | O_CREAT, 0600));
+    report_fd("path in the kernel", open((char *)-4096L, O_WRONLY | O_CREAT, 0600));
+    report_fd("empty path", open("", O_WRONLY | O_CREAT, 0600));
     for (int n = 4094; n <= 4097; n++) {
         static char path[5000];
         memset(path, '/', sizeof(path));
@@ -66,36 +66,36 @@ static int like_strings(char **a)
         snprintf(path + n - 4, 5, "%04d", n);
         char what[40];
         snprintf(what, sizeof(what), "path of %d bytes", n);
-        tell_fd(what, open(path, O_WRONLY | O_CREAT, 0600));
+        report_fd(what, open(path, O_WRONLY | O_CREAT, 0600));
         snprintf(what, sizeof(what), "stat of %04d", n);
-        tell(what, access(path + n - 4, F_OK));
+        report(what, access(path + n - 4, F_OK));
     }
     char name[300];
     memset(name, 'n', 299);
     name[299] = '\0';
-    tell_fd("name of 299 bytes", open(name, O_WRONLY | O_CREAT, 0600));
+    report_fd("name of 299 bytes", open(name, O_WRONLY | O_CREAT, 0600));
     name[255] = '\0';
-    tell_fd("name of 255 bytes", open(name, O_WRONLY | O_CREAT, 0600));
-    tell("mkdir of it", mkdir(name, 0700));
-    tell("unlink of it", unlink(name));
+    report_fd("name of 255 bytes", open(name, O_WRONLY | O_CREAT, 0600));
+    report("mkdir of it", mkdir(name, 0700));
+    report("unlink of it", unlink(name));
     return 0;
 }
 
 static void *in_thread(void *arg)
 {
     (void)arg;
-    tell_fd("create in a thread", open("thread-file", O_WRONLY | O_CREAT, 0600));
-    tell("mkdir in a thread", mkdir("thread-dir", 0700));
+    report_fd("create in a thread", open("thread-file", O_WRONLY | O_CREAT, 0600));
+    report("mkdir in a thread", mkdir("thread-dir", 0700));
     must(unshare(CLONE_FILES), "unshare");
     int fd = open("thread-file", O_RDONLY);
-    tell("fchmod with descriptors of its own", fchmod(fd, 0640));
+    report("fchmod with descriptors of its own", fchmod(fd, 0640));
     must(unshare(CLONE_FS), "unshare");
     must(chdir("thread-dir"), "chdir");
     umask(0);
-    tell_fd("create in a folder of its own", open("deep", O_WRONLY | O_CREAT, 0666));
+    report_fd("create in a folder of its own", open("deep", O_WRONLY | O_CREAT, 0666));
     char *argv[] = {(char *)"/proc/self/exe", (char *)"like-after-exec", NULL};
     execv(argv[0], argv);
-    tell("exec in a thread", -1);
+    report("exec in a thread", -1);
     return NULL;
 }
 
@@ -122,7 +122,7 @@ void mode_of(const char *path)
 static int like_after_exec(char **a)
 {
     (void)a;
-    tell_fd("create after exec in a thread", open("after", O_WRONLY | O_CREAT, 0666));
+    report_fd("create after exec in a thread", open("after", O_WRONLY | O_CREAT, 0666));
     mode_of("after");
     mode_of("deep");
     return 0;
@@ -158,11 +158,11 @@ static int like_magic(char **a)
     int fd = open("magic", O_RDONLY);
     must(dup2(fd, 100), "dup2");
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-        /* as shells open what they write to; nothing can be made in /proc */
-        if (tell_fd(paths[i], open(paths[i], O_WRONLY)))
-            tell_fd(paths[i], open(paths[i], O_WRONLY | O_CREAT, 0600));
+        /* as shells open their output; nothing can be created in /proc */
+        if (report_fd(paths[i], open(paths[i], O_WRONLY)))
+            report_fd(paths[i], open(paths[i], O_WRONLY | O_CREAT, 0600));
     }
-    int found = 0; /* numbers that somebody else may have open */
+    int found = 0; /* numbers that another process may have open */
     for (int n = 3; n < 90; n++) {
         static const char *const folders[] = {"magic-dir/fd", "/dev/./fd"};
         for (int f = 0; f < 2; f++) {
@@ -178,15 +178,15 @@ static int like_magic(char **a)
     must(pipe(pipes), "pipe");
     must(dup2(pipes[1], 101), "dup2");
     int again = open("/proc/self/fd/101", O_WRONLY);
-    tell("a pipe again", again);
-    tell("writing to it", write(again, "x", 1));
+    report("a pipe again", again);
+    report("writing to it", write(again, "x", 1));
     must(chdir("/proc/self"), "chdir");
-    tell_fd("fd/100, from /proc/self", open("fd/100", O_WRONLY));
+    report_fd("fd/100, from /proc/self", open("fd/100", O_WRONLY));
     must(chdir("/dev"), "chdir");
-    tell_fd("fd/100, from /dev", open("fd/100", O_WRONLY));
-    tell_fd("stdout, from /dev", open("stdout", O_WRONLY));
-    tell_fd("null, from /dev", open("null", O_WRONLY));
-    tell("chmod through /proc", chmod("/proc/self/fd/100", 0600));
+    report_fd("fd/100, from /dev", open("fd/100", O_WRONLY));
+    report_fd("stdout, from /dev", open("stdout", O_WRONLY));
+    report_fd("null, from /dev", open("null", O_WRONLY));
+    report("chmod through /proc", chmod("/proc/self/fd/100", 0600));
     return 0;
 }
 
@@ -241,10 +241,10 @@ static int like_open(char **a)
         {"unknown flags", "file", O_WRONLY | 0x40000000},
     };
     for (size_t i = 0; i < sizeof(opens) / sizeof(opens[0]); i++)
-        tell_fd(opens[i].what, open(opens[i].path, opens[i].flags, 0640));
-    tell_fd("at a descriptor that is none", openat(77, "x", O_WRONLY | O_CREAT, 0600));
+        report_fd(opens[i].what, open(opens[i].path, opens[i].flags, 0640));
+    report_fd("at a descriptor that is none", openat(77, "x", O_WRONLY | O_CREAT, 0600));
     int fd = open("file", O_RDONLY);
-    tell_fd("at a file", openat(fd, "x", O_WRONLY | O_CREAT, 0600));
+    report_fd("at a file", openat(fd, "x", O_WRONLY | O_CREAT, 0600));
     mode_of("made-by-link");
     return 0;
 }
@@ -259,14 +259,14 @@ static int like_results(char **a)
     printf("flags: %o %d\n", fcntl(fd, F_GETFL) & ~0100000, fcntl(fd, F_GETFD));
     int other = open("file", O_RDWR | O_NONBLOCK);
     printf("flags: %o %d\n", fcntl(other, F_GETFL) & ~0100000, fcntl(other, F_GETFD));
-    tell("lock", flock(fd, LOCK_EX | LOCK_NB));
-    tell("lock again", flock(other, LOCK_EX | LOCK_NB));
-    tell("grow", ftruncate(other, 4096));
+    report("lock", flock(fd, LOCK_EX | LOCK_NB));
+    report("lock again", flock(other, LOCK_EX | LOCK_NB));
+    report("grow", ftruncate(other, 4096));
     char *m = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, other, 0);
-    tell("shared memory", m == MAP_FAILED ? -1 : 0);
+    report("shared memory", m == MAP_FAILED ? -1 : 0);
     struct rlimit few = {(rlim_t)other + 1, (rlim_t)other + 1};
     must(setrlimit(RLIMIT_NOFILE, &few), "setrlimit");
-    tell_fd("too many descriptors", open("file", O_RDWR));
+    report_fd("too many descriptors", open("file", O_RDWR));
     pid_t child = vfork();
     if (child == 0)
         _exit(mkdir("by-vfork", 0700) == 0 ? 7 : 8);
@@ -286,13 +286,13 @@ static int like_umask(char **a)
         for (int k = 0; k < 4; k++)
             snprintf(name[k], sizeof(name[k]), "%s-%03o", kinds[k], masks[i]);
         umask(masks[i]);
-        tell_fd(name[0], open(name[0], O_WRONLY | O_CREAT | O_EXCL, 0666));
-        tell(name[1], mkdir(name[1], 01777));
-        tell(name[2], mkfifo(name[2], 0666));
+        report_fd(name[0], open(name[0], O_WRONLY | O_CREAT | O_EXCL, 0666));
+        report(name[1], mkdir(name[1], 01777));
+        report(name[2], mkfifo(name[2], 0666));
         int fd = open(".", O_WRONLY | O_TMPFILE, 0666);
         char path[40];
         snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-        tell(name[3], linkat(AT_FDCWD, path, AT_FDCWD, name[3], AT_SYMLINK_FOLLOW));
+        report(name[3], linkat(AT_FDCWD, path, AT_FDCWD, name[3], AT_SYMLINK_FOLLOW));
         close(fd);
         for (int k = 0; k < 4; k++)
             mode_of(name[k]);
@@ -309,7 +309,7 @@ static void *other_mask(void *arg)
     return NULL;
 }
 
-/* A thread with a mask of its own executes a program, and takes over the first one's number. */
+/* A thread with its own umask executes a program, and takes over the first thread's id. */
 static void *own_mask(void *arg)
 {
     (void)arg;
@@ -321,28 +321,28 @@ static void *own_mask(void *arg)
     return NULL;
 }
 
-/* Who shares a mask with whom: threads do, children only have a copy. */
+/* Who shares a umask: threads do, children get a copy. */
 static int like_masks(char **a)
 {
     pthread_t thread;
     (void)a;
     umask(022);
-    tell_fd("before", open("before", O_WRONLY | O_CREAT, 0666));
+    report_fd("before", open("before", O_WRONLY | O_CREAT, 0666));
     pthread_create(&thread, NULL, other_mask, NULL);
     pthread_join(thread, NULL);
-    tell_fd("by another", open("by-another", O_WRONLY | O_CREAT, 0666));
+    report_fd("by another", open("by-another", O_WRONLY | O_CREAT, 0666));
     mode_of("before");
     mode_of("by-another");
     pid_t child = fork();
     if (child == 0) {
         umask(0);
-        tell_fd("by child", open("by-child", O_WRONLY | O_CREAT, 0666));
+        report_fd("by child", open("by-child", O_WRONLY | O_CREAT, 0666));
         mode_of("by-child");
         fflush(stdout);
         _exit(0);
     }
     waitpid(child, NULL, 0);
-    tell_fd("after child", open("after-child", O_WRONLY | O_CREAT, 0666));
+    report_fd("after child", open("after-child", O_WRONLY | O_CREAT, 0666));
     mode_of("after-child");
     fflush(stdout);
     child = fork();
@@ -372,49 +372,50 @@ static int like_names(char **a)
     must(mkdir("full", 0700), "mkdir");
     make_file("full/x");
     must(symlink("f", "l"), "symlink");
-    tell("file over folder", rename("f", "empty"));
-    tell("folder over file", rename("empty", "f"));
-    tell("folder over full", rename("empty", "full"));
-    tell("into itself", rename("full", "full/y"));
-    tell("dot", rename(".", "y"));
-    tell("dot dot", rename("full/..", "y"));
-    tell("nothing", rename("nothing", "y"));
-    tell("file with a slash", rename("f/", "y"));
-    tell("to a slash", rename("f", "y/"));
-    tell("onto itself", rename("f", "f"));
-    tell("exchange with nothing", renameat2(AT_FDCWD, "f", AT_FDCWD, "no", RENAME_EXCHANGE));
-    tell("exchange", renameat2(AT_FDCWD, "f", AT_FDCWD, "empty", RENAME_EXCHANGE));
-    tell("exchange back", renameat2(AT_FDCWD, "f", AT_FDCWD, "empty", RENAME_EXCHANGE));
-    tell("no replace", renameat2(AT_FDCWD, "f", AT_FDCWD, "g", RENAME_NOREPLACE));
-    tell("both flags", renameat2(AT_FDCWD, "f", AT_FDCWD, "g", RENAME_NOREPLACE | RENAME_EXCHANGE));
-    tell("into a folder", rename("f", "full/f"));
-    tell("and back", rename("full/f", "f"));
-    tell("a folder", rename("full", "moved"));
-    tell("a link", rename("l", "l2"));
-    tell("link", link("f", "f2"));
-    tell("link again", link("f", "f2"));
-    tell("link to a folder", link("moved", "f3"));
-    tell("link to a symbolic link", link("l2", "l3"));
-    tell("link through it", linkat(AT_FDCWD, "l2", AT_FDCWD, "f4", AT_SYMLINK_FOLLOW));
+    report("file over folder", rename("f", "empty"));
+    report("folder over file", rename("empty", "f"));
+    report("folder over full", rename("empty", "full"));
+    report("into itself", rename("full", "full/y"));
+    report("dot", rename(".", "y"));
+    report("dot dot", rename("full/..", "y"));
+    report("nothing", rename("nothing", "y"));
+    report("file with a slash", rename("f/", "y"));
+    report("to a slash", rename("f", "y/"));
+    report("onto itself", rename("f", "f"));
+    report("exchange with nothing", renameat2(AT_FDCWD, "f", AT_FDCWD, "no", RENAME_EXCHANGE));
+    report("exchange", renameat2(AT_FDCWD, "f", AT_FDCWD, "empty", RENAME_EXCHANGE));
+    report("exchange back", renameat2(AT_FDCWD, "f", AT_FDCWD, "empty", RENAME_EXCHANGE));
+    report("no replace", renameat2(AT_FDCWD, "f", AT_FDCWD, "g", RENAME_NOREPLACE));
+    report("both flags",
+           renameat2(AT_FDCWD, "f", AT_FDCWD, "g", RENAME_NOREPLACE | RENAME_EXCHANGE));
+    report("into a folder", rename("f", "full/f"));
+    report("and back", rename("full/f", "f"));
+    report("a folder", rename("full", "moved"));
+    report("a link", rename("l", "l2"));
+    report("link", link("f", "f2"));
+    report("link again", link("f", "f2"));
+    report("link to a folder", link("moved", "f3"));
+    report("link to a symbolic link", link("l2", "l3"));
+    report("link through it", linkat(AT_FDCWD, "l2", AT_FDCWD, "f4", AT_SYMLINK_FOLLOW));
     mode_of("l3");
     mode_of("f4");
-    tell("unlink a folder", unlink("moved"));
-    tell("rmdir a file", rmdir("f"));
-    tell("rmdir a full one", rmdir("moved"));
-    tell("rmdir dot", rmdir("."));
-    tell("rmdir with a slash", rmdir("empty/"));
-    tell("unlink nothing", unlink("nothing"));
-    tell("unlink with a slash", unlink("f/"));
-    tell("unlinkat, unknown flags", unlinkat(AT_FDCWD, "f", 0x40));
-    tell("mkdir exists", mkdir("moved", 0700));
-    tell("mkdir with a slash", mkdir("slash///", 0700));
-    tell("mkdir dot", mkdir(".", 0700));
-    tell("mkdir below a file", mkdir("f/x", 0700));
-    tell("mknod of a folder", mknod("node", S_IFDIR | 0700, 0));
-    tell("mknod without a kind", mknod("node", 0600, 0));
-    tell("symlink without text", symlink("", "s"));
-    tell("symlink exists", symlink("x", "f"));
-    tell("symlink with a slash", symlink("x", "s/"));
+    report("unlink a folder", unlink("moved"));
+    report("rmdir a file", rmdir("f"));
+    report("rmdir a full one", rmdir("moved"));
+    report("rmdir dot", rmdir("."));
+    report("rmdir with a slash", rmdir("empty/"));
+    report("unlink nothing", unlink("nothing"));
+    report("unlink with a slash", unlink("f/"));
+    report("unlinkat, unknown flags", unlinkat(AT_FDCWD, "f", 0x40));
+    report("mkdir exists", mkdir("moved", 0700));
+    report("mkdir with a slash", mkdir("slash///", 0700));
+    report("mkdir dot", mkdir(".", 0700));
+    report("mkdir below a file", mkdir("f/x", 0700));
+    report("mknod of a folder", mknod("node", S_IFDIR | 0700, 0));
+    report("mknod without a kind", mknod("node", 0600, 0));
+    report("symlink without text", symlink("", "s"));
+    report("symlink exists", symlink("x", "f"));
+    report("symlink with a slash", symlink("x", "s/"));
     return 0;
 }
 
@@ -428,41 +429,41 @@ static int like_attributes(char **a)
     make_file("f");
     must(symlink("f", "l"), "symlink");
     must(symlink("nothing", "broken"), "symlink");
-    tell("truncate to less than nothing", truncate("f", -1));
-    tell("truncate a folder", truncate(".", 1));
-    tell("truncate a link", truncate("l", 3));
-    tell("omit", utimensat(AT_FDCWD, "f", omit, 0));
+    report("truncate to less than nothing", truncate("f", -1));
+    report("truncate a folder", truncate(".", 1));
+    report("truncate a link", truncate("l", 3));
+    report("omit", utimensat(AT_FDCWD, "f", omit, 0));
     stat("f", &st);
     printf("times: %ld %ld\n", (long)st.st_mtim.tv_sec, (long)st.st_mtim.tv_nsec);
-    tell("bad times", utimensat(AT_FDCWD, "f", bad, 0));
-    tell("times of a link", utimensat(AT_FDCWD, "broken", omit, AT_SYMLINK_NOFOLLOW));
+    report("bad times", utimensat(AT_FDCWD, "f", bad, 0));
+    report("times of a link", utimensat(AT_FDCWD, "broken", omit, AT_SYMLINK_NOFOLLOW));
     lstat("broken", &st);
     printf("times: %ld %ld\n", (long)st.st_mtim.tv_sec, (long)st.st_mtim.tv_nsec);
-    tell("times of nothing", utimensat(AT_FDCWD, "broken", omit, 0));
-    tell("times, unknown flags", utimensat(AT_FDCWD, "f", omit, 0x4000));
-    tell("times of no descriptor", (int)syscall(SYS_utimensat, 77, NULL, omit, 0));
-    tell("times, bad pointer", (int)syscall(SYS_utimensat, AT_FDCWD, "f", 8, 0));
-    tell("mode of a link", fchmodat(AT_FDCWD, "l", 0600, AT_SYMLINK_NOFOLLOW));
-    tell("mode of nothing", chmod("nothing", 0600));
-    tell("mode of no descriptor", fchmod(77, 0600));
-    tell("owner of a link", lchown("l", getuid(), getgid()));
-    tell("owner unchanged", chown("f", (uid_t)-1, (gid_t)-1));
-    tell("attribute", setxattr("f", "user.a", "1234", 4, XATTR_CREATE));
-    tell("attribute again", setxattr("f", "user.a", "1234", 4, XATTR_CREATE));
-    tell("attribute anew", setxattr("f", "user.b", "1234", 4, XATTR_REPLACE));
-    tell("attribute, empty", setxattr("f", "user.c", NULL, 0, 0));
-    tell("attribute, bad name", setxattr("f", "nonsense", "1", 1, 0));
-    tell("attribute, no name", setxattr("f", "", "1", 1, 0));
-    tell("attribute, bad flags", setxattr("f", "user.d", "1", 1, 77));
-    tell("attribute, too large", syscall(SYS_setxattr, "f", "user.d", "1", 1 << 20, 0));
-    tell("attribute, bad pointer", syscall(SYS_setxattr, "f", "user.d", 8, 5, 0));
-    tell("attribute of a link", lsetxattr("l", "user.a", "1", 1, 0));
-    tell("no attribute", removexattr("f", "user.z"));
-    tell("attribute removed", removexattr("f", "user.a"));
+    report("times of nothing", utimensat(AT_FDCWD, "broken", omit, 0));
+    report("times, unknown flags", utimensat(AT_FDCWD, "f", omit, 0x4000));
+    report("times of no descriptor", (int)syscall(SYS_utimensat, 77, NULL, omit, 0));
+    report("times, bad pointer", (int)syscall(SYS_utimensat, AT_FDCWD, "f", 8, 0));
+    report("mode of a link", fchmodat(AT_FDCWD, "l", 0600, AT_SYMLINK_NOFOLLOW));
+    report("mode of nothing", chmod("nothing", 0600));
+    report("mode of no descriptor", fchmod(77, 0600));
+    report("owner of a link", lchown("l", getuid(), getgid()));
+    report("owner unchanged", chown("f", (uid_t)-1, (gid_t)-1));
+    report("attribute", setxattr("f", "user.a", "1234", 4, XATTR_CREATE));
+    report("attribute again", setxattr("f", "user.a", "1234", 4, XATTR_CREATE));
+    report("attribute anew", setxattr("f", "user.b", "1234", 4, XATTR_REPLACE));
+    report("attribute, empty", setxattr("f", "user.c", NULL, 0, 0));
+    report("attribute, bad name", setxattr("f", "nonsense", "1", 1, 0));
+    report("attribute, no name", setxattr("f", "", "1", 1, 0));
+    report("attribute, bad flags", setxattr("f", "user.d", "1", 1, 77));
+    report("attribute, too large", syscall(SYS_setxattr, "f", "user.d", "1", 1 << 20, 0));
+    report("attribute, bad pointer", syscall(SYS_setxattr, "f", "user.d", 8, 5, 0));
+    report("attribute of a link", lsetxattr("l", "user.a", "1", 1, 0));
+    report("no attribute", removexattr("f", "user.z"));
+    report("attribute removed", removexattr("f", "user.a"));
     int fd = open("f", O_PATH);
-    tell("mode of a name only", fchmod(fd, 0600));
-    tell("attribute of a name only", fsetxattr(fd, "user.a", "1", 1, 0));
-    tell("owner of a name only", fchown(fd, getuid(), getgid()));
+    report("mode of a name only", fchmod(fd, 0600));
+    report("attribute of a name only", fsetxattr(fd, "user.a", "1", 1, 0));
+    report("owner of a name only", fchown(fd, getuid(), getgid()));
     return 0;
 }
 

@@ -3,8 +3,8 @@
 
 /*
  * The machine and its other inhabitants: processes outside, kernel files, devices, terminals. Files
- * are opened and closed again, never written; signals are number 0; what would be set is what is
- * already set. Every line must tell of a failure.
+ * are opened and closed, never written; signals are number 0; values are only set to what they
+ * already are. Every line must report a failure.
  */
 
 #include <dirent.h>
@@ -29,10 +29,10 @@
 
 #include "escape.h"
 
-/* ---- somebody outside ---- */
+/* ---- processes outside ---- */
 
-/* PID is a process outside, of the same user, as the host numbers it; MARK its command's name. With
- * a pid namespace that number is somebody else's here or nobody's, which is as good. */
+/* PID is an outside process of the same user, by the host's numbering; MARK its command's name. In
+ * a pid namespace that number belongs to another process or none, which is as good. */
 static bool is_bystander(const char *pid, const char *mark)
 {
     char path[64], text[256] = "";
@@ -72,7 +72,7 @@ long read_of(const char *path)
     long got = read(fd, room, sizeof(room));
     if (got < 0 && errno == EISDIR)
         got = syscall(SYS_getdents64, fd, room, sizeof(room));
-    if (is_folder(fd) && got > 0) /* which may have been . and .. alone */
+    if (is_folder(fd) && got > 0) /* possibly only . and .. */
         got = syscall(SYS_getdents64, fd, room, sizeof(room));
     int err = errno;
     bool ours = is_ours(fd);
@@ -81,7 +81,7 @@ long read_of(const char *path)
     return ours ? -1 : got;
 }
 
-static void tell_files_of(const char *pid)
+static void report_files_of(const char *pid)
 {
     static const char *const names[] = {"mem",  "environ", "maps",  "root",   "cwd",      "exe",
                                         "fd/0", "auxv",    "stack", "ns/mnt", "map_files"};
@@ -89,20 +89,20 @@ static void tell_files_of(const char *pid)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         snprintf(path, sizeof(path), "/proc/%s/%s", pid, names[i]);
         snprintf(what, sizeof(what), "its %s", names[i]);
-        tell(what, read_of(path));
+        report(what, read_of(path));
     }
     snprintf(path, sizeof(path), "/proc/%s/mem", pid);
-    tell_fd("its memory, to write", open(path, O_RDWR));
+    report_fd("its memory, to write", open(path, O_RDWR));
 }
 
-/* Files that may be opened but not written by others are none of a stranger's business either. */
-static void tell_settings_of(const char *pid)
+/* Files that others may open but not write are not a stranger's business either. */
+static void report_settings_of(const char *pid)
 {
     char path[64];
     snprintf(path, sizeof(path), "/proc/%s/oom_score_adj", pid);
-    tell_fd("its badness", open(path, O_WRONLY));
+    report_fd("its badness", open(path, O_WRONLY));
     snprintf(path, sizeof(path), "/proc/%s/comm", pid);
-    tell_fd("its name", open(path, O_WRONLY));
+    report_fd("its name", open(path, O_WRONLY));
 }
 
 static int machine_bystander(char **a)
@@ -116,31 +116,32 @@ static int machine_bystander(char **a)
         return 0;
     }
     puts("in sight");
-    tell("signal it", kill(pid, 0));
-    tell("queue a signal", syscall(SYS_rt_sigqueueinfo, pid, 0, &(siginfo_t){.si_code = SI_QUEUE}));
-    tell("signal its thread", syscall(SYS_tgkill, pid, pid, 0));
+    report("signal it", kill(pid, 0));
+    report("queue a signal",
+           syscall(SYS_rt_sigqueueinfo, pid, 0, &(siginfo_t){.si_code = SI_QUEUE}));
+    report("signal its thread", syscall(SYS_tgkill, pid, pid, 0));
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (fd >= 0) {
-        tell("signal it by descriptor", syscall(SYS_pidfd_send_signal, fd, 0, NULL, 0));
-        tell("take its descriptor", syscall(SYS_pidfd_getfd, fd, 0, 0));
-        tell("join it", setns(fd, CLONE_NEWNS));
+        report("signal it by descriptor", syscall(SYS_pidfd_send_signal, fd, 0, NULL, 0));
+        report("take its descriptor", syscall(SYS_pidfd_getfd, fd, 0, 0));
+        report("join it", setns(fd, CLONE_NEWNS));
     }
-    tell("seize it", ptrace(PTRACE_SEIZE, pid, NULL, NULL));
-    tell("read it", process_vm_readv(pid, &ours, 1, &theirs, 1, 0));
-    tell("write it", process_vm_writev(pid, &ours, 0, &theirs, 0, 0));
-    tell("compare it", syscall(SYS_kcmp, pid, getpid(), 0, 0, 0));
-    tell("limit it", (int)syscall(SYS_prlimit64, pid, RLIMIT_CORE, NULL, &limit));
-    tell_files_of(a[0]);
-    tell_settings_of(a[0]);
+    report("seize it", ptrace(PTRACE_SEIZE, pid, NULL, NULL));
+    report("read it", process_vm_readv(pid, &ours, 1, &theirs, 1, 0));
+    report("write it", process_vm_writev(pid, &ours, 0, &theirs, 0, 0));
+    report("compare it", syscall(SYS_kcmp, pid, getpid(), 0, 0, 0));
+    report("limit it", (int)syscall(SYS_prlimit64, pid, RLIMIT_CORE, NULL, &limit));
+    report_files_of(a[0]);
+    report_settings_of(a[0]);
     return 0;
 }
 
-/* The sandbox's first process and whoever else is in sight that we did not start. */
+/* The sandbox's init and every other visible process that we did not start. */
 static int machine_first(char **a)
 {
     (void)a;
-    tell_files_of("1");
-    tell("seize it", ptrace(PTRACE_SEIZE, 1, NULL, NULL));
+    report_files_of("1");
+    report("seize it", ptrace(PTRACE_SEIZE, 1, NULL, NULL));
     return 0;
 }
 
@@ -196,21 +197,21 @@ static int machine_kernel(char **a)
     };
     (void)a;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        tell_fd(names[i], open(names[i], O_WRONLY | O_NONBLOCK | O_NOCTTY));
+        report_fd(names[i], open(names[i], O_WRONLY | O_NONBLOCK | O_NOCTTY));
     return 0;
 }
 
-/* Device files of one's own. */
+/* Creating device files. */
 static int machine_devices(char **a)
 {
     (void)a;
-    tell("a memory device", mknod("memory", S_IFCHR | 0600, makedev(1, 1)));
-    tell("a disk", mknod("disk", S_IFBLK | 0600, makedev(8, 0)));
-    tell("a disk by folder", mknodat(AT_FDCWD, "disk2", S_IFBLK | 0600, makedev(254, 0)));
+    report("a memory device", mknod("memory", S_IFCHR | 0600, makedev(1, 1)));
+    report("a disk", mknod("disk", S_IFBLK | 0600, makedev(8, 0)));
+    report("a disk by folder", mknodat(AT_FDCWD, "disk2", S_IFBLK | 0600, makedev(254, 0)));
     return 0;
 }
 
-/* A control group of one's own, where there would be a way to run a program outside. */
+/* Creating a control group, which would be a way to run a program outside. */
 static void make_groups(const char *top)
 {
     char path[512];
@@ -218,7 +219,7 @@ static void make_groups(const char *top)
     struct dirent *e;
     snprintf(path, sizeof(path), "%s/buckle-escape", top);
     int made = mkdir(path, 0700);
-    tell(path, made);
+    report(path, made);
     if (made == 0)
         rmdir(path);
     while (d && (e = readdir(d))) {
@@ -226,7 +227,7 @@ static void make_groups(const char *top)
         if (e->d_type != DT_DIR || e->d_name[0] == '.')
             continue;
         made = mkdir(path, 0700);
-        tell(path, made);
+        report(path, made);
         if (made == 0)
             rmdir(path);
     }
@@ -241,7 +242,7 @@ static int machine_groups(char **a)
     return 0;
 }
 
-/* ---- oneself as somebody else ---- */
+/* ---- changing credentials ---- */
 
 static int machine_self(char **a)
 {
@@ -251,45 +252,44 @@ static int machine_self(char **a)
         int pid;
     } head = {0x20080522, 0};
     unsigned all[6] = {~0u, ~0u, ~0u, ~0u, ~0u, ~0u};
-    tell("all capabilities", syscall(SYS_capset, &head, all));
-    tell("ambient capability", prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, 21, 0, 0));
-    /* without this, a program with set-id bits would gain what it still finds in the bounding set
-     */
-    tell("gaining by programs", prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ? -1 : 0);
-    tell("no more restrictions", prctl(PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0));
-    tell("no filter", prctl(PR_SET_SECCOMP, 0, 0, 0, 0));
-    tell("filters off", syscall(SYS_seccomp, 0x55, 0, NULL));
-    tell("another host name", sethostname("x", 1));
-    tell("another root", chroot("."));
-    tell("raw socket", socket(AF_PACKET, SOCK_RAW, 0));
-    tell("vsock", socket(AF_VSOCK, SOCK_STREAM, 0));
-    tell("key ring", syscall(SYS_keyctl, 0, -3, 0));
-    tell("real time", sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){1}));
+    report("all capabilities", syscall(SYS_capset, &head, all));
+    report("ambient capability", prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, 21, 0, 0));
+    /* without this, a set-id program would gain what is left in the bounding set */
+    report("gaining by programs", prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ? -1 : 0);
+    report("no more restrictions", prctl(PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0));
+    report("no filter", prctl(PR_SET_SECCOMP, 0, 0, 0, 0));
+    report("filters off", syscall(SYS_seccomp, 0x55, 0, NULL));
+    report("another host name", sethostname("x", 1));
+    report("another root", chroot("."));
+    report("raw socket", socket(AF_PACKET, SOCK_RAW, 0));
+    report("vsock", socket(AF_VSOCK, SOCK_STREAM, 0));
+    report("key ring", syscall(SYS_keyctl, 0, -3, 0));
+    report("real time", sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){1}));
     return 0;
 }
 
 /* ---- terminals ---- */
 
-/* OTHER is a terminal of the same user's; ours is descriptor 0. */
+/* OTHER is another terminal of the same user; ours is descriptor 0. */
 static int machine_terminal(char **a)
 {
     char byte = 'x';
     int zero = 0, pair;
-    tell("type into it", ioctl(0, TIOCSTI, &byte));
-    tell("take the console", ioctl(0, TIOCCONS));
-    tell("paste", ioctl(0, TIOCLINUX, "\003"));
-    tell_fd("another's: read", open(a[0], O_RDONLY | O_NOCTTY | O_NONBLOCK));
-    tell_fd("another's: write", open(a[0], O_WRONLY | O_NOCTTY | O_NONBLOCK));
-    tell_fd("another's: both", open(a[0], O_RDWR | O_NOCTTY | O_NONBLOCK));
-    tell("another's: chmod", chmod(a[0], 0666));
+    report("type into it", ioctl(0, TIOCSTI, &byte));
+    report("take the console", ioctl(0, TIOCCONS));
+    report("paste", ioctl(0, TIOCLINUX, "\003"));
+    report_fd("another's: read", open(a[0], O_RDONLY | O_NOCTTY | O_NONBLOCK));
+    report_fd("another's: write", open(a[0], O_WRONLY | O_NOCTTY | O_NONBLOCK));
+    report_fd("another's: both", open(a[0], O_RDWR | O_NOCTTY | O_NONBLOCK));
+    report("another's: chmod", chmod(a[0], 0666));
     /* the terminal works, and so do new ones */
-    tell("own: name", ttyname(0) ? 0 : -1);
-    tell_fd("own: by name", open(ttyname(0) ? ttyname(0) : "", O_RDWR | O_NOCTTY));
-    tell_fd("own: by its other name", open("/dev/tty", O_RDWR | O_NOCTTY));
+    report("own: name", ttyname(0) ? 0 : -1);
+    report_fd("own: by name", open(ttyname(0) ? ttyname(0) : "", O_RDWR | O_NOCTTY));
+    report_fd("own: by its other name", open("/dev/tty", O_RDWR | O_NOCTTY));
     pair = open("/dev/ptmx", O_RDWR | O_NOCTTY);
-    tell("own: a new one", pair);
-    tell("own: unlock it", ioctl(pair, TIOCSPTLCK, &zero));
-    tell_fd("own: its other end", open(ptsname(pair) ? ptsname(pair) : "", O_RDWR | O_NOCTTY));
+    report("own: a new one", pair);
+    report("own: unlock it", ioctl(pair, TIOCSPTLCK, &zero));
+    report_fd("own: its other end", open(ptsname(pair) ? ptsname(pair) : "", O_RDWR | O_NOCTTY));
     return 0;
 }
 

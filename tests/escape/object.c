@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Things that a process has rather than does: descriptors, sockets, children that stay. */
+/* Things that a process holds: descriptors, sockets, children that stay. */
 
 #include <dirent.h>
 #include <errno.h>
@@ -52,17 +52,17 @@ static int object_list(char **a)
     return 0;
 }
 
-/* Through a folder that is open already. */
+/* Through a folder that is already open. */
 static int object_through(char **a)
 {
     int fd = atoi(a[0]);
-    tell("write", openat(fd, "victim", O_WRONLY | O_TRUNC));
-    tell("create", openat(fd, "new", O_WRONLY | O_CREAT, 0600));
-    tell("make", mkdirat(fd, "new", 0700));
-    tell("remove", unlinkat(fd, "victim", 0));
-    tell("mode", fchmodat(fd, "victim", 0777, 0));
+    report("write", openat(fd, "victim", O_WRONLY | O_TRUNC));
+    report("create", openat(fd, "new", O_WRONLY | O_CREAT, 0600));
+    report("make", mkdirat(fd, "new", 0700));
+    report("remove", unlinkat(fd, "victim", 0));
+    report("mode", fchmodat(fd, "victim", 0777, 0));
     if (fchdir(fd) == 0)
-        tell("write there", open("victim", O_WRONLY | O_TRUNC));
+        report("write there", open("victim", O_WRONLY | O_TRUNC));
     return 0;
 }
 
@@ -74,9 +74,9 @@ static int serve(const char *path, int type)
     snprintf(to.sun_path, sizeof(to.sun_path), "%s", path);
     int fd = socket(AF_UNIX, type, 0);
     must(fd, "socket");
-    tell("bind", bind(fd, (struct sockaddr *)&to, sizeof(to)));
-    tell("bind again", bind(fd, (struct sockaddr *)&to, sizeof(to)));
-    tell("listen", listen(fd, 5));
+    report("bind", bind(fd, (struct sockaddr *)&to, sizeof(to)));
+    report("bind again", bind(fd, (struct sockaddr *)&to, sizeof(to)));
+    report("listen", listen(fd, 5));
     return fd;
 }
 
@@ -85,7 +85,7 @@ static void on_alarm(int sig)
     (void)sig;
 }
 
-/* Connects until the queue is full; the one too many is called back by a signal. */
+/* Connects until the queue is full; a signal interrupts the last connect. */
 static void fill_queue(const char *path)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
@@ -98,30 +98,30 @@ static void fill_queue(const char *path)
     long got = 0;
     for (int i = 0; i < 3 && got == 0; i++)
         got = connect(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&to, sizeof(to));
-    tell("connect to a full queue", got);
+    report("connect to a full queue", got);
 }
 
-/* A server and a client of one's own. */
+/* A server and a client of our own. */
 static int object_serve(char **a)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     char word[8] = "";
     int server = serve(a[0], SOCK_STREAM), status;
     struct stat st;
-    tell("socket is there", lstat(a[0], &st));
+    report("socket is there", lstat(a[0], &st));
     printf("kind: %o\n", st.st_mode);
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
         int fd = socket(AF_UNIX, SOCK_STREAM, 0);
         snprintf(to.sun_path, sizeof(to.sun_path), "%s", a[0]);
-        tell("connect", connect(fd, (struct sockaddr *)&to, sizeof(to)));
-        tell("connect again", connect(fd, (struct sockaddr *)&to, sizeof(to)));
+        report("connect", connect(fd, (struct sockaddr *)&to, sizeof(to)));
+        report("connect again", connect(fd, (struct sockaddr *)&to, sizeof(to)));
         _exit(write(fd, "hello", 5) == 5 ? 0 : 1);
     }
     int fd = accept(server, NULL, NULL);
-    tell("accept", fd);
-    tell("read", read(fd, word, sizeof(word) - 1));
+    report("accept", fd);
+    report("read", read(fd, word, sizeof(word) - 1));
     printf("heard: %s\n", word);
     waitpid(child, &status, 0);
     printf("client: %d\n", WEXITSTATUS(status));
@@ -129,9 +129,9 @@ static int object_serve(char **a)
     return 0;
 }
 
-/* ---- those who stay ---- */
+/* ---- processes that stay ---- */
 
-/* Leaves a child in a session of its own that nothing reminds of its parent. */
+/* Leaves a child in its own session, with no trace of its parent. */
 static int object_stay(char **a)
 {
     fflush(stdout);
@@ -158,7 +158,7 @@ static int object_stay(char **a)
     return 0;
 }
 
-/* Tells which signals come, until SIGTERM has come twice. */
+/* Prints which signals arrive, until SIGTERM has come twice. */
 static volatile sig_atomic_t heard[65];
 
 static void on_heard(int sig)

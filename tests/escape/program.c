@@ -3,8 +3,8 @@
 
 /*
  * Programs and processes: starting what may not be started, in every form that Linux has, and
- * reaching processes that may not be reached. Signals that are really sent are SIGCONT, to
- * processes of this attacker's own; anybody else is only asked about (signal 0).
+ * reaching processes that may not be reached. Signals actually sent are SIGCONT, to this attacker's
+ * own processes; other processes are only checked with signal 0.
  */
 
 #include <errno.h>
@@ -42,10 +42,10 @@
 
 extern char **environ;
 
-/* ---- a program that tells where it lies ---- */
+/* ---- a program that reports its location ---- */
 
-/* linger FILE: at a path with /in/ in it nothing happens. Elsewhere: a line when it starts, and one
- * when it was left alone for a while. */
+/* linger FILE: at a path with /in/ in it, does nothing. Elsewhere, writes a line when it starts,
+ * and one after it was left alone for a while. */
 static int run_linger(char **a)
 {
     char exe[4096];
@@ -63,8 +63,7 @@ static int run_linger(char **a)
     return 0;
 }
 
-/* linger-fork FILE: the same, but for a child that it leaves behind, and that asks for something.
- */
+/* linger-fork FILE: the same for a child that it leaves behind and that makes a judged call. */
 static int run_linger_fork(char **a)
 {
     char exe[4096];
@@ -107,7 +106,7 @@ static void *exec_racing(void *arg)
     _exit(errno == EPERM || errno == EACCES ? 100 : 101);
 }
 
-/* The process's first thread goes on asking while another executes. */
+/* The process's first thread keeps making calls while another executes. */
 static void exec_beside(void)
 {
     pthread_t t;
@@ -198,8 +197,8 @@ static int run_nothing(char **a)
     return 0;
 }
 
-/* How a child ended that was to execute something: ok, or the errno it met. */
-static void tell_child(const char *what, pid_t child)
+/* The outcome of a child that tried to execute something: ok, or its errno. */
+static void report_child(const char *what, pid_t child)
 {
     int status;
     must(child, what);
@@ -209,7 +208,7 @@ static void tell_child(const char *what, pid_t child)
         return;
     }
     errno = WEXITSTATUS(status);
-    tell(what, errno ? -1 : 0);
+    report(what, errno ? -1 : 0);
 }
 
 static void *exec_in_thread(void *path)
@@ -225,7 +224,7 @@ static void *exec_in_thread(void *path)
             call;                                                                                  \
             _exit(errno);                                                                          \
         }                                                                                          \
-        tell_child(what, child_);                                                                  \
+        report_child(what, child_);                                                                \
     } while (0)
 
 static int copy_to_memory(const char *path)
@@ -240,7 +239,7 @@ static int copy_to_memory(const char *path)
     return to;
 }
 
-/* exec-forms PROGRAM: a static program that ends well when it is told "nothing". */
+/* exec-forms PROGRAM: a static program that exits with 0 when its argument is "nothing". */
 static int run_exec_forms(char **a)
 {
     char *path = a[0];
@@ -266,12 +265,12 @@ static int run_exec_forms(char **a)
         syscall(SYS_execve, path, quiet, environ);
         _exit(errno);
     }
-    tell_child("vfork", child);
+    report_child("vfork", child);
     errno = posix_spawn(&child, path, NULL, NULL, quiet, environ);
     if (errno)
-        tell("posix_spawn", -1);
+        report("posix_spawn", -1);
     else
-        tell_child("posix_spawn", child);
+        report_child("posix_spawn", child);
     IN_CHILD("from memory", ({
                  int memory = copy_to_memory(path);
                  syscall(SYS_execveat, memory, "", quiet, environ, AT_EMPTY_PATH);
@@ -290,13 +289,13 @@ static void *no_work(void *arg)
     return arg;
 }
 
-static void tell_fork(const char *what, long child)
+static void report_fork(const char *what, long child)
 {
     if (child == 0)
         _exit(0);
     if (child > 0)
         waitpid((pid_t)child, NULL, __WALL);
-    tell(what, child);
+    report(what, child);
 }
 
 static int run_fork_forms(char **a)
@@ -305,17 +304,17 @@ static int run_fork_forms(char **a)
     struct clone_args args = {.exit_signal = SIGCHLD};
     (void)a;
 #ifdef SYS_fork
-    tell_fork("fork", syscall(SYS_fork));
+    report_fork("fork", syscall(SYS_fork));
 #endif
-    tell_fork("clone", syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
-    tell_fork("clone without signal", syscall(SYS_clone, 0, 0, 0, 0, 0));
-    tell_fork("clone3", syscall(SYS_clone3, &args, sizeof(args)));
+    report_fork("clone", syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
+    report_fork("clone without signal", syscall(SYS_clone, 0, 0, 0, 0, 0));
+    report_fork("clone3", syscall(SYS_clone3, &args, sizeof(args)));
     pid_t child = vfork();
     if (child == 0)
         _exit(0);
-    tell("vfork", child);
+    report("vfork", child);
     errno = pthread_create(&t, NULL, no_work, NULL);
-    tell("thread", errno ? -1 : 0);
+    report("thread", errno ? -1 : 0);
     if (!errno)
         pthread_join(t, NULL);
     return 0;
@@ -332,7 +331,7 @@ static pid_t pausing(void)
     return child;
 }
 
-/* A child of a child, whose parent has gone or not. */
+/* A child of a child, with or without its parent. */
 static pid_t grandchild(int stays, pid_t *between)
 {
     int ends[2];
@@ -354,7 +353,7 @@ static pid_t grandchild(int stays, pid_t *between)
 }
 
 /* Every way to send sig, one line each: "WHO way: outcome". */
-static void tell_signals(const char *who, pid_t pid, int sig)
+static void report_signals(const char *who, pid_t pid, int sig)
 {
     char what[64];
     siginfo_t info = {.si_signo = sig, .si_code = SI_QUEUE};
@@ -363,7 +362,7 @@ static void tell_signals(const char *who, pid_t pid, int sig)
     must(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), "socketpair");
 #define WAY(name, call)                                                                            \
     snprintf(what, sizeof(what), "%s " name, who);                                                 \
-    tell(what, call)
+    report(what, call)
     WAY("kill", syscall(SYS_kill, pid, sig));
     WAY("tkill", syscall(SYS_tkill, pid, sig));
     WAY("tgkill", syscall(SYS_tgkill, pid, pid, sig));
@@ -380,7 +379,7 @@ static void tell_signals(const char *who, pid_t pid, int sig)
     close(pidfd);
 }
 
-/* signals OTHER GROUP: OTHER is a process that is no relative, GROUP a group that has it. */
+/* signals OTHER GROUP: OTHER is an unrelated process, GROUP a group that contains it. */
 static int run_signals(char **a)
 {
     pid_t between, gone;
@@ -388,26 +387,26 @@ static int run_signals(char **a)
     pid_t child = pausing(), far = pausing(), deep = grandchild(1, &between),
           orphan = grandchild(0, &gone);
     setpgid(far, far);
-    tell_signals("self", getpid(), SIGCONT);
-    tell_signals("child", child, SIGCONT);
-    tell_signals("child elsewhere", far, SIGCONT);
-    tell_signals("grandchild", deep, SIGCONT);
-    tell_signals("orphan", orphan, SIGCONT);
-    tell_signals("other", (pid_t)atoi(a[0]), 0);
-    tell("own group", kill(0, 0));
-    tell("child's group", kill(-far, 0));
-    tell("other's group", kill(-atoi(a[1]), 0));
-    tell("everybody", kill(-1, 0));
-    tell("nobody", kill(4000000, 0));
-    tell("bad signal", kill(child, 1000));
-    tell("priority of itself", setpriority(PRIO_PROCESS, 0, 1));
-    tell("priority of child", setpriority(PRIO_PROCESS, (id_t)child, 1));
-    tell("priority of other", setpriority(PRIO_PROCESS, (id_t)atoi(a[0]), 1));
-    tell("priority of everybody", setpriority(PRIO_USER, 0, 1));
+    report_signals("self", getpid(), SIGCONT);
+    report_signals("child", child, SIGCONT);
+    report_signals("child elsewhere", far, SIGCONT);
+    report_signals("grandchild", deep, SIGCONT);
+    report_signals("orphan", orphan, SIGCONT);
+    report_signals("other", (pid_t)atoi(a[0]), 0);
+    report("own group", kill(0, 0));
+    report("child's group", kill(-far, 0));
+    report("other's group", kill(-atoi(a[1]), 0));
+    report("everybody", kill(-1, 0));
+    report("nobody", kill(4000000, 0));
+    report("bad signal", kill(child, 1000));
+    report("priority of itself", setpriority(PRIO_PROCESS, 0, 1));
+    report("priority of child", setpriority(PRIO_PROCESS, (id_t)child, 1));
+    report("priority of other", setpriority(PRIO_PROCESS, (id_t)atoi(a[0]), 1));
+    report("priority of everybody", setpriority(PRIO_USER, 0, 1));
     cpu_set_t all;
     must(sched_getaffinity(0, sizeof(all), &all), "sched_getaffinity");
-    tell("affinity of itself", sched_setaffinity(0, sizeof(all), &all));
-    tell("affinity of other", sched_setaffinity((pid_t)atoi(a[0]), sizeof(all), &all));
+    report("affinity of itself", sched_setaffinity(0, sizeof(all), &all));
+    report("affinity of other", sched_setaffinity((pid_t)atoi(a[0]), sizeof(all), &all));
     const pid_t mine[] = {child, far, deep, orphan, between};
     for (size_t i = 0; i < sizeof(mine) / sizeof(mine[0]); i++)
         syscall(SYS_kill, mine[i], SIGKILL);
@@ -429,11 +428,11 @@ static int run_signal_numbers(char **a)
     }
     must(child, "fork");
     usleep(50000);
-    tell("TERM", kill(child, SIGTERM));
-    tell("USR1", kill(child, SIGUSR1));
-    tell("IO", kill(child, SIGIO));
-    tell("RTMIN+1", kill(child, SIGRTMIN + 1));
-    tell("KILL", kill(child, SIGKILL));
+    report("TERM", kill(child, SIGTERM));
+    report("USR1", kill(child, SIGUSR1));
+    report("IO", kill(child, SIGIO));
+    report("RTMIN+1", kill(child, SIGRTMIN + 1));
+    report("KILL", kill(child, SIGKILL));
     syscall(SYS_tgkill, getpid(), getpid(), SIGCONT);
     if (kill(child, 0) == 0)
         waitpid(child, NULL, WNOHANG);
@@ -447,26 +446,26 @@ static void *map(int prot, int flags, int fd)
     return mmap(NULL, 4096, prot, flags, fd, 0);
 }
 
-/* map FILE: all the ways to code. */
+/* map FILE: all ways to map code. */
 static int run_map(char **a)
 {
     int fd = open(a[0], O_RDONLY), memory = copy_to_memory(a[0]);
     must(fd, "open");
     enum { R = PROT_READ, W = PROT_WRITE, X = PROT_EXEC, ANON = MAP_PRIVATE | MAP_ANONYMOUS };
-#define TELL_MAP(what, prot, flags, fd) tell(what, map(prot, flags, fd) == MAP_FAILED ? -1 : 0)
+#define TELL_MAP(what, prot, flags, fd) report(what, map(prot, flags, fd) == MAP_FAILED ? -1 : 0)
     TELL_MAP("file", R | X, MAP_PRIVATE, fd);
     TELL_MAP("file to read", R, MAP_PRIVATE, fd);
     void *text = map(R, MAP_PRIVATE, fd);
-    tell("file made executable", mprotect(text, 4096, R | X));
-    tell("file made executable by key", syscall(SYS_pkey_mprotect, text, 4096, R | X, -1));
+    report("file made executable", mprotect(text, 4096, R | X));
+    report("file made executable by key", syscall(SYS_pkey_mprotect, text, 4096, R | X, -1));
     TELL_MAP("memory file", R | X, MAP_PRIVATE, memory);
     TELL_MAP("anonymous", R | X, ANON, -1);
     TELL_MAP("anonymous to write", R | W | X, ANON, -1);
     TELL_MAP("data", R | W, ANON, -1);
     void *data = map(R | W, ANON, -1);
-    tell("data made executable", mprotect(data, 4096, R | X));
+    report("data made executable", mprotect(data, 4096, R | X));
     TELL_MAP("shared to write", R | W | X, MAP_SHARED, memory);
-    tell("personality", personality(READ_IMPLIES_EXEC) < 0 ? -1 : 0);
+    report("personality", personality(READ_IMPLIES_EXEC) < 0 ? -1 : 0);
 #undef TELL_MAP
     return 0;
 }
@@ -487,20 +486,20 @@ static int run_sysv(char **a)
     (void)a;
     int shm = shmget(IPC_PRIVATE, 4096, 0600), sem = semget(IPC_PRIVATE, 1, 0600),
         msg = msgget(IPC_PRIVATE, 0600);
-    tell("shmget", shm);
-    tell("shmat", (intptr_t)shmat(shm < 0 ? 0 : shm, NULL, 0));
-    tell("shmctl", shmctl(shm < 0 ? 0 : shm, IPC_RMID, NULL));
-    tell("semget", sem);
-    tell("semop", semop(sem < 0 ? 0 : sem, &up, 1));
-    tell("semctl", semctl(sem < 0 ? 0 : sem, 0, IPC_RMID, (union semun){0}));
-    tell("msgget", msg);
-    tell("msgsnd", msgsnd(msg < 0 ? 0 : msg, &message, 1, IPC_NOWAIT));
-    tell("msgrcv", msgrcv(msg < 0 ? 0 : msg, &message, 1, 0, IPC_NOWAIT));
-    tell("msgctl", msgctl(msg < 0 ? 0 : msg, IPC_RMID, NULL));
+    report("shmget", shm);
+    report("shmat", (intptr_t)shmat(shm < 0 ? 0 : shm, NULL, 0));
+    report("shmctl", shmctl(shm < 0 ? 0 : shm, IPC_RMID, NULL));
+    report("semget", sem);
+    report("semop", semop(sem < 0 ? 0 : sem, &up, 1));
+    report("semctl", semctl(sem < 0 ? 0 : sem, 0, IPC_RMID, (union semun){0}));
+    report("msgget", msg);
+    report("msgsnd", msgsnd(msg < 0 ? 0 : msg, &message, 1, IPC_NOWAIT));
+    report("msgrcv", msgrcv(msg < 0 ? 0 : msg, &message, 1, 0, IPC_NOWAIT));
+    report("msgctl", msgctl(msg < 0 ? 0 : msg, IPC_RMID, NULL));
     return 0;
 }
 
-/* sockets: families that are neither of the internet nor of files. */
+/* sockets: families other than Internet and Unix. */
 static int run_families(char **a)
 {
     static const struct {
@@ -513,7 +512,7 @@ static int run_families(char **a)
     };
     (void)a;
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-        tell(all[i].name, socket(all[i].family, all[i].type, 0));
+        report(all[i].name, socket(all[i].family, all[i].type, 0));
     return 0;
 }
 

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Races to servers. IN/socket is one that may be reached, the attacker's own; OUT/socket is one of
- * the test's, which must not hear from anybody. Addresses, descriptors and links are exchanged
- * while they are judged.
+ * Races to servers. IN/socket is the attacker's server, which may be reached; OUT/socket is the
+ * test's, which must not receive anything. Addresses, descriptors and links are swapped while they
+ * are judged.
  */
 
 #include <arpa/inet.h>
@@ -57,7 +57,8 @@ static void *hammer_connect(void *arg)
     return NULL;
 }
 
-/* Asks for the denied socket all the time: if it were remembered anywhere, it could be mistaken. */
+/* Tries the denied socket all the time: if the result were cached anywhere, it could be mixed
+ * up. */
 static void *hammer_denied(void *arg)
 {
     struct sockaddr_un to = address_in(race_at.outside, "");
@@ -100,7 +101,7 @@ static int race_connect(char **a)
     return race_run(atof(a[0]), flip_address, hammers, 3);
 }
 
-/* By way of IN/swap, which somebody else makes lead here and there (race-link-flip). */
+/* Through IN/swap, a link that another process keeps changing (race-link-flip). */
 static int race_connect_link(char **a)
 {
     static void *(*const hammers[])(void *) = {hammer_connect, hammer_connect, hammer_denied};
@@ -110,8 +111,8 @@ static int race_connect_link(char **a)
     return race_run(atof(a[0]), NULL, hammers, 3);
 }
 
-/* A socket of one family with an address of another: what is judged as the one must not be
- * performed as the other. */
+/* A socket of one family with an address of another: what is judged as one must not be performed as
+ * the other. */
 static void *flip_family(void *arg)
 {
     struct sockaddr_in port = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -193,7 +194,7 @@ static void *receive_all(void *arg)
     return NULL;
 }
 
-/* A stream, with which the kernel may go on, becomes a datagram socket meanwhile. */
+/* A stream socket, which the kernel may continue with, becomes a datagram socket meanwhile. */
 static int race_datagram(char **a)
 {
     static void *(*const hammers[])(void *) = {hammer_messages, hammer_messages};
@@ -212,7 +213,7 @@ static int race_datagram(char **a)
     return race_run(atof(a[0]), flip_both, hammers, 2);
 }
 
-/* ---- addresses of the Internet ---- */
+/* ---- Internet addresses ---- */
 
 static struct sockaddr_in dialled = {.sin_family = AF_INET};
 static struct in_addr dial_choice[2];
@@ -225,7 +226,7 @@ static void *flip_dialled(void *arg)
     return NULL;
 }
 
-/* Passed: somebody answered. */
+/* Passed: the server answered. */
 static void *hammer_dial(void *arg)
 {
     static const char ask[] = "hello\r\n";

@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Races. One thread changes what the arguments of a call mean, as fast as it can, while others make
- * the call: had the kernel gone on with what was judged a moment ago, sooner or later it would act
- * on what never was. IN is a folder that may be written, OUT one that may not; they differ in one
- * byte, and both hold "victim", a file, and "sub", an empty folder.
+ * Races. One thread changes what a call's arguments mean, as fast as it can, while others make the
+ * call: if the kernel continued with what was judged a moment ago, sooner or later it would act on
+ * something never judged. IN is a writable folder, OUT is not; they differ in one byte, and both
+ * contain "victim", a file, and "sub", an empty folder.
  */
 
 #include <errno.h>
@@ -70,14 +70,14 @@ static void *flip_descriptor(void *arg)
     return NULL;
 }
 
-/* A link in IN that leads to IN/. or to OUT. */
+/* A symlink in IN that leads to IN/. or to OUT. */
 static void *flip_link(void *arg)
 {
     char link[4096], spare[4096];
     (void)arg;
     snprintf(link, sizeof(link), "%s/swap", race_at.inside);
     snprintf(spare, sizeof(spare), "%s/spare", race_at.inside);
-    unlink(spare); /* left by one that was killed */
+    unlink(spare); /* left over from a killed one */
     for (unsigned i = 0; !atomic_load_explicit(&race_over, memory_order_relaxed); i++)
         if (symlink(i & 1 ? race_at.inside : race_at.outside, spare) == 0)
             rename(spare, link);
@@ -221,7 +221,7 @@ static int race_link(char **a)
     return race_run(atof(a[0]), flip_link, hammers, 2);
 }
 
-/* The other half runs outside the sandbox, as fast as the machine lets it. */
+/* The other half runs outside the sandbox, as fast as the machine allows. */
 static int race_link_hammer(char **a)
 {
     static void *(*const hammers[])(void *) = {hammer_paths};
@@ -286,7 +286,7 @@ static void *hammer_move(void *arg)
     snprintf(to, sizeof(to), "%s/.git", race_at.inside);
     for (unsigned i = 0; !atomic_load(&race_over); i++) {
         race_count(rename(from, to));
-        /* an empty one is in the way and may or may not be removed */
+        /* an empty folder is in the way and may or may not be removable */
         race_count(rmdir(to));
         snprintf(back, sizeof(back), "%s/old-%u", race_at.inside, i);
         race_count(rename(from, back));
@@ -303,8 +303,8 @@ static int race_plant(char **a)
 
 /* ---- stretched ---- */
 
-/* Paths whose last part lies on a page that takes its time (a file of a FUSE that answers slowly):
- * what comes before it has long been read when that arrives, and has long changed. */
+/* Paths whose last part is on a slow page (a file of a FUSE that answers slowly): when it arrives,
+ * what precedes it has long been read, and has long changed. */
 static char *slow_path;
 static int slow_file;
 
@@ -339,7 +339,7 @@ static void *hammer_slow(void *arg)
         case 1:
             race_count(chmod(slow_path, 0600));
             break;
-        case 2: /* the other name is pinned, and then this one is waited for */
+        case 2: /* the other name is pinned while this one is awaited */
             close(open(other, O_WRONLY | O_CREAT, 0600));
             race_count(rename(other, slow_path));
             break;

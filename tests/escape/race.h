@@ -8,9 +8,8 @@
 #include <stddef.h>
 
 /*
- * What races have in common: threads that hammer at calls while others change what the calls mean,
- * until the time is over. What they met is counted, so that a test can see that both outcomes came
- * about.
+ * Shared by races: threads that hammer at calls while others change what the calls mean, until time
+ * is up. Outcomes are counted, so that a test can check that both occurred.
  */
 
 enum { RACE_THREADS = 8 };
@@ -29,16 +28,16 @@ void race_prepare(char **a);
 
 /* Counts a call's result: passed, refused (EPERM, EACCES), or neither. */
 void race_count(long result);
-/* The same, and closes what was opened. */
+/* The same, and closes the descriptor. */
 void race_count_fd(int fd);
 
-/* victim, sub, new, new2: every call that changes names, and every one that changes attributes. */
+/* Makes every call that changes names or attributes, on victim, sub, new and new2. */
 void race_names(char path[4][4096]);
 void race_attributes(char path[4][4096]);
 /* Their paths in folder/below/. */
 void race_paths(char path[4][4096], const char *folder, const char *below);
 
-/* Runs both for so long, or somewhat longer where one outcome is rare, and tells what was met; flip
+/* Runs both for this long, or somewhat longer if one outcome is rare, and prints the counts. flip
  * may be NULL. */
 int race_run(double seconds, void *(*flip)(void *), void *(*const *hammers)(void *), int n);
 

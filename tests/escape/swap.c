@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Races with folders. What lies below a name is exchanged as a whole, or moved to another depth,
- * while calls are under way in it: a name is looked up in one folder and acted on in another, and
- * ".." leads elsewhere than a moment ago. IN and OUT are as in race.c.
+ * Races with folders. Whole folders are swapped, or moved to another depth, while calls are in
+ * progress inside: a name is looked up in one folder and used in another, and ".." leads elsewhere
+ * than a moment ago. IN and OUT are as in race.c.
  */
 
 #include <fcntl.h>
@@ -54,7 +54,7 @@ static void *hammer_there(void *arg)
     return NULL;
 }
 
-/* The same from a working directory that is one or the other, as it happens. */
+/* The same from a working directory that is one or the other at random. */
 static void *hammer_working_directory(void *arg)
 {
     char folder[4096], names[4][4096] = {"victim", "sub", "new", "new2"};
@@ -80,7 +80,7 @@ static int swap_folders(char **a)
     return race_run(atof(a[0]), flip_folders, hammers, 5);
 }
 
-/* For somebody outside the sandbox, who is faster. */
+/* For a process outside the sandbox, which is faster. */
 static int swap_flip(char **a)
 {
     race_prepare(a);
@@ -91,7 +91,7 @@ static int swap_flip(char **a)
 
 static char climbing[4][4096];
 
-/* From IN/a/b/deep "../../un" is IN/a/un, the attacker's own; from IN/deep it is OUT. */
+/* From IN/a/b/deep, "../../un" is IN/a/un, the attacker's own; from IN/deep it is OUT. */
 static void *flip_depth(void *arg)
 {
     char low[4096], high[4096];

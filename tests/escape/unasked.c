@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Calls that change or read more than their names say: modes of new files, devices that a move
- * leaves behind, orders through descriptors that can only read, limits, disks below the files,
- * a terminal's foreground.
+ * Calls that change or read more than their names suggest: modes of new files, devices that a move
+ * leaves behind, ioctl through read-only descriptors, limits, disks below the files, a terminal's
+ * foreground.
  */
 
 #include <errno.h>
@@ -31,26 +31,26 @@
 #define F_SETLEASE 1024
 #endif
 
-/* ---- programs that run with other rights ---- */
+/* ---- set-id programs ---- */
 
-/* Whether there is one now; the file goes. */
-static void tell_setid(const char *what, const char *path)
+/* Reports whether it is set-id now; removes the file. */
+static void report_setid(const char *what, const char *path)
 {
     struct stat st;
     bool made = stat(path, &st) == 0 && (st.st_mode & (S_ISUID | S_ISGID));
     unlink(path);
     errno = EPERM;
-    tell(what, made ? 0 : -1);
+    report(what, made ? 0 : -1);
 }
 
 static void made(const char *what, int fd)
 {
     if (fd >= 0)
         close(fd);
-    tell_setid(what, "made");
+    report_setid(what, "made");
 }
 
-/* A file without a name gets one. */
+/* Gives an unnamed file a name. */
 static void name_it(const char *what, int fd)
 {
     char path[32];
@@ -67,7 +67,7 @@ static int plain_file(void)
     return fd;
 }
 
-static void tell_openings(void)
+static void report_openings(void)
 {
     int here = open(".", O_RDONLY | O_DIRECTORY);
     uint64_t how[3] = {O_CREAT | O_RDWR, 04755, 0};
@@ -93,7 +93,7 @@ static int unasked_modes(char **a)
 {
     (void)a;
     umask(0);
-    tell_openings();
+    report_openings();
     made("mknod", mknod("made", S_IFREG | 06755, 0));
     made("mknod without a type", mknod("made", 06755, 0));
     made("mknodat", mknodat(AT_FDCWD, "made", S_IFREG | 04755, 0));
@@ -105,10 +105,10 @@ static int unasked_modes(char **a)
     made("fchmodat", (fchmodat(AT_FDCWD, "made", 04755, 0), fd));
     fd = plain_file();
     made("fchmodat2", (syscall(452, fd, "", 04755, AT_EMPTY_PATH), fd));
-    /* folders pass their group on, and that is all */
-    tell("own: a folder", mkdir("folder", 02775));
-    tell("own: its group", chmod("folder", 02775));
-    tell("own: a file", (close(plain_file()), chmod("made", 01755)));
+    /* folders may be set-group-ID, but nothing else */
+    report("own: a folder", mkdir("folder", 02775));
+    report("own: its group", chmod("folder", 02775));
+    report("own: a file", (close(plain_file()), chmod("made", 01755)));
     rmdir("folder");
     unlink("made");
     return 0;
@@ -116,11 +116,11 @@ static int unasked_modes(char **a)
 
 /* ---- what a move leaves behind ---- */
 
-static void tell_left(const char *what, const char *path)
+static void report_left(const char *what, const char *path)
 {
     struct stat st;
     errno = EPERM;
-    tell(what, lstat(path, &st) == 0 && S_ISCHR(st.st_mode) ? 0 : -1);
+    report(what, lstat(path, &st) == 0 && S_ISCHR(st.st_mode) ? 0 : -1);
     unlink(path);
     unlink("moved");
     rmdir("moved");
@@ -132,23 +132,23 @@ static int unasked_whiteout(char **a)
     (void)a;
     close(plain_file());
     syscall(SYS_renameat2, AT_FDCWD, "made", AT_FDCWD, "moved", RENAME_WHITEOUT);
-    tell_left("a device in a file's place", "made");
+    report_left("a device in a file's place", "made");
     close(plain_file());
     syscall(SYS_renameat2, here, "made", here, "moved", RENAME_WHITEOUT | 1 /* not over others */);
-    tell_left("the same, by folder", "made");
+    report_left("the same, by folder", "made");
     must(mkdir("folder", 0700), "a folder of its own");
     syscall(SYS_renameat2, AT_FDCWD, "folder", AT_FDCWD, "moved", RENAME_WHITEOUT);
-    tell_left("a device in a folder's place", "folder");
+    report_left("a device in a folder's place", "folder");
     rmdir("folder");
     close(plain_file());
-    tell("own: a move",
-         syscall(SYS_renameat2, AT_FDCWD, "made", AT_FDCWD, "moved", 1 /* not over others */));
+    report("own: a move",
+           syscall(SYS_renameat2, AT_FDCWD, "made", AT_FDCWD, "moved", 1 /* not over others */));
     unlink("moved");
     close(here);
     return 0;
 }
 
-/* ---- orders through descriptors ---- */
+/* ---- ioctl ---- */
 
 static const struct {
     const char *name;
@@ -182,8 +182,8 @@ static const struct {
     {"a number that nobody knows", _IOC(_IOC_WRITE, 0xdb, 7, 8)},
 };
 
-/* What a file system would answer (EINVAL, EFAULT, EOPNOTSUPP) shows that it was asked. */
-static void tell_order(const char *on, const char *name, int fd, unsigned long number)
+/* A file system's answer (EINVAL, EFAULT, EOPNOTSUPP) shows that the call reached it. */
+static void report_order(const char *on, const char *name, int fd, unsigned long number)
 {
     char what[96], room[4096] = {0};
     long got = ioctl(fd, number, room);
@@ -191,7 +191,7 @@ static void tell_order(const char *on, const char *name, int fd, unsigned long n
     snprintf(what, sizeof(what), "%s: %s", on, name);
     if (!kept && got < 0)
         printf("# %s met the file system: %s\n", what, outcome(got));
-    tell(what, kept ? -1 : 0);
+    report(what, kept ? -1 : 0);
 }
 
 static int unasked_orders(char **a)
@@ -201,15 +201,15 @@ static int unasked_orders(char **a)
     long flags = 0;
     int block;
     for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
-        tell_order("file", orders[i].name, file, orders[i].number);
-        tell_order("folder", orders[i].name, folder, orders[i].number);
+        report_order("file", orders[i].name, file, orders[i].number);
+        report_order("folder", orders[i].name, folder, orders[i].number);
     }
-    tell_order("high bits", "EXT4_IOC_MIGRATE", file, _IO('f', 9) | 1UL << 32);
-    tell("own: FS_IOC_GETFLAGS", ioctl(file, _IOR('f', 1, long), &flags));
-    tell("own: FIGETBSZ", ioctl(file, 2, &block));
-    tell("own: FIOCLEX", ioctl(file, 0x5451));
-    tell("own: FIONREAD", ioctl(file, 0x541b, &block));
-    tell("own: FS_IOC_SETFLAGS", ioctl(made_here, _IOW('f', 2, long), &flags));
+    report_order("high bits", "EXT4_IOC_MIGRATE", file, _IO('f', 9) | 1UL << 32);
+    report("own: FS_IOC_GETFLAGS", ioctl(file, _IOR('f', 1, long), &flags));
+    report("own: FIGETBSZ", ioctl(file, 2, &block));
+    report("own: FIOCLEX", ioctl(file, 0x5451));
+    report("own: FIONREAD", ioctl(file, 0x541b, &block));
+    report("own: FS_IOC_SETFLAGS", ioctl(made_here, _IOW('f', 2, long), &flags));
     unlink("orders");
     close(null);
     return 0;
@@ -224,52 +224,52 @@ static int unasked_leases(char **a)
     } deleg = {0, F_RDLCK, 0};
     struct flock lock = {.l_type = F_RDLCK};
     must(fd, "reading the victim");
-    tell("a lease to read", fcntl(fd, F_SETLEASE, F_RDLCK));
-    tell("a lease to write", fcntl(fd, F_SETLEASE, F_WRLCK));
-    tell("a delegation", fcntl(fd, 1040, &deleg));
-    tell("own: a lock", fcntl(fd, F_SETLK, &lock));
-    tell("own: its flags", fcntl(fd, F_SETFL, O_NONBLOCK));
+    report("a lease to read", fcntl(fd, F_SETLEASE, F_RDLCK));
+    report("a lease to write", fcntl(fd, F_SETLEASE, F_WRLCK));
+    report("a delegation", fcntl(fd, 1040, &deleg));
+    report("own: a lock", fcntl(fd, F_SETLK, &lock));
+    report("own: its flags", fcntl(fd, F_SETFL, O_NONBLOCK));
     return 0;
 }
 
 /* ---- what a crash leaves behind ---- */
 
-static void tell_limit(const char *what)
+static void report_limit(const char *what)
 {
     struct rlimit r;
     must(getrlimit(RLIMIT_CORE, &r), "getrlimit");
     errno = EPERM;
-    /* who could never have one (0 for good) is left at that */
-    tell(what, r.rlim_cur == 1 || r.rlim_max == 0 ? -1 : 0);
+    /* a hard limit of 0 stays as it is */
+    report(what, r.rlim_cur == 1 || r.rlim_max == 0 ? -1 : 0);
 }
 
 static int unasked_limits(char **a)
 {
     struct rlimit none = {0, 1}, more = {1 << 20, 1 << 20}, was;
     (void)a;
-    tell_limit("a limit that lets it through");
-    tell("own: lowering it, as ssh-agent does", setrlimit(RLIMIT_CORE, &none));
-    tell_limit("lowered");
+    report_limit("a limit that lets it through");
+    report("own: lowering it, as ssh-agent does", setrlimit(RLIMIT_CORE, &none));
+    report_limit("lowered");
     setrlimit(RLIMIT_CORE, &more);
-    tell_limit("raised");
+    report_limit("raised");
     syscall(SYS_prlimit64, 0, RLIMIT_CORE, &none, &was);
-    tell_limit("lowered by prlimit");
+    report_limit("lowered by prlimit");
     syscall(SYS_prlimit64, getpid(), RLIMIT_CORE, &none, NULL);
-    tell_limit("lowered by number");
+    report_limit("lowered by number");
 #ifdef SYS_setrlimit
     syscall(SYS_setrlimit, RLIMIT_CORE | 1L << 32, &none);
-    tell_limit("lowered, with high bits");
+    report_limit("lowered, with high bits");
 #endif
-    /* an address whose low half is nothing */
+    /* an address whose low half is zero */
     struct rlimit *high = mmap((void *)(1L << 36), 4096, PROT_READ | PROT_WRITE,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     if (high != MAP_FAILED) {
         *high = none;
         syscall(SYS_prlimit64, 0, RLIMIT_CORE, high, NULL);
     }
-    tell_limit("lowered, from an odd address");
-    tell("own: another limit", setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){0, 0}));
-    tell("own: reading it", getrlimit(RLIMIT_CORE, &was));
+    report_limit("lowered, from an odd address");
+    report("own: another limit", setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){0, 0}));
+    report("own: reading it", getrlimit(RLIMIT_CORE, &was));
     return 0;
 }
 
@@ -283,37 +283,37 @@ static int unasked_crash(char **a)
 
 /* ---- disks ---- */
 
-/* Paths of devices that hold the same secret, one an argument; separated by colons. */
+/* Paths of devices that hold the same secret, one argument each; separated by colons. */
 static int unasked_disks(char **a)
 {
     char what[300], room[4096];
     for (char *path = strtok(a[0], ":"); path; path = strtok(NULL, ":")) {
         int name = open(path, O_PATH);
         snprintf(what, sizeof(what), "%.200s: read", path);
-        tell(what, read_of(path));
+        report(what, read_of(path));
         snprintf(what, sizeof(what), "%.200s: both", path);
-        tell_fd(what, open(path, O_RDWR | O_NONBLOCK));
+        report_fd(what, open(path, O_RDWR | O_NONBLOCK));
         snprintf(room, sizeof(room), "/proc/self/fd/%d", name);
         snprintf(what, sizeof(what), "%.200s: by descriptor", path);
-        tell(what, name < 0 ? name : read_of(room));
+        report(what, name < 0 ? name : read_of(room));
         snprintf(room, sizeof(room), "/proc/self/root%.200s", path);
         snprintf(what, sizeof(what), "%.200s: by its root", path);
-        tell(what, read_of(room));
+        report(what, read_of(room));
         if (name >= 0)
             close(name);
     }
-    tell("own: /dev/null", read_of("/dev/null"));
-    tell("own: /dev/zero", read_of("/dev/zero"));
-    tell("own: /dev/urandom", read_of("/dev/urandom"));
-    tell_fd("own: /dev/full", open("/dev/full", O_RDWR));
-    tell_fd("own: /dev/ptmx", open("/dev/ptmx", O_RDWR | O_NOCTTY));
+    report("own: /dev/null", read_of("/dev/null"));
+    report("own: /dev/zero", read_of("/dev/zero"));
+    report("own: /dev/urandom", read_of("/dev/urandom"));
+    report_fd("own: /dev/full", open("/dev/full", O_RDWR));
+    report_fd("own: /dev/ptmx", open("/dev/ptmx", O_RDWR | O_NOCTTY));
     return 0;
 }
 
 /* ---- the terminal's foreground ---- */
 
-/* Takes the terminal again and again. READS: has one of the group that it left behind read from it,
- * for which the kernel stops all of them. */
+/* Takes the terminal again and again. READS: makes a process of the background group read from it,
+ * for which the kernel stops the whole group. */
 static int unasked_foreground(char **a)
 {
     char byte;
@@ -331,12 +331,12 @@ static int unasked_foreground(char **a)
     signal(SIGTTOU, SIG_IGN);
     signal(SIGTTIN, SIG_IGN);
     must(setpgid(0, 0), "a group of its own");
-    tell("take the foreground", tcsetpgrp(fd, getpid()));
+    report("take the foreground", tcsetpgrp(fd, getpid()));
     if (atoi(a[0]) > 0)
-        tell("give it to another", tcsetpgrp(fd, atoi(a[0])));
+        report("give it to another", tcsetpgrp(fd, atoi(a[0])));
     for (double end = now() + 0.6; now() < end; usleep(2000))
         (void)!tcsetpgrp(fd, getpid());
-    tell("keep it", tcsetpgrp(fd, getpid()));
+    report("keep it", tcsetpgrp(fd, getpid()));
     if (behind != getpid())
         kill(behind, SIGKILL);
     return 0;

@@ -3,9 +3,8 @@
 
 /*
  * Other names for the same file. IN may be written, OUT may not (and may be read, unless the test
- * says otherwise); both hold "victim". Every attempt here goes to OUT by a way that is not its
- * name, and every one must fail: a line that says "ok" is an escape. What must work is told with
- * "own" in front.
+ * says otherwise); both contain "victim". Every attempt here reaches OUT by something other than
+ * its name, and must fail: a line with "ok" is an escape. Lines with "own" must be ok.
  */
 
 #include <errno.h>
@@ -38,24 +37,24 @@ static const char *joined(const char *a, const char *b)
 }
 
 /* Everything that would change the file or the folder around it. */
-static void tell_changes(const char *way, const char *victim)
+static void report_changes(const char *way, const char *victim)
 {
     static const struct timespec times[2] = {{1, 1}, {1, 1}};
     static char what[256];
 #define WHAT(text) (snprintf(what, sizeof(what), "%s: " text, way), what)
-    tell_fd(WHAT("write"), open(victim, O_WRONLY));
-    tell_fd(WHAT("append"), open(victim, O_WRONLY | O_APPEND));
-    tell_fd(WHAT("truncate by opening"), open(victim, O_RDONLY | O_TRUNC));
-    tell_fd(WHAT("create"), open(joined(victim, "-new"), O_WRONLY | O_CREAT, 0600));
-    tell(WHAT("truncate"), truncate(victim, 0));
-    tell(WHAT("chmod"), chmod(victim, 0777));
-    tell(WHAT("times"), utimensat(AT_FDCWD, victim, times, 0));
-    tell(WHAT("xattr"), setxattr(victim, "user.x", "v", 1, 0));
-    tell(WHAT("mkdir"), mkdir(joined(victim, "-dir"), 0700));
-    tell(WHAT("symlink"), symlink("x", joined(victim, "-link")));
-    tell(WHAT("fifo"), mkfifo(joined(victim, "-fifo"), 0600));
-    tell(WHAT("rename"), rename(victim, joined(victim, "-moved")));
-    tell(WHAT("unlink"), unlink(victim));
+    report_fd(WHAT("write"), open(victim, O_WRONLY));
+    report_fd(WHAT("append"), open(victim, O_WRONLY | O_APPEND));
+    report_fd(WHAT("truncate by opening"), open(victim, O_RDONLY | O_TRUNC));
+    report_fd(WHAT("create"), open(joined(victim, "-new"), O_WRONLY | O_CREAT, 0600));
+    report(WHAT("truncate"), truncate(victim, 0));
+    report(WHAT("chmod"), chmod(victim, 0777));
+    report(WHAT("times"), utimensat(AT_FDCWD, victim, times, 0));
+    report(WHAT("xattr"), setxattr(victim, "user.x", "v", 1, 0));
+    report(WHAT("mkdir"), mkdir(joined(victim, "-dir"), 0700));
+    report(WHAT("symlink"), symlink("x", joined(victim, "-link")));
+    report(WHAT("fifo"), mkfifo(joined(victim, "-fifo"), 0600));
+    report(WHAT("rename"), rename(victim, joined(victim, "-moved")));
+    report(WHAT("unlink"), unlink(victim));
 #undef WHAT
 }
 
@@ -65,7 +64,7 @@ static void by_process(const char *way, const char *entry, const char *out)
 {
     char victim[PATH_MAX];
     snprintf(victim, sizeof(victim), "%s%s/victim", entry, out);
-    tell_changes(way, victim);
+    report_changes(way, victim);
 }
 
 /* A child that waits, with its working directory at OUT. */
@@ -97,27 +96,27 @@ static int way_proc(char **a)
     by_process("/proc/1/root", "/proc/1/root", out);
     pid_t child = child_at(out);
     snprintf(entry, sizeof(entry), "/proc/%d/cwd/victim", child);
-    tell_changes("a child's cwd", entry);
+    report_changes("a child's cwd", entry);
     snprintf(entry, sizeof(entry), "/proc/%d/root", child);
     by_process("a child's root", entry, out);
     snprintf(entry, sizeof(entry), "/proc/%d/task/%d/cwd/victim", child, child);
-    tell_changes("a child's thread's cwd", entry);
+    report_changes("a child's thread's cwd", entry);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     int held = open(out, O_PATH | O_DIRECTORY);
     must(held, "open the folder");
     snprintf(entry, sizeof(entry), "/proc/self/fd/%d/victim", held);
-    tell_changes("a held folder", entry);
+    report_changes("a held folder", entry);
     snprintf(entry, sizeof(entry), "/proc/self/fdinfo/../fd/%d/victim", held);
-    tell_changes("a held folder, dotted", entry);
+    report_changes("a held folder, dotted", entry);
     snprintf(entry, sizeof(entry), "/dev/fd/%d/victim", held);
-    tell_changes("/dev/fd", entry);
+    report_changes("/dev/fd", entry);
     return 0;
 }
 
 /* ---- through descriptors ---- */
 
-/* Sends a descriptor to ourselves: what arrives is a new descriptor of the same file. */
+/* Sends a descriptor to ourselves, which yields a new descriptor of the same file. */
 static int passed(int fd)
 {
     int pair[2];
@@ -143,17 +142,17 @@ static void by_folder(const char *way, int dir)
 {
     char what[128];
 #define WHAT(text) (snprintf(what, sizeof(what), "%s: " text, way), what)
-    tell_fd(WHAT("write"), openat(dir, "victim", O_WRONLY));
-    tell_fd(WHAT("create"), openat(dir, "new", O_WRONLY | O_CREAT, 0600));
-    tell_fd(WHAT("unnamed"), openat(dir, ".", O_WRONLY | O_TMPFILE, 0600));
-    tell(WHAT("mkdir"), mkdirat(dir, "new", 0700));
-    tell(WHAT("symlink"), symlinkat("x", dir, "new"));
-    tell(WHAT("device"), mknodat(dir, "new", S_IFIFO | 0600, 0));
-    tell(WHAT("rename"), renameat(dir, "victim", dir, "moved"));
-    tell(WHAT("link"), linkat(dir, "victim", dir, "linked", 0));
-    tell(WHAT("chmod"), fchmodat(dir, "victim", 0777, 0));
-    tell(WHAT("unlink"), unlinkat(dir, "victim", 0));
-    tell(WHAT("rmdir"), unlinkat(dir, "sub", AT_REMOVEDIR));
+    report_fd(WHAT("write"), openat(dir, "victim", O_WRONLY));
+    report_fd(WHAT("create"), openat(dir, "new", O_WRONLY | O_CREAT, 0600));
+    report_fd(WHAT("unnamed"), openat(dir, ".", O_WRONLY | O_TMPFILE, 0600));
+    report(WHAT("mkdir"), mkdirat(dir, "new", 0700));
+    report(WHAT("symlink"), symlinkat("x", dir, "new"));
+    report(WHAT("device"), mknodat(dir, "new", S_IFIFO | 0600, 0));
+    report(WHAT("rename"), renameat(dir, "victim", dir, "moved"));
+    report(WHAT("link"), linkat(dir, "victim", dir, "linked", 0));
+    report(WHAT("chmod"), fchmodat(dir, "victim", 0777, 0));
+    report(WHAT("unlink"), unlinkat(dir, "victim", 0));
+    report(WHAT("rmdir"), unlinkat(dir, "sub", AT_REMOVEDIR));
 #undef WHAT
 }
 
@@ -164,20 +163,20 @@ static void by_file(const char *way, int fd)
     int flags = FS_NODUMP_FL;
 #define WHAT(text) (snprintf(what, sizeof(what), "%s: " text, way), what)
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    tell_fd(WHAT("open again"), open(path, O_WRONLY));
-    tell_fd(WHAT("open again to truncate"), open(path, O_RDONLY | O_TRUNC));
-    tell(WHAT("truncate"), truncate(path, 0));
-    tell(WHAT("ftruncate"), ftruncate(fd, 0));
-    tell(WHAT("fallocate"), fallocate(fd, 0, 0, 100));
-    tell(WHAT("fchmod"), fchmod(fd, 0777));
-    tell(WHAT("chmod"), chmod(path, 0777));
-    tell(WHAT("fchown"), fchown(fd, getuid(), getgid()));
-    tell(WHAT("futimens"), futimens(fd, times));
-    tell(WHAT("utimensat"), utimensat(fd, "", times, AT_EMPTY_PATH));
-    tell(WHAT("fsetxattr"), fsetxattr(fd, "user.x", "v", 1, 0));
-    tell(WHAT("flags"), ioctl(fd, FS_IOC_SETFLAGS, &flags));
-    tell(WHAT("link by number"), linkat(fd, "", AT_FDCWD, "linked", AT_EMPTY_PATH));
-    tell(WHAT("link by path"), linkat(AT_FDCWD, path, AT_FDCWD, "linked", AT_SYMLINK_FOLLOW));
+    report_fd(WHAT("open again"), open(path, O_WRONLY));
+    report_fd(WHAT("open again to truncate"), open(path, O_RDONLY | O_TRUNC));
+    report(WHAT("truncate"), truncate(path, 0));
+    report(WHAT("ftruncate"), ftruncate(fd, 0));
+    report(WHAT("fallocate"), fallocate(fd, 0, 0, 100));
+    report(WHAT("fchmod"), fchmod(fd, 0777));
+    report(WHAT("chmod"), chmod(path, 0777));
+    report(WHAT("fchown"), fchown(fd, getuid(), getgid()));
+    report(WHAT("futimens"), futimens(fd, times));
+    report(WHAT("utimensat"), utimensat(fd, "", times, AT_EMPTY_PATH));
+    report(WHAT("fsetxattr"), fsetxattr(fd, "user.x", "v", 1, 0));
+    report(WHAT("flags"), ioctl(fd, FS_IOC_SETFLAGS, &flags));
+    report(WHAT("link by number"), linkat(fd, "", AT_FDCWD, "linked", AT_EMPTY_PATH));
+    report(WHAT("link by path"), linkat(AT_FDCWD, path, AT_FDCWD, "linked", AT_SYMLINK_FOLLOW));
 #undef WHAT
 }
 
@@ -199,15 +198,15 @@ static int way_descriptor(char **a)
     by_file("a file's name", file_name);
     by_file("a file passed to oneself", passed(file));
     int sub = open(in_folder(out, "sub"), O_PATH);
-    tell_fd("upwards", openat(sub, "../victim", O_WRONLY));
+    report_fd("upwards", openat(sub, "../victim", O_WRONLY));
     must(fchdir(sub), "fchdir");
-    tell_fd("upwards from there", open("../victim", O_WRONLY));
-    tell("rename upwards", rename("../victim", "victim"));
+    report_fd("upwards from there", open("../victim", O_WRONLY));
+    report("rename upwards", rename("../victim", "victim"));
     return 0;
 }
 
-/* SOCKET is somebody's outside who sends four of them: OUT and its victim, each open for reading
- * and as a name. */
+/* SOCKET belongs to a process outside that sends four descriptors: OUT and its victim, each opened
+ * for reading and with O_PATH. */
 static int way_passed(char **a)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
@@ -237,32 +236,33 @@ static int way_link(char **a)
     const char *outer = a[1];
     char upper[PATH_MAX];
     must(chdir(a[0]), "chdir");
-    tell("link to it", link(victim, here));
-    tell("move it in", rename(victim, here));
-    tell("move its folder in", rename(outer, here));
-    tell("move a file over it", rename("victim", victim));
-    tell("exchange", syscall(SYS_renameat2, AT_FDCWD, victim, AT_FDCWD, "victim", RENAME_EXCHANGE));
-    tell("exchange folders",
-         syscall(SYS_renameat2, AT_FDCWD, outer, AT_FDCWD, "sub", RENAME_EXCHANGE));
-    tell("exchange our folder",
-         syscall(SYS_renameat2, AT_FDCWD, a[0], AT_FDCWD, outer, RENAME_EXCHANGE));
+    report("link to it", link(victim, here));
+    report("move it in", rename(victim, here));
+    report("move its folder in", rename(outer, here));
+    report("move a file over it", rename("victim", victim));
+    report("exchange",
+           syscall(SYS_renameat2, AT_FDCWD, victim, AT_FDCWD, "victim", RENAME_EXCHANGE));
+    report("exchange folders",
+           syscall(SYS_renameat2, AT_FDCWD, outer, AT_FDCWD, "sub", RENAME_EXCHANGE));
+    report("exchange our folder",
+           syscall(SYS_renameat2, AT_FDCWD, a[0], AT_FDCWD, outer, RENAME_EXCHANGE));
     snprintf(upper, sizeof(upper), "%s", outer);
     *strrchr(upper, '/') = '\0';
-    tell("move what holds both", rename(upper, joined(upper, "-moved")));
+    report("move what holds both", rename(upper, joined(upper, "-moved")));
     must(symlink(outer, "to-folder"), "symlink");
     must(symlink(victim, "to-file"), "symlink");
     must(symlink("to-file", "to-link"), "symlink");
     must(symlink(joined(outer, "/new"), "to-nothing"), "symlink");
     must(symlink("to-folder/../un/new", "to-nothing-2"), "symlink");
-    tell_changes("a link to the folder", "to-folder/victim");
-    tell_fd("a link to the file", open("to-file", O_WRONLY));
-    tell_fd("a link to a link", open("to-link", O_WRONLY | O_CREAT, 0600));
-    tell_fd("a dangling link", open("to-nothing", O_WRONLY | O_CREAT, 0600));
-    tell_fd("a dangling link through a link", open("to-nothing-2", O_WRONLY | O_CREAT, 0600));
-    tell("chmod through a link", chmod("to-link", 0777));
-    tell("mkdir through a dangling link", mkdir("to-nothing/x", 0700));
-    tell("bind upwards", rename("to-file", "to-folder/planted"));
-    tell("link a link there", link("to-file", "to-folder/planted"));
+    report_changes("a link to the folder", "to-folder/victim");
+    report_fd("a link to the file", open("to-file", O_WRONLY));
+    report_fd("a link to a link", open("to-link", O_WRONLY | O_CREAT, 0600));
+    report_fd("a dangling link", open("to-nothing", O_WRONLY | O_CREAT, 0600));
+    report_fd("a dangling link through a link", open("to-nothing-2", O_WRONLY | O_CREAT, 0600));
+    report("chmod through a link", chmod("to-link", 0777));
+    report("mkdir through a dangling link", mkdir("to-nothing/x", 0700));
+    report("bind upwards", rename("to-file", "to-folder/planted"));
+    report("link a link there", link("to-file", "to-folder/planted"));
     return 0;
 }
 
@@ -288,9 +288,9 @@ static char *stretched(const char *folder, size_t n, const char *filler)
 static void odd_name(const char *name)
 {
     int fd = open(name, O_WRONLY | O_CREAT | O_EXCL, 0600);
-    tell_fd("own: odd name", fd);
+    report_fd("own: odd name", fd);
     if (fd >= 0)
-        tell("own: odd name, removed", unlink(name));
+        report("own: odd name, removed", unlink(name));
 }
 
 static void long_paths(const char *out)
@@ -300,12 +300,12 @@ static void long_paths(const char *out)
     for (size_t i = 0; i < sizeof(fillers) / sizeof(fillers[0]); i++)
         for (size_t n = 4090; n <= 4100; n++) {
             snprintf(what, sizeof(what), "%zu bytes of %s", n, fillers[i]);
-            tell_fd(what, open(stretched(out, n, fillers[i]), O_WRONLY));
+            report_fd(what, open(stretched(out, n, fillers[i]), O_WRONLY));
         }
 }
 
-/* Deeper than any path can say: names are then relative to a folder whose path is too long. The
- * judge, which has to say it, refuses to go there. */
+/* Deeper than any path can be: names are then relative to a folder whose path is too long. The
+ * judge cannot name it, so it denies. */
 static void too_deep(const char *out)
 {
     static char name[200];
@@ -313,9 +313,9 @@ static void too_deep(const char *out)
     for (int i = 0; i < 30 && mkdir(name, 0700) == 0; i++)
         must(chdir(name), "chdir");
     printf("deepest: %s\n", strerrorname_np(errno));
-    tell_fd("from too deep", open(in_folder(out, "victim"), O_WRONLY));
+    report_fd("from too deep", open(in_folder(out, "victim"), O_WRONLY));
     if (symlink(out, "o") == 0)
-        tell_fd("a link from too deep", open("o/victim", O_WRONLY));
+        report_fd("a link from too deep", open("o/victim", O_WRONLY));
 }
 
 static int way_names(char **a)
@@ -332,22 +332,22 @@ static int way_names(char **a)
     odd_name("*?[a-z]{1,2}");
     odd_name("\\x2f");
     long_paths(out);
-    /* the same bytes with another end, which must not pass for what they only begin with */
-    tell_fd("a sibling", open(joined(a[0], "2"), O_WRONLY | O_CREAT, 0600));
-    tell_fd("a sibling in odd bytes", open(joined(a[0], "\n/x"), O_WRONLY | O_CREAT, 0600));
-    tell("a folder beside", mkdir(joined(a[0], "\xff"), 0700));
+    /* the same bytes with another end, which must not count as a match */
+    report_fd("a sibling", open(joined(a[0], "2"), O_WRONLY | O_CREAT, 0600));
+    report_fd("a sibling in odd bytes", open(joined(a[0], "\n/x"), O_WRONLY | O_CREAT, 0600));
+    report("a folder beside", mkdir(joined(a[0], "\xff"), 0700));
     too_deep(out);
     return 0;
 }
 
 /* ---- reading what may not be read ---- */
 
-static void tell_reads(const char *way, const char *victim)
+static void report_reads(const char *way, const char *victim)
 {
     char what[256], byte;
     int fd = open(victim, O_RDONLY);
     snprintf(what, sizeof(what), "%s: open", way);
-    tell(what, fd);
+    report(what, fd);
     if (fd >= 0 && read(fd, &byte, 1) == 1)
         printf("%s: has read it: ok\n", way);
     if (fd >= 0)
@@ -360,29 +360,29 @@ static int way_read(char **a)
     const char *victim = in_folder(a[1], "victim");
     char path[PATH_MAX];
     must(chdir(a[0]), "chdir");
-    tell_reads("by name", victim);
-    tell_reads("/proc/self/root", joined("/proc/self/root", victim));
-    tell_reads("/proc/1/root", joined("/proc/1/root", victim));
+    report_reads("by name", victim);
+    report_reads("/proc/self/root", joined("/proc/self/root", victim));
+    report_reads("/proc/1/root", joined("/proc/1/root", victim));
     if (symlink(victim, "link") == 0)
-        tell_reads("a link", "link");
-    tell("a hard link", link(victim, "hard"));
-    tell("moved in", rename(victim, "moved"));
+        report_reads("a link", "link");
+    report("a hard link", link(victim, "hard"));
+    report("moved in", rename(victim, "moved"));
     int dir = open(a[1], O_PATH), name = open(victim, O_PATH);
     if (dir >= 0) {
         snprintf(path, sizeof(path), "/proc/self/fd/%d/victim", dir);
-        tell_reads("a held folder", path);
-        tell_fd("openat", openat(dir, "victim", O_RDONLY));
+        report_reads("a held folder", path);
+        report_fd("openat", openat(dir, "victim", O_RDONLY));
     }
     if (name >= 0) {
         snprintf(path, sizeof(path), "/proc/self/fd/%d", name);
-        tell_reads("a held name", path);
-        tell("link by number", linkat(name, "", AT_FDCWD, "hard2", AT_EMPTY_PATH));
+        report_reads("a held name", path);
+        report("link by number", linkat(name, "", AT_FDCWD, "hard2", AT_EMPTY_PATH));
     }
-    tell_fd("for both", open(victim, O_RDWR));
-    tell_fd("by openat2", (int)syscall(SYS_openat2, AT_FDCWD, victim, (uint64_t[3]){O_RDONLY, 0, 0},
-                                       sizeof(uint64_t[3])));
-    tell("as a program", execl(victim, victim, (char *)NULL));
-    tell_fd("as a socket's file", (int)syscall(SYS_open_tree, AT_FDCWD, victim, 1));
+    report_fd("for both", open(victim, O_RDWR));
+    report_fd("by openat2", (int)syscall(SYS_openat2, AT_FDCWD, victim,
+                                         (uint64_t[3]){O_RDONLY, 0, 0}, sizeof(uint64_t[3])));
+    report("as a program", execl(victim, victim, (char *)NULL));
+    report_fd("as a socket's file", (int)syscall(SYS_open_tree, AT_FDCWD, victim, 1));
     return 0;
 }
 

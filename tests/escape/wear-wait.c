@@ -2,11 +2,11 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Judged calls that wait, by the thousand: each in a thread of this process, none of which may cost
- * the judge one of its own, or keep it from answering others. When all of them wait it prints
- * "slow" with the milliseconds that one in fifty of other calls took, "slowest" with those of the
- * slowest, and "waiting"; a line on standard input lets it go on to what they wait for. At the end
- * "came" is how many came back with what they wanted.
+ * Judged calls that block, by the thousand, each in a thread of this process. None of them may cost
+ * the judge a thread, or delay its answers to others. When all of them wait it prints "slow", the
+ * 98th percentile of other calls in milliseconds, "slowest", their maximum, and "waiting". A line
+ * on standard input makes it provide what they wait for. At the end, "came" is how many returned
+ * with the expected result.
  */
 
 #include <errno.h>
@@ -46,10 +46,10 @@ static void begin(int n, void *(*work)(void *))
 static void still_judged(const char *out)
 {
     int fd = open("quick", O_WRONLY | O_CREAT, 0600);
-    tell("own: the judge answers", fd);
+    report("own: the judge answers", fd);
     close(fd);
     fd = open(in_folder(out, "victim"), O_WRONLY);
-    tell("the judge refuses", fd);
+    report("the judge refuses", fd);
 }
 
 static int later(const void *a, const void *b)
@@ -57,14 +57,14 @@ static int later(const void *a, const void *b)
     return *(const double *)a > *(const double *)b ? 1 : -1;
 }
 
-/* What others have to wait for meanwhile, once there has been time for the last one to call. */
+/* The latency of other calls meanwhile, once the last thread has had time to call. */
 static void measure(const char *out, int n)
 {
     enum { TIMES = 300, ODD = 6 };
     static double took[TIMES];
     int escaped = 0;
     usleep(100000 + 50 * (unsigned)n);
-    still_judged(out); /* those who came before have been heard */
+    still_judged(out); /* earlier calls have been received */
     for (int i = 0; i < TIMES; i++) {
         double before = now();
         int fd = open("quick", O_WRONLY | O_CREAT, 0600);
@@ -99,7 +99,7 @@ static void count(bool good)
 
 /* ---- both ends of a pipe ---- */
 
-/* O_TRUNC has reading judged as well, where only writing is. */
+/* O_TRUNC makes reading judged as well, where only writing is. */
 enum { READS = O_RDONLY | O_TRUNC, WRITES = O_WRONLY };
 
 static int open_end(int i, int flags)
@@ -118,7 +118,7 @@ static void make_pipes(int n)
     }
 }
 
-/* One byte through an end, which says that it is whole and that its other end is there. */
+/* Passes one byte through an end, which shows that both ends work. */
 static bool exchange(int fd, int flags)
 {
     char c = 'x';
@@ -150,7 +150,7 @@ static int wait_opens(char **a)
     begin(n, wait_for_end);
     measure(a[1], n);
     for (int i = n; i-- > 0;) {
-        /* those who read here ask nobody, and wait in the kernel */
+        /* readers here are not judged, and wait in the kernel */
         int flags = waits_as(i) == READS ? WRITES : O_RDONLY;
         wrong += !exchange(open_end(i, flags), flags);
     }
@@ -166,7 +166,7 @@ static void *wait_for_one(void *arg)
     return NULL;
 }
 
-/* All at the same pipe: one writer lets them all in. */
+/* All on the same pipe: one writer releases them all. */
 static int wait_same(char **a)
 {
     int n = atoi(a[2]);
@@ -179,7 +179,7 @@ static int wait_same(char **a)
     return sum_up(n);
 }
 
-/* Each reads one pipe and then writes to the next, and so needs the one before it. */
+/* Each reads one pipe and then writes to the next, so each needs the previous one. */
 static void *pass_on(void *arg)
 {
     int i = *(int *)arg;
@@ -257,8 +257,8 @@ static int wait_sends(char **a)
     return sum_up(n);
 }
 
-/* Connected sockets, whose messages somebody carries: as many as fit of the largest, and nobody who
- * reads them. */
+/* Connected sockets whose messages the judge forwards: as many of the largest as fit, and no
+ * reader. */
 static int wait_carried(char **a)
 {
     enum { LARGE = 60000 };
@@ -279,7 +279,7 @@ static int wait_carried(char **a)
     return sum_up(0);
 }
 
-/* ---- those who give up ---- */
+/* ---- interrupted calls ---- */
 
 static void on_signal(int sig)
 {
@@ -294,7 +294,7 @@ static void *wait_in_vain(void *arg)
     return NULL;
 }
 
-/* A signal wants each of them back. */
+/* A signal interrupts each of them. */
 static int wait_signals(char **a)
 {
     struct sigaction act = {.sa_handler = on_signal};
@@ -332,7 +332,7 @@ static int wait_full(char **a)
     for (int i = 0; i < n; i++) {
         int fd = open_end(i, O_RDWR | O_NONBLOCK);
         must(fd, "open");
-        usleep(300); /* the one who waits is told, and has time to open it */
+        usleep(300); /* the waiting thread is woken, and has time to open it */
         close(fd);
     }
     sum_up(n);

@@ -3,8 +3,8 @@
 
 /*
  * Wearing the judge down: memory that vanishes while it is read, callers that are stopped, killed
- * or without number, limits that are reached. Nothing may hang, nothing may be let through
- * meanwhile, and afterwards the judge must answer as before: "own" lines must say ok.
+ * or too many, limits that are reached. Nothing may hang or get through meanwhile, and afterwards
+ * the judge must answer as before: "own" lines must be ok.
  */
 
 #include <errno.h>
@@ -27,16 +27,16 @@
 static atomic_bool over;
 static atomic_ulong escaped, answered, denied;
 
-/* The judge is still there, lets through what it should and nothing else. */
+/* Checks that the judge still runs, and allows exactly what it should. */
 static void still_judged(const char *out)
 {
     int fd = open("still-judged", O_WRONLY | O_CREAT, 0600);
-    tell("own: the judge answers", fd);
+    report("own: the judge answers", fd);
     if (fd >= 0)
         close(fd);
-    tell("own: and again", unlink("still-judged"));
+    report("own: and again", unlink("still-judged"));
     fd = open(in_folder(out, "victim"), O_WRONLY);
-    tell("the judge refuses", fd);
+    report("the judge refuses", fd);
 }
 
 static void attempt(const char *path)
@@ -90,7 +90,7 @@ static int wear_memory(char **a)
     must(-pthread_create(&thread, NULL, vanish, NULL), "thread");
     char *at = page + 4096 - n / 2; /* half of it in each page */
     for (double end = now() + atof(a[2]); now() < end;) {
-        /* written through the file: our own access would be a SIGBUS when it has just shrunk */
+        /* written through the file: our own access would raise SIGBUS if it has just shrunk */
         if (pwrite(backing, victim, n, at - page) < 0)
             break;
         attempt(at);
@@ -139,7 +139,7 @@ static int wear_stop(char **a)
     return 0;
 }
 
-/* One that waits in a judged open for ever, stopped: others must not wait with it. */
+/* A stopped process that waits in a judged open forever must not block others. */
 static int wear_fifo(char **a)
 {
     enum { WAITERS = 300 };
@@ -160,7 +160,7 @@ static int wear_fifo(char **a)
     for (int i = 0; i < WAITERS; i++)
         must(waitpid(pids[i], NULL, 0), "waitpid");
     still_judged(a[1]);
-    tell("own: remove the pipe", unlink("nobody-reads"));
+    report("own: remove the pipe", unlink("nobody-reads"));
     return 0;
 }
 
@@ -216,7 +216,7 @@ static int wear_limits(char **a)
     return 0;
 }
 
-/* Every page that the limit leaves, in a child, which asks while it has nothing left. */
+/* Uses every page that the limit leaves, in a child, which then makes judged calls. */
 static int hungry(const char *victim)
 {
     enum { PIECE = 1 << 16 };
@@ -250,7 +250,7 @@ static int wear_hunger(char **a)
     return 0;
 }
 
-/* Fork until refused, each child asking once. The test gives --max-procs. */
+/* Forks until refused; each child makes one call. The test sets --max-procs. */
 static int wear_forks(char **a)
 {
     const char *victim = in_folder(a[1], "victim");
@@ -277,7 +277,7 @@ static int wear_forks(char **a)
     return 0;
 }
 
-/* N denies from each of T threads; the test counts what it hears of them. */
+/* N denials from each of T threads; the test counts the reports. */
 static size_t wanted;
 
 static void *deny_many(void *arg)
@@ -304,12 +304,12 @@ static int wear_denies(char **a)
     return 0;
 }
 
-/* ---- honest work, much of it ---- */
+/* ---- regular work, a lot of it ---- */
 
 static const char *opened;
 static atomic_ulong spoilt;
 
-/* Each thread writes files of its own and reads them back. */
+/* Each thread writes its own files and reads them back. */
 static void *work(void *arg)
 {
     char path[64], back[32];
@@ -351,7 +351,7 @@ static int wear_work(char **a)
     return 0;
 }
 
-/* N processes one after another, each of which makes and removes a file and is denied another. */
+/* N processes, one after another; each creates and removes a file and is denied another. */
 static int wear_processes(char **a)
 {
     const char *victim = in_folder(a[1], "victim");

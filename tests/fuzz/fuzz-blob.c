@@ -2,15 +2,16 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Input: a compiled profile. Opening, disassembling and decoding give an error that says something,
- * or a graph that answers for every operation. What decoding may use is in proportion to the input,
- * which the fuzzer's own limits of memory and time check.
+ * Input: a compiled profile. Opening, disassembling and decoding give a worded error, or a graph
+ * that answers for every operation. Decoding uses resources in proportion to the input, which the
+ * fuzzer's memory and time limits check.
  */
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "format/format.h"
+#include "graph/eval.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Input: a datagram. Every answer fits, and answers are not answered. */
+/* Input: a datagram. Every answer fits, and answers are never answered. */
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static void check(const uint8_t *reply, size_t n)
         abort();
 }
 
-/* Records of whatever the input has, in as little room as an answer may have. */
+/* Records from the input, in the smallest space an answer may have. */
 static size_t several(const struct dns_query *q, const uint8_t *data, size_t size, uint8_t *out)
 {
     struct dns_reply r;

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Input: instructions that make a graph, a few bytes each. What can be written for a version is
- * read again, decides alike for all arguments, and written once more gives the same bytes.
+ * Input: instructions that build a graph, a few bytes each. If a version can encode it, it decodes
+ * again, decides alike for all arguments, and encodes to the same bytes.
  */
 
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 
 #include "analyze/analyze.h"
 #include "format/format.h"
+#include "graph/build.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -35,7 +36,7 @@ static uint8_t next(struct input *in)
     return *in->p++;
 }
 
-/* A string of few letters, so that strings share beginnings. */
+/* A string of few letters, so that strings share prefixes. */
 static uint32_t string(struct input *in, char out[STRING_MAX + 1])
 {
     static const char letters[] = "/ab/AbC.x/a$";
@@ -113,7 +114,7 @@ static struct graph *make(struct input *in, bool fold)
     for (uint32_t i = 0; i < n; i++)
         entries[(i * 7) % 40] = nodes[i];
     entries[OP_SYSCALL_UNIX] = entries[OP_SYSTEM_FCNTL] = nodes[n - 1];
-    /* what the version lacks begins where its parent does, as it will be read */
+    /* what the version lacks starts where its parent does, as decoding will have it */
     for (uint32_t op = 0; op < OP_COUNT; op++)
         if (vocab_ops[op].ids[fold ? VOCAB_MACOS_14_4_1 : VOCAB_IOS_4] < 0 &&
             vocab_ops[op].parent != OP_NONE)

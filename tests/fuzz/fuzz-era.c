@@ -2,15 +2,16 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Input: a byte that says as which era to read it (0 to 4: A to E), then a compiled profile or
- * bundle. Opening, disassembling and decoding each profile give an error that says something and
- * names an offset, or a graph that answers; a graph that can be written again comes back the same.
+ * Input: a byte that selects the era (0 to 4: A to E), then a compiled profile or bundle. Opening,
+ * disassembling and decoding each profile give a worded error with an offset, or a graph that
+ * answers; a graph that can be encoded comes back the same.
  */
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "format/format.h"
+#include "graph/eval.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -40,7 +41,7 @@ static void ask(const struct graph *g)
     graph_cache_free(cache);
 }
 
-/* What is written is read again, and writing that gives the same bytes. */
+/* What was encoded decodes again, and encodes to the same bytes. */
 static void write_again(const struct graph *g, const struct blob_version *version)
 {
     struct buf first = {0}, second = {0};

@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Input: a profile's text; its last line also serves as the argument of a few questions. The text
- * is compiled with small budgets and without access to files: `shipped_only` lets (import …) find
- * the shipped profiles and nothing else. It ends in errors with a place and words, or in a graph
- * that answers, explains and prints itself; answering in one walk and step by step must agree.
+ * Input: a profile's text; its last line is also the argument of a few queries. The text is
+ * compiled with small budgets and without access to files: `shipped_only` limits (import …) to the
+ * shipped profiles. It ends in errors with positions and words, or in a graph that answers,
+ * explains and prints itself; evaluating in one walk and step by step must agree.
  */
 
 #include <stdbool.h>
@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "analyze/analyze.h"
+#include "graph/eval.h"
 #include "sbpl/sbpl.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -100,7 +101,7 @@ static void print_all(const struct graph *g)
     buf_free(&out);
 }
 
-/* The last line, as a string of its own. */
+/* Returns a copy of the last line. */
 static char *last_line(const uint8_t *data, size_t size)
 {
     size_t start = size;

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Input: git's settings, and a second version of them after a NUL byte. What is read twice is the
- * same, a change back is harmless, and a list of a rebase is quiet once disarmed.
+ * Input: git settings, and after a NUL byte a second version of them. Reading twice gives the same
+ * result, reverting a change is harmless, and a disarmed rebase list executes nothing.
  */
 
 #include <stdbool.h>
@@ -44,7 +44,7 @@ static int count(void *arg, const char *key, const char *word, bool on_path)
     return ++*(int *)arg > 100000 ? -1 : 0;
 }
 
-/* An option, or an address for a helper as git finds one. */
+/* An option, or an address that git would pass to a helper. */
 static bool is_helped(const char *url)
 {
     size_t n = strspn(url, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.");
@@ -69,7 +69,7 @@ static void compare(struct arena *a, const struct git_config *was, const struct 
     bool harmless = git_change_is_harmless(a, &place, was, was, now, &found);
     require(harmless || (found.key && found.why));
     require(git_change_is_harmless(a, &place, was, was, was, &found));
-    if (harmless) /* what was first may come back */
+    if (harmless) /* the first version may come back */
         require(git_change_is_harmless(a, &place, was, now, was, &found));
     git_change_is_harmless(a, &place, NULL, NULL, now, &found);
 }

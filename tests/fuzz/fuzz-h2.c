@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Input: what a client says over HTTP/2, behind the preface. Read in one piece and byte by byte, as
- * much of it is passed on, the same names are put to us, and it is refused at the same place. A
- * first line is the same however it is cut, too.
+ * Input: a client's HTTP/2 bytes after the preface. Read at once or byte by byte, the parser
+ * forwards as much, asks about the same names, and rejects at the same place. The same holds for a
+ * first line.
  */
 
 #include <stdint.h>
@@ -76,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     read_all(all, n, n, &whole);
     read_all(all, n, 1, &cut);
     require(whole.refused == cut.refused && whole.names == cut.names && whole.sum == cut.sum);
-    /* what was before the refusal in the same piece is not passed on */
+    /* bytes before the rejected part of the same piece are not forwarded */
     require(whole.refused ? whole.passed <= cut.passed : whole.passed == cut.passed);
     free(all);
     check_first((const char *)data, size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Input: bytes from a client. What has been found stays found when more follows. */
+/* Input: bytes from a client. What was found stays found when more bytes follow. */
 
 #include <stdint.h>
 #include <stdlib.h>

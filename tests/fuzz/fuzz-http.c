@@ -2,9 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Input: bytes from a client. A head that is found is found again when the bytes come one at a
- * time, what is forwarded reads as a request for the same host, and a body ends at the same place
- * however it is cut.
+ * Input: bytes from a client. A head is also found when the bytes come one at a time, the forwarded
+ * request is for the same host, and a body ends at the same place however it is split.
  */
 
 #include <stdint.h>

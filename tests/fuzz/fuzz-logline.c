@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Input: what a log might print. Whole or in pieces it says the same. */
+/* Input: what a log might print. Whole or in pieces, the result is the same. */
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -2,15 +2,15 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Input: a presets file. Reading it gives an error that says something and where, or presets; each
- * of those adds up or has a reason not to, becomes a policy that can be written, and is printed as
- * a file that reads back.
+ * Input: a presets file. Reading it gives an error with words and a position, or presets. Each
+ * preset combines or gives a reason why not, becomes a policy that can be written, and prints as a
+ * file that reads back.
  */
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "settings/preset.h"
+#include "policy/presets.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -36,7 +36,7 @@ static void write_policy(struct arena *a, const struct preset *sum)
     struct access policy = {0};
     struct buf text = {0};
     struct bk_err err = {0};
-    if (preset_apply(a, sum, &base, &policy, NULL, &err) < 0 ||
+    if (presets_apply(a, sum, &base, &policy, NULL, &err) < 0 ||
         access_sbpl(&policy, &target, &text, &err) < 0)
         require(err.msg[0] && err.code != BK_E_BUG);
     buf_free(&text);
@@ -56,8 +56,8 @@ static void use_preset(struct arena *a, const struct preset_config *c, const str
     preset_print(&sum, PRESET_TEXT, &text);
     text.n = 0;
     preset_print(&sum, PRESET_YAML, &text);
-    /* without memory for it there is nothing to compare */
-    if (buf_ok(&text) && preset_parse(a, "again", text.s, text.n, &again, &err) == 0)
+    /* without memory there is nothing to compare */
+    if (buf_ok(&text) && presets_parse(a, "again", text.s, text.n, &again, &err) == 0)
         require(again.npresets == 1 && strcmp(again.presets[0].name, p->name) == 0);
     else
         require(err.code == BK_E_MEMORY || err.code == BK_E_LIMIT);
@@ -70,7 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct preset_config c;
     struct bk_err err = {0};
     arena_init(&a, 64 << 20);
-    if (preset_parse(&a, "fuzz", (const char *)data, size, &c, &err) < 0) {
+    if (presets_parse(&a, "fuzz", (const char *)data, size, &c, &err) < 0) {
         require(err.msg[0] && err.code != BK_E_BUG);
     } else {
         for (size_t i = 0; i < c.npresets && i < MANY; i++)

@@ -2,10 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Input: a profile's text, any bytes. It is read with a small depth and memory budget. Whatever it
- * is, reading ends in data with places inside the text, or in errors with places; what was read is
- * printed and read again, and must print alike: then strings, numbers and quotes mean what they
- * show.
+ * Input: a profile's text, any bytes, read with small depth and memory budgets. Reading ends in
+ * data with positions inside the text, or in errors with positions. The data is printed and read
+ * again, and must print alike, so strings, numbers and quotes mean what they show.
  */
 
 #include <stdbool.h>
@@ -61,7 +60,7 @@ static bool inside(const struct reading *r, src_pos pos)
     return pos >= r->source->base && pos - r->source->base <= r->source->len;
 }
 
-/* The depth was bounded by the reader, so this recursion is. */
+/* The reader bounds the depth, and with it this recursion. */
 static void check_places(const struct reading *r, const struct val *v)
 {
     for (; v->type == V_PAIR; v = v->cdr) {
@@ -86,7 +85,7 @@ static void check_findings(struct reading *r)
     buf_free(&out);
 }
 
-/* Names that only string->symbol could make, and numbers, do not read back as they are shown. */
+/* Names that only string->symbol can make, and numbers, do not read back as printed. */
 static bool reads_back(const struct val *v)
 {
     for (; v->type == V_PAIR; v = v->cdr)

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Input: lines of patterns, an empty line, subjects. The first byte chooses folding and how
- * patterns are read (as they are, or as globs). Every subject is matched with a large and with the
- * smallest cache, and with each pattern alone: all must agree, and ids must ascend.
+ * Input: lines of patterns, an empty line, subjects. The first byte chooses folding and whether
+ * patterns are regexes or globs. Every subject is matched with a large cache, with the smallest
+ * one, and with each pattern alone: all must agree, and ids must ascend.
  */
 
 #include <stdbool.h>
@@ -50,7 +50,7 @@ static bool next_line(struct subject *rest, struct subject *line)
     return true;
 }
 
-/* Adds the pattern if it is one; what the check says must be what adding says. */
+/* Adds the pattern if it is valid; checking and adding must agree. */
 static bool add(struct arena *arena, struct regex_set *set, struct patterns *p, struct subject text)
 {
     char prefix[64];

@@ -2,13 +2,13 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Requests to the sentries' server, without a kernel in between. An input is a list of
+ * Requests to the sentry's server, without a kernel in between. An input is a list of
  *
  *     opcode, node, handle, n, n bytes of argument
  *
- * where node picks the root, one of the nodes that were answered so far, or none there is; handle,
- * unless it is 0, puts an open handle into the argument's first 8 bytes. An input that starts with
- * 0xff is one request as it stands.
+ * where node picks the root, one of the nodes returned so far, or an unknown one. A nonzero handle
+ * puts an open handle into the argument's first 8 bytes. An input that starts with 0xff is one raw
+ * request.
  */
 
 #include <fcntl.h>
@@ -78,7 +78,7 @@ static void prepare(void)
     graph = make_graph();
 }
 
-/* What the server gave out, for later requests. */
+/* What the server returned, for later requests. */
 struct given {
     uint64_t nodes[16], handles[16];
     unsigned nnodes, nhandles;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Input: a settings file. What is read is printed, read again and the same; what is right becomes a
+/* Input: a settings file. What is read prints and reads back the same; valid settings become a
  * profile. */
 
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Input: bytes from a client, tried as each of its messages. */
+/* Input: bytes from a client, parsed as each kind of message. */
 
 #include <stdint.h>
 #include <stdlib.h>

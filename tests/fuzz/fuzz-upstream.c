@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Input: what a parent proxy answers. No more is taken than there is, and it comes to an end. */
+/* Input: a parent proxy's answer. The parser consumes no more than there is, and terminates. */
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Runs a fuzz target over files, without a fuzzer: every file of the folders named on the command
- * line goes through LLVMFuzzerTestOneInput() once. Prints TAP; a crash ends it before the plan,
- * which the runner takes for the failure it is, and the last "# …" line names the file.
+ * Runs a fuzz target over files, without a fuzzer: every file of the folders on the command line
+ * goes through LLVMFuzzerTestOneInput() once. Prints TAP. A crash ends it before the plan, which
+ * the runner counts as a failure; the last "# …" line names the file.
  */
 
 #include <dirent.h>

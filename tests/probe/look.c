@@ -2,12 +2,12 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Looks at the files of the working directory in every way that there is, rightly and wrongly, and
- * prints what came of it: results, errors, and the bytes that were written, as far as they are the
- * same each time. Run bare and in a sandbox it has to print the same.
+ * Examines the files of the working directory in every possible way, valid and invalid, and prints
+ * the outcome: results, errors, and the bytes written, as far as they are the same each time. It
+ * must print the same with and without a sandbox.
  *
- *     look                                   the files are made by tests/e2e/e2e-metadata.py
- *     look NAME DENIED INODE SECONDS         changes one name into the other while it looks
+ *     look                                   tests/e2e/e2e-metadata.py makes the files
+ *     look NAME DENIED INODE SECONDS         swaps one name for the other meanwhile
  */
 
 #include <errno.h>
@@ -75,7 +75,7 @@ static void clean(void)
     memset(&room, UNTOUCHED, sizeof(room));
 }
 
-/* The bytes up to the last one that was written. */
+/* Prints the bytes up to the last one that was written. */
 static void show(const char *call, const char *of, long got)
 {
     int err = errno;
@@ -89,7 +89,7 @@ static void show(const char *call, const char *of, long got)
     clean();
 }
 
-/* Times of access change by looking, and numbers of mounts from one mount namespace to the next. */
+/* Access times change by looking, and mount ids differ between mount namespaces. */
 static void show_stat(const char *call, const char *of, long got)
 {
     if (got == 0)
@@ -108,7 +108,7 @@ static void show_statx(const char *call, const char *of, long got)
 
 static void show_statfs(const char *call, const char *of, long got)
 {
-    if (got == 0) /* what is free changes while we look, and flags are the mount's */
+    if (got == 0) /* free space changes meanwhile, and flags are the mount's */
         memset(&room.statfs.f_bfree, 0, offsetof(struct statfs, f_fsid) - 3 * 8);
     if (got == 0)
         memset(&room.statfs.f_flags, 0, sizeof(room.statfs.f_flags));
@@ -173,7 +173,7 @@ static void look_through(const char *what, int fd)
     show_statx("statx empty", what,
                syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_MODE, &room) < 0 ? -1
                                                                                              : 0);
-    /* pipes and the like differ from run to run: what two calls say has to agree */
+    /* pipes and the like differ from run to run: two calls have to agree */
     memset(&first, 0, sizeof(first));
     memset(&second, 0, sizeof(second));
     show("fstat", what, syscall(SYS_fstat, fd, &first));
@@ -182,7 +182,7 @@ static void look_through(const char *what, int fd)
     show("newfstatat no flag", what, syscall(SYS_newfstatat, fd, "", &room, 0));
     show("readlinkat empty", what, syscall(SYS_readlinkat, fd, "", &room, 100));
     show("faccessat2 empty", what, syscall(SYS_faccessat2, fd, "", R_OK, AT_EMPTY_PATH));
-    if (fd == HERE) /* newer kernels take it for a descriptor */
+    if (fd == HERE) /* newer kernels treat it as a descriptor */
         return;
     show("fgetxattr", what, syscall(SYS_fgetxattr, fd, "user.one", &room, 100));
     show("flistxattr", what, syscall(SYS_flistxattr, fd, &room, 100));
@@ -297,7 +297,7 @@ static void *change(void *arg)
     return arg;
 }
 
-/* Also puts other descriptors under the number that is looked at. */
+/* Also puts other descriptors under the number being examined. */
 static void *change_number(void *arg)
 {
     int *fds = arg;
@@ -326,7 +326,7 @@ static int race(double seconds, ino_t wanted)
         int fd = (int)syscall(SYS_openat, HERE, name, O_PATH);
         shown |= (syscall(SYS_fstat, fd, &st) == 0 && st.st_ino == wanted) << 2;
         if (fd >= 0 && fds[1] < 0 && syscall(SYS_fstat, fd, &st) < 0) {
-            /* the kernel opened the other name; now for the number */
+            /* the kernel opened the other name; now the descriptor number */
             fds[1] = fd;
             dup2(fds[0], fds[2]);
             pthread_create(&other, NULL, change_number, fds);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Opening, making, moving and removing. */
+/* Opening, creating, moving and removing. */
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,14 +2,13 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Pretends another place: takes away what a container, a security module or an older kernel would,
- * then runs a command. Started as root, since making a place takes what places withhold.
+ * Simulates another environment: removes what a container, a security module or an older kernel
+ * would, then runs a command. Must start as root, because setting this up needs what it removes.
  *
  *     pretend WORD… -- COMMAND [ARGUMENT…]
  *
- * Words are done in this order whatever order they are given in: mounts, filters, capabilities,
- * ids. See the table at the end. Besides: uid=N,
- * chroot=FOLDER, cd=FOLDER, kernel.NAME=VALUE.
+ * The order of words does not matter: mounts come first, then filters, capabilities, ids. See the
+ * table at the end. Also: uid=N, chroot=FOLDER, cd=FOLDER, kernel.NAME=VALUE.
  */
 
 #include <errno.h>
@@ -85,7 +84,7 @@ static void refuse(long nr, int error)
     install(code, 4, 0);
 }
 
-/* Refuses a call when one of these bits is set in an argument. */
+/* Rejects a call when one of these bits is set in an argument. */
 static void refuse_bits(long nr, unsigned arg, uint32_t bits, int error)
 {
     const struct sock_filter code[] = {
@@ -104,7 +103,7 @@ static void refuse_spaces(uint32_t which)
 {
     refuse_bits(SYS_clone, 0, which, EPERM);
     refuse_bits(SYS_unshare, 0, which, EPERM);
-    refuse(NR_CLONE3, ENOSYS); /* as Docker does, since its flags lie in memory */
+    refuse(NR_CLONE3, ENOSYS); /* as Docker does, since its flags are in memory */
 }
 
 static void refuse_mounts(void)
@@ -121,7 +120,7 @@ static void no_userns(void)
     refuse_spaces(CLONE_NEWUSER);
 }
 
-/* Docker's default profile, for whoever has no CAP_SYS_ADMIN. */
+/* Docker's default profile, for processes without CAP_SYS_ADMIN. */
 static void no_namespaces(void)
 {
     refuse_spaces(ALL_SPACES);
@@ -129,7 +128,7 @@ static void no_namespaces(void)
     refuse_mounts();
 }
 
-/* Ubuntu's AppArmor: anybody may make a user namespace, and has no capability in it. */
+/* Ubuntu's AppArmor: any user may make a user namespace, but has no capability in it. */
 static void empty_userns(void)
 {
     refuse_spaces(ALL_SPACES & ~(uint32_t)CLONE_NEWUSER);
@@ -148,7 +147,7 @@ static void no_readv(void)
     refuse(SYS_process_vm_readv, EPERM);
 }
 
-/* A kernel without nf_tables, of which it is known that its sockets cannot be made. */
+/* A kernel without nf_tables, where such sockets cannot be created. */
 static void no_netfilter(void)
 {
     enum { NR = offsetof(struct seccomp_data, nr), ARGS = offsetof(struct seccomp_data, args) };
@@ -205,7 +204,7 @@ static void read_only(const char *path)
     must(mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL), path);
 }
 
-/* What runc masks by default, as far as it is there. */
+/* What runc masks by default, if it exists. */
 static void masked_proc(void)
 {
     static const char *const masked[] = {"/proc/acpi",          "/proc/kcore",      "/proc/keys",
@@ -273,8 +272,8 @@ static void put(const char *path, const char *text)
     close(fd);
 }
 
-/* Whoever has just entered a user namespace cannot map more than himself: a child that stayed
- * outside does it. */
+/* A process that has just entered a user namespace can map only its own id, so a child outside does
+ * it. */
 static void enter_mapped(void)
 {
     int wait[2], status;
@@ -300,20 +299,20 @@ static void enter_mapped(void)
         fail("maps");
 }
 
-/* user.max_user_namespaces=0, for whoever lives inside: the number is spent. */
+/* user.max_user_namespaces=0 for processes inside: the limit is used up. */
 static void spent_userns(void)
 {
     enter_mapped();
     put("/proc/sys/user/max_user_namespaces", "0");
 }
 
-/* Root of a container that runs without root: a few ids, and every capability over them. */
+/* Root in a rootless container: a few ids, and every capability over them. */
 static void rootless(void)
 {
     enter_mapped();
 }
 
-/* Settings of the kernel: those given as kernel.NAME=VALUE, and no others. */
+/* Kernel settings: those given as kernel.NAME=VALUE, and no others. */
 static void set_kernel(const char *name)
 {
     char path[256];
@@ -372,7 +371,7 @@ static void no_new_privs(void)
 static const struct {
     const char *word;
     void (*make)(void);
-    bool mounts; /* wants a mount namespace */
+    bool mounts; /* needs a mount namespace */
 } places[] = {
     {"masked-proc", masked_proc, true},      {"read-only-proc", read_only_proc, true},
     {"read-only-sys", read_only_sys, true},  {"small-dev", small_dev, true},
@@ -428,7 +427,7 @@ int main(int argc, char **argv)
     for (int i = 1; i < at; i++)
         if (strncmp(argv[i], "kernel.", 7) == 0)
             set_kernel(argv[i] + 7);
-    if (root) { /* all that is there, but as a folder's contents */
+    if (root) { /* everything that exists, but as a folder's contents */
         must(mount("/", root, NULL, MS_BIND | MS_REC, NULL), root);
         must(chdir(root), root);
         must(chroot("."), "chroot");

@@ -2,15 +2,15 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Attempts exactly one operation and says what came of it: "ok", or the name of the errno.
+ * Attempts exactly one operation and prints the outcome: "ok", or the name of the errno.
  *
  *     probe OPERATION ARGUMENT…
- *     probe --batch             one operation a line, words apart by tabs, bytes as \xNN
+ *     probe --batch             one operation per line, words separated by tabs, bytes as \xNN
  *     probe --list
  *
- * Every form of a call is an operation of its own and goes to the kernel directly, so that no
- * library chooses another. Descriptors that an operation works on are opened for reading only.
- * Linked statically: it has to start in any sandbox.
+ * Every form of a call is a separate operation and goes to the kernel directly, so that no library
+ * chooses another. Descriptors that an operation uses are opened read-only. Linked statically,
+ * because it has to start in any sandbox.
  */
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 
 enum { PATIENCE = 10, WORDS = 4, LINE = 40000 };
 
-/* ---- what operations share ---- */
+/* ---- shared by operations ---- */
 
 long probe_finish(int fd, long got)
 {
@@ -62,7 +62,7 @@ static const struct operation *find(const char *name, int nargs)
     return NULL;
 }
 
-/* 0 after an attempt, whatever came of it; 2 when there is no such operation. */
+/* Returns 0 after an attempt, whatever its outcome; 2 if there is no such operation. */
 static int attempt(int n, char **words)
 {
     const struct operation *found = n > 0 ? find(words[0], n - 1) : NULL;
@@ -70,7 +70,7 @@ static int attempt(int n, char **words)
         puts("no such operation");
         return 2;
     }
-    alarm(PATIENCE); /* an operation that never ends is an answer, too: the signal's */
+    alarm(PATIENCE); /* an operation that never ends has an outcome, too: the signal's */
     errno = 0;
     puts(found->attempt(words + 1) < 0 ? strerrorname_np(errno) : "ok");
     return 0;

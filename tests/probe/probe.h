@@ -12,18 +12,18 @@ struct operation {
     long (*attempt)(char **args);
 };
 
-/* Each file's, up to one without a name. */
+/* Each file's table, terminated by an entry without a name. */
 extern const struct operation name_operations[], attribute_operations[], seeing_operations[],
     socket_operations[], process_operations[];
 
 enum { HERE = AT_FDCWD, MODE = 0640 };
 #define PROBE_ATTRIBUTE "user.probe"
 
-/* Closes fd; the errno stays. */
+/* Closes fd; keeps errno. */
 long probe_finish(int fd, long got);
-/* The result of opening, without what was opened. */
+/* Returns the result of opening, and closes the descriptor. */
 long probe_leave_open(long fd);
-/* Runs work on a descriptor that can only read. */
+/* Runs work on a read-only descriptor. */
 long probe_with_reader(const char *path, long (*work)(int fd));
 
 #endif

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The probe's operations on processes. Signals go to children that were made for it; whoever else
- * is meant is asked about with signal 0, or is the child itself.
+ * The probe's operations on processes. Signals go to children made for the purpose; other processes
+ * are only checked with signal 0.
  */
 
 #include <errno.h>
@@ -59,7 +59,7 @@ static long do_exec(char **a)
     return n == sizeof(err) ? -1 : 0;
 }
 
-/* exec-program PATH: whether it starts; what it says and how it ends does not matter. */
+/* exec-program PATH: whether it starts; its output and exit status do not matter. */
 static long do_exec_program(char **a)
 {
     char *argv[] = {a[0], NULL}, *env[] = {NULL};
@@ -97,7 +97,7 @@ static long do_fork(char **a)
 
 /* ---- signals ---- */
 
-/* A process that waits; with a group of its own or in ours; a child of ours or of nobody's. */
+/* Starts a process that waits, in its own group or ours, as a child or an orphan. */
 static pid_t waiting(int own_group, int orphan)
 {
     int ends[2];
@@ -133,7 +133,7 @@ static long signal_it(pid_t pid, int sig, int orphan)
         return -1;
     long got = syscall(SYS_kill, pid, sig);
     int err = errno;
-    /* it ends by itself when it may not be ended; nobody waits for it then */
+    /* it ends by itself if it may not be killed; then nothing waits for it */
     if (!orphan && syscall(SYS_kill, pid, SIGKILL) == 0)
         waitpid(pid, NULL, 0);
     errno = err;
@@ -248,9 +248,9 @@ static long do_sem_open(char **a)
     return sem == SEM_FAILED ? -1 : sem_close(sem);
 }
 
-/* ---- looking at each other, and at devices ---- */
+/* ---- access to other processes, and devices ---- */
 
-/* mode is r or w; what is opened is not written to. */
+/* mode is r or w; writes nothing. */
 static long look_at(pid_t pid, const char *name, const char *mode)
 {
     char path[64];

@@ -110,7 +110,7 @@ static long do_watch(char **a)
                : probe_finish(fd, syscall(SYS_inotify_add_watch, fd, a[0], IN_OPEN) < 0 ? -1 : 0);
 }
 
-/* Through a descriptor that only names the file. */
+/* Through an O_PATH descriptor. */
 static long with_name(const char *path, int flags, long (*work)(int fd))
 {
     int fd = (int)syscall(SYS_openat, HERE, path, O_PATH | O_CLOEXEC | flags);

@@ -10,7 +10,8 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "graph/graph.h"
+#include "graph/build.h"
+#include "graph/eval.h"
 
 static struct arena maker_arena = {.limit = 512 << 20};
 

@@ -10,6 +10,7 @@
  */
 #include "base/own.h"
 #include "base/utf8.h"
+#include "graph/eval.h"
 #include "sbpl/machine.h"
 #include "sbpl/read.h"
 #include "sbpl/sbpl.h"

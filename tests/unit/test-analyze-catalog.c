@@ -2,14 +2,14 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Catalogs of random policies: written back as rules, one for each clause, they allow what the
- * policy allows and nothing else, which graph_diff() proves; and of stacks of such policies, what
- * all allow.
+ * Catalogs of random policies: written back as rules, one per clause, they allow exactly what the
+ * policy allows, which graph_diff() proves; and for stacks of such policies, what all allow.
  */
 
 #include "analyze/analyze.h"
 #include "graph-maker.h"
 #include "analyze/catalog.h"
+#include "graph/build.h"
 #include "tap.h"
 
 static const struct graph_expr *join(enum graph_expr_kind kind, uint32_t n,
@@ -104,7 +104,7 @@ static void check_exact(void)
                 extensions += c.entries[i].clauses[k].extension;
             }
         graph_free(again);
-        /* one clause fewer is something else, unless others say the same */
+        /* one clause fewer makes a difference, unless others cover it */
         for (uint32_t i = 0; i < c.n; i++)
             if (c.entries[i].nclauses == 1 && c.entries[i].clauses[0].nany) {
                 ((struct catalog_entry *)c.entries)[i].nclauses = 0;

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Decompiling: what a person would write for small profiles; that every test of every filter is
- * read back; and that random graphs, of the kind that a compiled profile may hold, decide alike
- * after decompiling and compiling again, for every combination of what they test.
+ * Decompiling: natural output for small profiles; every test of every filter reads back; and random
+ * graphs, such as a compiled profile may contain, decide alike after decompiling and compiling
+ * again, for every combination of their tests.
  */
 
 #include <stdlib.h>
@@ -12,6 +12,8 @@
 #include "analyze/analyze.h"
 #include "sbpl-maker.h"
 #include "analyze/decompile.h"
+#include "graph/build.h"
+#include "graph/eval.h"
 
 /* The text without its comments and blank lines. */
 static void decompiled(const struct graph *g, const bool *ops, struct buf *out)
@@ -42,10 +44,10 @@ static const struct sbpl_row texts[] = {
      HEAD "(allow file-read* (literal \"/b\" \"/a\"))\n"},
     {HEAD "(allow file-read* (literal \"/a\") (subpath \"/b\") (literal \"/c\"))",
      HEAD "(allow file-read* (literal \"/a\" \"/c\") (subpath \"/b\"))\n"},
-    /* an exception stays behind what it is taken from */
+    /* an exception stays after what it is taken from */
     {HEAD "(allow file-read* (subpath \"/a\"))(deny file-read* (subpath \"/a/b\"))",
      HEAD "(allow file-read* (subpath \"/a\"))\n(deny file-read* (subpath \"/a/b\"))\n"},
-    /* operations that agree share a rule, and a parent speaks for its children */
+    /* operations that agree share a rule, and a parent represents its children */
     {HEAD "(allow file-read* file-write* (subpath \"/w\"))(allow file-read* (subpath \"/r\"))",
      HEAD "(allow file-read* (subpath \"/r\" \"/w\"))\n(allow file-write* (subpath \"/w\"))\n"},
     {HEAD "(allow file-read* file-write* (subpath \"/w\"))",
@@ -70,7 +72,7 @@ static const struct sbpl_row texts[] = {
      HEAD "(deny (with message \"a\\\"b\") (with errno ENOENT) file-write* (subpath \"/x\"))\n"},
     {HEAD "(deny signal (with send-signal SIGKILL) (target others))",
      HEAD "(deny (with send-signal SIGKILL) signal (target others))\n"},
-    /* what the compiler adds by itself is not written, unless it is overridden */
+    /* rules that the compiler adds are not written, unless they are overridden */
     {HEAD "(allow signal (target self))", HEAD},
     {HEAD "(deny signal (target self))", HEAD "(deny signal (target self))\n"},
     {HEAD "(allow network-outbound (remote tcp \"*:443\"))",
@@ -140,7 +142,7 @@ static struct graph *graph_of(const struct graph_test *t)
     return graph_freeze(b, &err);
 }
 
-/* Any filter may stand behind any operation: that is what (disable-rule-checks) is for. */
+/* Any filter may follow any operation: that is what (disable-rule-checks) is for. */
 static void test_every_filter(void)
 {
     static const char *const strings[] = {"/a/b",        "x\"y\\z",  "sp ace", "\x01\x7f",
@@ -212,8 +214,8 @@ static uint32_t roll(uint32_t n)
     return (uint32_t)(seed >> 32) % n;
 }
 
-/* Extensions may be held in any combination, so that every path of the graph can be taken. Two of
- * the tests are those of rules that nobody writes. */
+/* A process may hold any combination of extensions, so every path of the graph is possible. Two of
+ * the tests belong to implicit rules. */
 static struct graph_test random_test(uint32_t i)
 {
     static const char *const names[] = {"a", "b", "c", "d", "e"};
@@ -318,7 +320,7 @@ static void test_random(void)
     ok(refused < 6, "few of them are refused (%u)", refused);
 }
 
-/* Whether an odd number of 40 tests holds: as a formula that would be astronomical. */
+/* Whether an odd number of 40 tests holds: as a formula it would be astronomical. */
 static void test_explosion(void)
 {
     struct graph_options opt = {.version = 1, .no_implicit = true};

@@ -5,6 +5,8 @@
 
 #include "analyze/analyze.h"
 #include "graph-maker.h"
+#include "graph/build.h"
+#include "graph/eval.h"
 #include "tap.h"
 
 static const char *const kinds[] = {"shadowed", "replaced", "contradictory", "impossible"};
@@ -219,7 +221,8 @@ static void network(void)
 
 static void large(void)
 {
-    /* Enough rules to exhaust any quadratic budget: it must still end, and report nothing alive. */
+    /* Enough rules to exhaust any quadratic budget: it must still terminate, and report no live
+     * rule. */
     struct graph_build *b = start(1);
     for (unsigned i = 0; i < 20000; i++) {
         char *s = arena_alloc(&maker_arena, 16);
@@ -245,7 +248,7 @@ static void mark(void *arg, const struct graph_lint *l)
     ((bool *)arg)[l->rule] = true;
 }
 
-/* Every operation on a file has one path and one kind; extensions may be many. */
+/* Every operation on a file has one path and one type; there may be many extensions. */
 static unsigned decided_by_dead(const struct graph *g, const bool *dead, unsigned queries)
 {
     static const uint16_t ops[] = {OP_FILE_READ_DATA, OP_FILE_READ, OP_FILE};
@@ -302,7 +305,7 @@ static void excluding(void)
         {rex("^/a/[0-9]+$"), sub("/b"), true},
         {rex("^/a/[0-9]+$"), sub("/a"), false},
         {rex("a"), sub("/b"), false},   /* it may be anywhere */
-        {rex("^/A"), lit("/b"), false}, /* without a graph, nobody knows whether case counts */
+        {rex("^/A"), lit("/b"), false}, /* without a graph, it is unknown whether case counts */
         {num(FILTER_UID, 1), num(FILTER_UID, 2), true},
         {num(FILTER_UID, 1), num(FILTER_GID, 2), false},
         {mk_str(FILTER_EXTENSION, GRAPH_LITERAL, "x"), mk_str(FILTER_EXTENSION, GRAPH_LITERAL, "y"),

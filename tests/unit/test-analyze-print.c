@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Tests as SBPL and as English, graphs as text, dot and JSON, and the story of a decision. */
+/* Tests as SBPL and as English, graphs as text, dot and JSON, and explanations of decisions. */
 
 #include "analyze/analyze.h"
 #include "graph-maker.h"
+#include "graph/build.h"
+#include "graph/eval.h"
+#include "graph/words.h"
 #include "tap.h"
 
 static struct buf out;
@@ -59,7 +62,7 @@ static void tests_in_words(void)
         graph_test_print(&rows[i].test, &out);
         is_str(fresh(), rows[i].sbpl, "%s as SBPL", rows[i].sbpl);
         clear();
-        graph_test_says(&rows[i].test, true, &out);
+        graph_test_describe(&rows[i].test, true, &out);
         is_str(fresh(), rows[i].words, "%s in words", rows[i].sbpl);
         clear();
     }
@@ -252,7 +255,7 @@ static void stories(void)
     explain(g, "/z", false);
     is_str(fresh(),
            "deny file-read-data /z\n"
-           "No rule applies, and without a rule for default everything else is denied.\n\n"
+           "No rule applies, and without a rule for default the default is deny.\n\n"
            "Consulted the rules for file-read-data, then file-read*, then file*, then default\n",
            "an empty profile");
     struct graph_cache *c = graph_cache_new(g);

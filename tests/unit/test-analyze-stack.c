@@ -2,12 +2,14 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Policy stacks: a deny in any layer wins, whatever the others say and in whatever order they
- * stand; extensions hold for what they were issued for, and only filters that ask for one see them.
+ * Policy stacks: a deny in any layer wins, whatever the other layers decide and in any order. An
+ * extension applies to what it was issued for, and only filters that test for it see it.
  */
 
 #include "graph-maker.h"
 #include "analyze/stack.h"
+#include "graph/build.h"
+#include "graph/eval.h"
 #include "tap.h"
 
 static struct graph_stack_verdict ask_stack(const struct graph_stack *s, enum vocab_op op,
@@ -38,7 +40,7 @@ static const struct graph_expr *ext(const char *kind)
     return mk_str(FILTER_EXTENSION, GRAPH_LITERAL, kind);
 }
 
-/* Everything but /System is the platform's to allow; /home with an extension the profile's. */
+/* The platform allows everything except /System; the profile allows /home with an extension. */
 static void make_layers(struct graph_layer layers[2], bool fold)
 {
     struct graph_options opt = {.version = 1, .no_implicit = true, .fold_case = fold};
@@ -74,11 +76,11 @@ static void check_rows(void)
         {{{"rw", "/"}}, OP_FILE_WRITE_DATA, "/anything", true, 1},
         {{{"rw", "/"}}, OP_FILE_WRITE_DATA, "/System/x", false, 0},
         {{{"rw", NULL}}, OP_FILE_WRITE_DATA, "/x", true, 1},
-        {{{"rw", "/home"}}, OP_FILE_READ_DATA, "/home/x", false, 1}, /* no filter asks for it */
+        {{{"rw", "/home"}}, OP_FILE_READ_DATA, "/home/x", false, 1}, /* no filter tests for it */
         {{{"ro", "/home"}}, OP_FILE_WRITE_DATA, "/home/x", false, 1},
         {{{"rw", "/home"}, {"locked", "/home/x"}}, OP_FILE_WRITE_DATA, "/home/x", false, 1},
         {{{"rw", "/home"}, {"locked", "/home/x"}}, OP_FILE_WRITE_DATA, "/home/y", true, 1},
-        {{{"rw", "/home"}}, OP_FILE_WRITE_DATA, NULL, false, 1}, /* of what is not said */
+        {{{"rw", "/home"}}, OP_FILE_WRITE_DATA, NULL, false, 1}, /* of a fact that is not given */
     };
     struct graph_layer layers[2];
     make_layers(layers, false);
@@ -108,7 +110,7 @@ static void check_case(void)
     ok(!ask_stack(&s, OP_FILE_READ_DATA, "/x").verdict.allow, "without layers all is denied");
 }
 
-/* Stacks of random policies: the verdict is what all of them together say. */
+/* Stacks of random policies: the verdict is the conjunction of theirs. */
 static void check_random(void)
 {
     static const uint16_t ops[] = {OP_FILE_READ_DATA, OP_FILE_READ, OP_FILE, OP_DEFAULT};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* The base layer: budgets, output spellings, places in texts, findings. */
+/* The base layer: budgets, output quoting, positions in texts, findings. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -46,7 +46,7 @@ static void test_arena(void)
     ok(arena_alloc(&zero, 16) == NULL, "a zeroed arena has no budget");
 }
 
-/* Memory that malloc() hands out for the second time, in small chunks and large ones. */
+/* Memory that malloc() returns a second time, in small and large chunks. */
 static void test_arena_again(void)
 {
     enum { BLOCK = 1000, BLOCKS = 2000 };
@@ -206,7 +206,7 @@ static void test_source(void)
     arena_free(&a);
 }
 
-/* A place must not cost more the further right it lies: a profile may be one line. */
+/* The cost of a position must not grow with its column: a profile may be one line. */
 static void test_long_line(void)
 {
     enum { BYTES = 8 << 20, TIMES = 20000 };
@@ -226,7 +226,7 @@ static void test_long_line(void)
     ok(near > 50001 && near <= 100001, "and far to the right bytes do");
     clock_t start = clock();
     uint64_t sum = 0;
-    for (int i = 0; i < TIMES; i++) /* each place lies elsewhere than the one before */
+    for (int i = 0; i < TIMES; i++) /* every position differs from the previous one */
         sum += source_find(&map, s->base + (i % 2 ? 1 : BYTES - 2)).col;
     double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
     ok(sum > TIMES && seconds < 5, "many places in a long line are found soon");

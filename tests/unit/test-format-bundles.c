@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Bundles that lie: every truncation, every flipped byte and every word set to what it should not
- * be, for each era, gives an error that names an offset or a graph; and what each field is refused
- * for. The bundles are those of the fuzzer's corpus, which tests/lib/bundles.py wrote.
+ * Invalid bundles: every truncation, every flipped byte and every word set to a wrong value, for
+ * each era, gives an error that names an offset, or a graph; and why each field is rejected. The
+ * bundles are those of the fuzzer's corpus, written by tests/lib/bundles.py.
  */
 
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static bool read_sample(struct sample *s, const char *name)
     return s->n > 0;
 }
 
-/* Decodes all its profiles. False when something is wrong with an error. */
+/* Decodes all its profiles. Returns false when an error is malformed. */
 static bool decode_all(const uint8_t *bytes, size_t n, enum blob_era era, unsigned *decoded)
 {
     struct blob b;
@@ -85,7 +85,7 @@ static void break_it(const struct sample *s)
     ok(!bad, "%s: every flipped byte and word is told", s->name);
 }
 
-/* One field of a bundle, and what the message says. */
+/* Changes one field of a bundle and checks the message. */
 static void refused(const struct sample *s, size_t at, uint16_t value, const char *words)
 {
     struct blob b;
@@ -103,13 +103,13 @@ static void check_fields(struct sample *s)
     if (read_sample(s, "bundle-b")) {
         refused(s, 0, 0x8001, "type 0x8001");
         refused(s, 0, 0x0003, "type 0x3");
-        refused(s, 2, 0xffff, "outside of the file");
-        refused(s, 2, 0, "outside of the file");
+        refused(s, 2, 0xffff, "outside the file");
+        refused(s, 2, 0, "outside the file");
         refused(s, 4, 0xffff, "do not fit");
         refused(s, 6, 0, "without profiles");
-        refused(s, 6, 0xffff, "makes sense");
-        refused(s, 8, 0xffff, "makes sense");  /* the first profile's name */
-        refused(s, 12, 0xffff, "makes sense"); /* where its default begins */
+        refused(s, 6, 0xffff, "no number of operations");
+        refused(s, 8, 0xffff, "no number of operations");  /* the first profile's name */
+        refused(s, 12, 0xffff, "no number of operations"); /* the entry of its default */
     }
     if (read_sample(s, "bundle-d")) {
         refused(s, 2, 0, "without nodes");
@@ -120,12 +120,12 @@ static void check_fields(struct sample *s)
         refused(s, 8, 0xffff, "do not fit");
     }
     if (read_sample(s, "bundle-c12"))
-        refused(s, 4, 0xffff, "the variables begin at");
+        refused(s, 4, 0xffff, "the variables start at");
     if (read_sample(s, "bundle-e"))
         refused(s, 8, 0xffff, "do not fit");
 }
 
-/* A cycle in what one profile reaches is refused, whatever the others are. */
+/* A cycle in what one profile reaches is an error for that profile, whatever the others are. */
 static void check_cycle(struct sample *s)
 {
     struct blob b;

@@ -2,12 +2,13 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Compiled profiles made by hand: what each established construct means, and that nothing read from
- * a broken one is believed. Broken ones end in an error that names an offset, or in a graph.
+ * Hand-made compiled profiles: what each established construct means, and that nothing read from a
+ * malformed one is trusted. Malformed ones end in an error that names an offset, or in a graph.
  */
 
 #include "base/own.h"
 #include "format-maker.h"
+#include "graph/eval.h"
 
 static struct graph *decode(const uint8_t *data, size_t n, struct bk_err *err)
 {
@@ -105,7 +106,7 @@ static void check_everything(void)
     graph_free(g);
 }
 
-/* ---- what is refused, and where the message says it is ---- */
+/* ---- what is rejected, and the offset in the message ---- */
 
 static void refused(const struct maker *m, size_t offset, const char *words, const char *what)
 {
@@ -126,20 +127,20 @@ static void start(struct maker *m)
     maker_all(m, 1);
 }
 
-enum { NODES = 400 }; /* where nodes begin without tables: 14 + 380, padded */
+enum { NODES = 400 }; /* where nodes start without tables: 14 + 380, padded */
 
 static void check_structure(void)
 {
     struct maker m;
     start(&m);
     m.ops[7] = 2;
-    refused(&m, 14 + 14, "begins outside", "an operation out of range");
+    refused(&m, 14 + 14, "is outside", "an operation out of range");
     start(&m);
     maker_filter(&m, 14, 1, 3, 0);
-    refused(&m, NODES + 16, "leads out", "a match edge out of range");
+    refused(&m, NODES + 16, "leaves", "a match edge out of range");
     start(&m);
     maker_filter(&m, 14, 1, 0, 9);
-    refused(&m, NODES + 16, "leads out", "an unmatch edge out of range");
+    refused(&m, NODES + 16, "leaves", "an unmatch edge out of range");
     start(&m);
     maker_filter(&m, 14, 1, 0, 2);
     refused(&m, NODES + 16, "leads back", "a node that leads to itself");
@@ -152,7 +153,7 @@ static void check_structure(void)
     refused(&m, NODES + 8, "kind 2", "a node of no kind");
     start(&m);
     maker_filter(&m, 127, 1, 0, 1);
-    refused(&m, NODES + 16, "not known", "a filter that does not exist");
+    refused(&m, NODES + 16, "unknown filter", "a filter that does not exist");
     start(&m);
     m.nodes[1][4] = 1;
     refused(&m, NODES + 8, "not established", "a decision with a count of modifiers");
@@ -161,7 +162,7 @@ static void check_structure(void)
     refused(&m, NODES + 20, "not established", "errno");
     start(&m);
     maker_decision(&m, 0x800000, 0xc113);
-    refused(&m, NODES + 22, "message filter 0 of 0", "a message filter that does not exist");
+    refused(&m, NODES + 22, "no message filter 0", "a message filter that does not exist");
 }
 
 static void refused_pattern(const char *bytes, size_t n, size_t at, const char *words,
@@ -178,38 +179,39 @@ static void refused_pattern(const char *bytes, size_t n, size_t at, const char *
 static void check_patterns(void)
 {
     REFUSED_PATTERN("", 0, "ends early", "a pattern of nothing");
-    REFUSED_PATTERN("\x45/tmp", 0, "beyond", "a literal that is too long");
+    REFUSED_PATTERN("\x45/tmp", 0, "exceeds", "a literal that is too long");
     REFUSED_PATTERN("\x40/", 2, "ends early", "no word on failure");
-    REFUSED_PATTERN("\x40/\x8f\x0a", 2, "out of the pattern", "a jump out of the pattern");
-    REFUSED_PATTERN("\x40/\x0f\x0b", 3, "beyond", "ranges without their count");
+    REFUSED_PATTERN("\x40/\x8f\x0a", 2, "leaves the pattern", "a jump out of the pattern");
+    REFUSED_PATTERN("\x40/\x0f\x0b", 3, "exceeds", "ranges without their count");
     REFUSED_PATTERN("\x0b\x01"
                     "az0",
-                    0, "beyond", "ranges cut short");
-    REFUSED_PATTERN("\x10\x0f\x0a", 0, "variable 0 of 0", "a variable");
+                    0, "exceeds", "ranges cut short");
+    REFUSED_PATTERN("\x10\x0f\x0a", 0, "no variable 0", "a variable");
     REFUSED_PATTERN("\x06\x0f\x0a", 0, "0x06", "a saved position");
-    REFUSED_PATTERN("\x40/\x08\x01", 2, "not known", "a long jump cut short");
-    REFUSED_PATTERN("\x40/\x08\x00\x01\x0a", 2, "leads out", "a long jump too far");
+    REFUSED_PATTERN("\x40/\x08\x01", 2, "unknown jump", "a long jump cut short");
+    REFUSED_PATTERN("\x40/\x08\x00\x01\x0a", 2, "leaves", "a long jump too far");
     REFUSED_PATTERN("\x0b\x00"
                     "az\x81\x0a\x0a\x40"
                     "b\x0f\x0a",
                     7, "begin alike", "a byte of a class");
     REFUSED_PATTERN("\x40/\x08\x01\x00\x0a", 2, "jump", "a long jump");
     REFUSED_PATTERN("\x40/\x80\x0a\x40/\x0f\x0a", 4, "begin alike", "alternatives that overlap");
-    REFUSED_PATTERN("\x40/\x82\x00\x0f\x0a\x0a", 6, "kept back", "all but an alternative");
-    REFUSED_PATTERN("\x04", 0, "beyond", "half a long literal");
+    REFUSED_PATTERN("\x40/\x82\x00\x0f\x0a\x0a", 6, "earlier alternative",
+                    "all but an alternative");
+    REFUSED_PATTERN("\x04", 0, "exceeds", "half a long literal");
     struct maker m;
     start(&m);
     maker_filter(&m, 1, 900, 0, 1);
     refused(&m, NODES + 24 + 7200, "outside", "a pattern outside of the file");
     start(&m);
     maker_filter(&m, 1, MAKER_RAW(&m, "\xff\xff"), 0, 1);
-    refused(&m, NODES + 24, "beyond the file", "a length beyond the file");
+    refused(&m, NODES + 24, "exceeds the file", "a length beyond the file");
     start(&m);
     maker_filter(&m, 0x81, 0, 0, 1);
-    refused(&m, 14, "regex 0 of 0", "a regex that does not exist");
+    refused(&m, 14, "no regex 0", "a regex that does not exist");
 }
 
-/* Alternatives whose success falls into the next: paths double with every one of them. */
+/* Alternatives whose success continues in the next: each doubles the number of paths. */
 static void check_bombs(void)
 {
     struct maker m;

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Apple's own compiled profiles beside their sources: both become graphs, and the graphs are asked
- * the same questions, for every operation and with every string and number that the sources name.
- * The samples lie outside this tree: in $BUCKLE_SHARED, or in ../shared.
+ * Apple's compiled profiles next to their sources: both become graphs, which must give the same
+ * verdicts for every operation and every string and number in the sources. The samples are outside
+ * this tree, in $BUCKLE_SHARED or ../shared.
  */
 
 #include <dirent.h>
@@ -12,6 +12,7 @@
 
 #include "base/own.h"
 #include "format/format.h"
+#include "graph/eval.h"
 #include "sbpl/sbpl.h"
 #include "tap.h"
 
@@ -43,7 +44,7 @@ static struct graph *compile(const char *path)
     return sbpl_add_file(&u, path, NULL) < 0 || sbpl_compile(&u, &g, NULL) < 0 ? NULL : g;
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 struct words {
     char *at[WORDS_MAX];
@@ -56,7 +57,7 @@ static void add_word(struct words *w, const char *s, size_t n, const char *tail)
         w->n++;
 }
 
-/* Every string of the source, and neighbours that literal, prefix and subpath tell apart. */
+/* Every string of the source, and variants that distinguish literal, prefix and subpath. */
 static void find_words(struct words *w)
 {
     static const char *const always[] = {"/", "/usr/bin/yes", "/private/tmp", "com.apple.x", ""};
@@ -98,7 +99,7 @@ static void ask(struct pair *p, uint16_t op, const struct graph_fact *facts, siz
                a.allow, a.flags, b.allow, b.flags);
 }
 
-/* Version 2 lets a process make the system calls that its other rules need. Which those are is not
+/* Version 2 lets a process make the system calls that its other rules need. Which ones is not
  * established (docs/formats.md), so they are not compared. */
 static bool is_derived(const struct pair *p, uint16_t op)
 {
@@ -151,7 +152,7 @@ static void compare(struct pair *p)
         free(w.at[i]);
 }
 
-/* ---- message filters, which live in nested policies ---- */
+/* ---- message filters, in nested policies ---- */
 
 static void compare_nested(const struct pair *p, enum vocab_op denied)
 {
@@ -166,7 +167,7 @@ static void compare_nested(const struct pair *p, enum vocab_op denied)
     graph_cache_free(c);
 }
 
-/* ---- broken samples ---- */
+/* ---- malformed samples ---- */
 
 static void break_it(const char *name, size_t n)
 {
@@ -181,7 +182,7 @@ static void break_it(const char *name, size_t n)
         graph_free(g);
     }
     ok(!wordless, "%s: every truncation is an error that says something", name);
-    /* what no node refers to may be missing at the end, but never a table or a node */
+    /* data that no node refers to may be missing at the end, but never a table or a node */
     ok(whole <= 16, "%s: %zu truncations are taken for a profile", name, whole);
     for (size_t i = 0; i < n; i++)
         for (unsigned k = 0; k < 3; k++) {
@@ -236,7 +237,7 @@ static int check_folder(const char *root, const char *folder)
     return n;
 }
 
-/* 10.6: two names are established, and the sample speaks of those. */
+/* 10.6: two names are established, and the sample uses those. */
 static void check_10_6(const char *root)
 {
     char path[2048];

@@ -137,7 +137,7 @@ static const struct {
     {"[branch \"-x\"]\nremote=x", "branch.-x.remote"},
 };
 
-/* Values that settings of the list may not have. */
+/* Values that listed settings may not have. */
 static const struct {
     const char *text, *want;
 } odd[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* The reader of git's settings, row by row; what git itself says is asked by e2e-git-config.py. */
+/* The reader of git's settings, row by row; e2e-git-config.py compares it with git itself. */
 
 #include "tap.h"
 
@@ -13,7 +13,7 @@
 #include "base/own.h"
 #include "git/config.h"
 
-/* key=value, a line each; a name alone without the =. */
+/* key=value, one per line; a name without a value has no =. */
 static void shown(const struct git_config *c, struct buf *out)
 {
     buf_str(out, "");

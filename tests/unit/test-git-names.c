@@ -80,7 +80,7 @@ static void test_ends(void)
     arena_init(&little, 1);
     c = maker_settings(&a, "[core]editor=x");
     is_int(git_config_files(&little, c, note, &got), -1, "no memory");
-    /* what is in quotes in quotes in quotes ends somewhere */
+    /* nested quotes are followed only so deep */
     OWN(buf) struct buf deep = {0};
     buf_str(&deep, "[core]editor=\"");
     for (int i = 0; i < 2000; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Git's small files: pointers, lists of a rebase and what else work under way consists of. */
+/* Git's small files: pointers, todo lists and other files of work in progress. */
 
 #include "tap.h"
 

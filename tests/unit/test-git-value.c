@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Values of git's settings: addresses above all. */
+/* Values of git's settings, above all URLs. */
 
 #include "tap.h"
 

@@ -2,16 +2,18 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Evaluating: strings in their corner cases, the fast walk against a plain one on random graphs,
- * two threads on one graph, and that a decision allocates nothing.
+ * Evaluation: corner cases of strings, the fast walk against a plain one on random graphs, two
+ * threads on one graph, and that a decision allocates nothing.
  */
 
 #include <pthread.h>
 
 #include "graph-maker.h"
+#include "graph/build.h"
+#include "graph/eval.h"
 #include "tap.h"
 
-/* ---- counting allocations; a sanitizer has malloc to itself, then nothing is counted ---- */
+/* ---- counting allocations; with a sanitizer, which owns malloc, nothing is counted ---- */
 
 static volatile unsigned long allocations;
 
@@ -294,7 +296,7 @@ static void random_graphs(void)
         }
     is_int(wrong, 0, "the fast walk equals the plain one on %u random graphs", graphs);
 
-    /* More tests hold than the walk cares to ask one by one. */
+    /* More tests hold than the walk looks up one by one. */
     struct graph_build *b = start(1);
     char deep[200] = "";
     for (unsigned i = 1; i <= 60; i++) {

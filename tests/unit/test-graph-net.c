@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Endpoints and domains: what is read, what matches, what is refused; then facts from arguments. */
+/* Endpoints and domains: what is read, what matches, what is rejected; then facts from
+ * arguments. */
 
 #include "graph-maker.h"
+#include "graph/build.h"
+#include "graph/eval.h"
 #include "tap.h"
 
 static void protocols(void)
@@ -26,7 +29,7 @@ static void protocols(void)
 
 static void reading(void)
 {
-    /* text, as it prints with tcp, whether Apple refuses it; NULL when nobody takes it */
+    /* text, as it prints with tcp, whether Apple rejects it; NULL when it is invalid */
     static const struct {
         const char *text, *shown;
         bool extension;

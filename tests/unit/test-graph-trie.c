@@ -2,12 +2,14 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Strings against literals, prefixes and subpaths of every length around the word size by which the
- * trie compares, each subject in memory of exactly its size, so that a sanitizer sees any byte read
- * beyond it. What should hold is said by strncmp().
+ * Strings against literals, prefixes and subpaths of every length around the trie's word size. Each
+ * subject is in memory of exactly its size, so that a sanitizer sees any byte read beyond it.
+ * strncmp() is the reference.
  */
 
 #include "graph-maker.h"
+#include "graph/build.h"
+#include "graph/eval.h"
 #include "tap.h"
 
 static const char base[] = "/usr/lib/x86_64-linux-gnu/Perl5/auto/List/Util/Util.so";
@@ -36,7 +38,7 @@ static char *key_of(unsigned len)
     return key;
 }
 
-/* One graph for each test, and one with all of them, where labels are what is left of a key. */
+/* One graph per test, and one with all of them, where labels are the rest of a key. */
 static struct graph *one_key(enum graph_how how, const char *key, bool fold)
 {
     struct graph_options opt = {.version = 1, .no_implicit = true, .fold_case = fold};
@@ -46,7 +48,7 @@ static struct graph *one_key(enum graph_how how, const char *key, bool fold)
     return finish(b);
 }
 
-/* The subject in memory of its own. */
+/* Copies the subject to memory of exactly its size. */
 static struct graph_verdict decide(const struct graph *g, struct graph_cache *c, const char *s,
                                    size_t n)
 {
@@ -96,7 +98,7 @@ static void test_single_keys(void)
     }
 }
 
-/* Prefixes of every third length: the longest that fits was written last, and decides. */
+/* Prefixes of every third length: the longest that matches was written last and decides. */
 static void test_nested_keys(void)
 {
     struct graph_build *b = start(1);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Building: precedence one rule at a time, sharing, and what a graph refuses. */
+/* Building: precedence one rule at a time, sharing, and what a graph rejects. */
 
 #include "graph-maker.h"
+#include "graph/build.h"
+#include "graph/eval.h"
 #include "tap.h"
 
 /* ---- precedence ---- */
@@ -93,7 +95,7 @@ static void children_come_before_parents(void)
     graph_free(g);
 }
 
-/* default's own rule stands for nothing written; versions differ in what they leave allowed. */
+/* Without a rule for default; versions differ in what they leave allowed. */
 static void built_in_tails(void)
 {
     struct graph *g = finish(start(1));
@@ -370,7 +372,7 @@ static void budgets(void)
     struct bk_err err = {0};
     struct graph_options opt = {.version = 1, .max_bytes = 1 << 20};
     struct graph_build *b = graph_build_new(&opt, &err);
-    /* Forty levels of two references to the same operand stand for 2^40 of them. */
+    /* Forty levels of two references to the same operand represent 2^40 operands. */
     const struct graph_expr *e = sub("/a");
     for (int i = 0; i < 40; i++)
         e = any(e, e);

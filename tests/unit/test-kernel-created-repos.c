@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Folders that the command made: membership at component boundaries, moving, and a full set. */
+/* Repositories that the command created: membership at component boundaries, moves, and a full set.
+ */
 
 #include "kernel/judge/created-repos.h"
 
@@ -62,11 +63,11 @@ static void test_moving(void)
 static void test_full(void)
 {
     char path[64];
-    for (int i = 0; i < MADE_MAX + 100; i++) {
+    for (int i = 0; i < CREATED_REPOS_MAX + 100; i++) {
         snprintf(path, sizeof(path), "/many/r%d/.git", i);
         add(path);
     }
-    is_int((int)made.n, MADE_MAX, "a full set takes no more");
+    is_int((int)made.n, CREATED_REPOS_MAX, "a full set takes no more");
     ok(covers("/many/r0/.git/config") && covers("/many/r8000/.git/config"), "keeps what it has");
     ok(!covers("/many/r8250/.git/config"), "and forgets the rest");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Ends of FIFOs that wait without sleeping: what they see, and what others see of them. */
+/* Ends of FIFOs that wait without blocking: what they see, and what other processes see of them. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -139,7 +139,7 @@ static void test_writer_of_what_was(void)
     fifo_end(&e);
 }
 
-/* Who may not read must not open both ends. */
+/* An end that may not read must not open both ends. */
 static void test_writer_only(void)
 {
     struct fifo_end e = begin(O_WRONLY, false);

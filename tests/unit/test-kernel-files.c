@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* What a plan says about looking at files, about /proc, devices and the machine: the tiers, and
- * what the filter makes of the calls. */
+/* Plans for file metadata, /proc, devices and the machine: the tiers, and what the filter does with
+ * the calls. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -35,19 +35,19 @@ static void check_tiers(void)
         const char *host, *tier;
         const struct plan_options *opt;
     } rows[] = {
-        /* nobody else is to be seen */
+        /* no other process is visible */
         {OPEN "(deny process-info*)(allow process-info* (target same-sandbox))", OP_PROCESS_INFO,
          "", "walled", &plain},
         {OPEN "(deny process-info* (target others))(allow process-info* (target same-sandbox))",
          OP_PROCESS_INFO, "", "walled", &plain},
         {OPEN, OP_PROCESS_INFO, "", "free", &plain},
-        /* members are told apart */
+        /* the policy distinguishes processes */
         {OPEN "(deny process-info*)(allow process-info* (target self))", OP_PROCESS_INFO, "",
          "judged", &plain},
         {OPEN "(deny process-info-pidfdinfo)", OP_PROCESS_INFO, "", "judged", &plain},
-        /* what has no meaning on Linux changes nothing */
+        /* rules without a meaning on Linux change nothing */
         {OPEN "(deny process-info-codesignature)", OP_PROCESS_INFO, "", "free", &plain},
-        /* without a namespace asking about every open would cost more than it is worth */
+        /* without a namespace, judging every open would cost too much */
         {OPEN "(deny process-info*)(allow process-info* (target same-sandbox))", OP_PROCESS_INFO,
          "pid_ns=0", "absent", &plain},
         {OPEN "(deny process-info*)(allow process-info* (target same-sandbox))", OP_PROCESS_INFO,
@@ -68,7 +68,7 @@ static void check_tiers(void)
         {OPEN "(deny file-lock)", OP_FILE_LOCK, "", "denied", &plain},
         {OPEN "(deny file-lock (literal \"/a\"))", OP_FILE_LOCK, "", "absent", &plain},
         {OPEN "(deny file-clone)", OP_FILE_CLONE, "", "denied", &plain},
-        /* whatever the policy says */
+        /* whatever the policy allows */
         {OPEN, OP_FILE_CHROOT, "", "denied", &plain},
         {OPEN, OP_SYSTEM_REBOOT, "root=1", "denied", &plain},
         {CLOSED, OP_FILE_MOUNT, "", "denied", &plain},
@@ -90,7 +90,7 @@ static void check_tiers(void)
 
 enum { ASKS = 'n', PASSES = 'p' };
 
-/* What the filter answers: n, p, or an errno. */
+/* The filter's answer: n, p, or an errno. */
 static int answer(const struct plan *p, const char *name, const uint64_t args[6])
 {
     struct sock_filter prog[4096];
@@ -128,7 +128,7 @@ static void check_calls(void)
         uint64_t args[6];
         int want;
     } rows[] = {
-        /* free is free */
+        /* allowed everywhere: not judged */
         {OPEN, "stat", {0}, PASSES},
         {OPEN, "fstat", {0}, PASSES},
         {OPEN, "access", {0, R_OK}, PASSES},
@@ -136,7 +136,7 @@ static void check_calls(void)
         {OPEN, "openat", {0, 0, O_PATH}, PASSES},
         {OPEN, "inotify_add_watch", {0}, PASSES},
         {OPEN, "file_getattr", {0}, PASSES},
-        /* one operation does not make another asked about */
+        /* one judged operation does not make another one judged */
         {metadata, "stat", {0}, ASKS},
         {metadata, "lstat", {0}, ASKS},
         {metadata, "fstat", {0}, ASKS},
@@ -169,7 +169,7 @@ static void check_calls(void)
         {data, "openat", {0, 0, O_RDONLY}, ASKS},
         {data, "openat", {0, 0, O_PATH}, PASSES},
         {data, "stat", {0}, PASSES},
-        /* only the path tells */
+        /* only the path decides */
         {variables, "openat", {0, 0, O_RDONLY}, ASKS},
         {variables, "stat", {0}, PASSES},
         {writing, "openat", {0, 0, O_RDONLY}, PASSES},
@@ -209,7 +209,7 @@ static bool is_sealed(const struct plan *p, const char *path)
 static void check_seals(void)
 {
     OWN(planned) struct planned open, closed, person, some, bare;
-    /* all of them, since all are closed */
+    /* all of them, because all are denied */
     bool made = planned_make(&open, OPEN, &plain, "root=1");
     made = planned_make(&closed, CLOSED, &plain, "root=1") && made;
     made = planned_make(&person, CLOSED, &plain, "") && made;

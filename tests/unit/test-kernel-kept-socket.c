@@ -19,7 +19,7 @@ static ino_t number_of(int fd)
     return fstat(fd, &st) == 0 ? st.st_ino : 0;
 }
 
-/* A new one, of which nobody has a copy but the table. */
+/* Adds a new socket and closes all copies except the table's. */
 static ino_t keep(void)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -36,7 +36,7 @@ int main(void)
     int copy = kept_socket_copy(&kept, first);
     ok(copy >= 0 && number_of(copy) == first, "a copy is the same socket");
 
-    /* whether the other end notices that everybody else has closed */
+    /* whether the other end notices that all other copies are closed */
     int ends[2];
     char byte;
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) < 0)
@@ -44,11 +44,11 @@ int main(void)
     ino_t number = number_of(ends[0]);
     kept_socket_add(&kept, ends[0]);
     is_int(recv(ends[1], &byte, 1, MSG_DONTWAIT), -1, "somebody has it open");
-    kept_socket_let_go(&kept, ends[0]);
+    kept_socket_release(&kept, ends[0]);
     close(ends[0]);
     is_int(recv(ends[1], &byte, 1, MSG_DONTWAIT), 0, "nobody, once it was let go");
     is_int(kept_socket_copy(&kept, number), -EISCONN, "which is remembered");
-    kept_socket_let_go(&kept, ends[1]);
+    kept_socket_release(&kept, ends[1]);
     ok(kept_socket_copy(&kept, first) >= 0, "others stay");
 
     ino_t last = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Sockets that the command bound: known under every name, not by their name, and not for ever. */
+/* Sockets that the command bound: recognised under every name, not by name, and not for ever. */
 
 #include "kernel/judge/own-socket.h"
 

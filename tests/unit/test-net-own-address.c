@@ -3,9 +3,9 @@
 
 /* This machine's addresses, and the limit on name lookups. */
 
-#include "net/own-address.h"
+#include "graph/peer.h"
 #include "net/lookup-rate.h"
-#include "net/peer.h"
+#include "net/own-address.h"
 #include "tap.h"
 
 static struct peer parsed(const char *text)

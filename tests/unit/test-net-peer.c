@@ -5,7 +5,7 @@
 
 #include <arpa/inet.h>
 
-#include "net/peer.h"
+#include "graph/peer.h"
 #include "net/name-address.h"
 #include "tap.h"
 

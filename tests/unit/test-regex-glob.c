@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Globs. The expected texts are the specification's chain of replacements carried out by hand; the
- * second table asks what the resulting patterns match.
+ * Globs. The expected texts result from applying the specification's chain of replacements by hand;
+ * the second table checks what the resulting patterns match.
  */
 
 #include "graph/regex/regex.h"
@@ -24,7 +24,7 @@ static const struct conversion conversions[] = {
     {"**/*", "^(.*/)?[^/]*$"},
     {"**/**/a", "^(.*/)?(.*/)?a$"},
     {"a**b", "^a.*b$"},
-    /* runs of stars are taken two by two from the left, unless a slash makes two of them special */
+    /* runs of stars are read two by two from the left, unless a slash makes two of them special */
     {"***", "^.*[^/]*$"},
     {"****", "^.*.*$"},
     {"***/", "^[^/]*(.*/)?$"},
@@ -57,7 +57,7 @@ static const struct conversion conversions[] = {
     {"[a\nb", "^\\[a\nb$"},
     {"[*", "^\\[[^/]*$"},
     {"[**/", "^\\[(.*/)?$"},
-    /* the chain's own placeholders, when somebody writes them */
+    /* the chain's own placeholders in user input */
     {"__GLOBSTAR__", "^.*$"},
     {"__GLOBSTAR_SLASH__", "^(.*/)?$"},
     {"x__GLOBSTAR__y", "^x.*y$"},
@@ -89,7 +89,7 @@ static void test_conversions(void)
 
 struct meaning {
     const char *glob, *path;
-    int want; /* -1: the pattern is refused */
+    int want; /* -1: the pattern is rejected */
 };
 
 static const struct meaning meanings[] = {

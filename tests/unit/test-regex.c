@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Regular expressions: what each construct means, where errors are placed, what hostile patterns
- * cost, and that a frozen set is shared between threads. Random patterns are compared with PCRE2
- * where it is available.
+ * Regular expressions: what each construct means, where errors are, what hostile patterns cost, and
+ * that threads can share a frozen set. Random patterns are compared with PCRE2 where it is
+ * available.
  */
 
 #include <pthread.h>
@@ -100,7 +100,7 @@ static const struct row semantics[] = {
     {"$^", "a", 0},
     {"$", "a", 1},
     {"a$", "a\n", 0},
-    /* anchors inside a pattern are anchors still */
+    /* anchors inside a pattern are still anchors */
     {"a^b", "ab", 0},
     {"(^|/)tmp", "tmp", 1},
     {"(^|/)tmp", "/tmp", 1},
@@ -430,7 +430,7 @@ static double now(void)
 
 struct hostile {
     const char *pattern;
-    char fill; /* 0: a and b without a rhythm */
+    char fill; /* 0: a and b at random */
     size_t n;
     const char *tail;
     int want;
@@ -454,7 +454,7 @@ static const struct hostile hostiles[] = {
     {"(a.*){20}c", 0, 200000, "c", 1},
 };
 
-/* -2 in the table: what the byte at this distance from the end is decides. */
+/* -2 in the table: the byte at this distance from the end decides. */
 static int want_of(const struct hostile *h, const char *s)
 {
     return h->want == -2 ? s[h->n - 301] == 'a' : h->want;
@@ -516,7 +516,7 @@ static void test_floods(void)
     check_flood("a{1000}", 1000, "", -1);
     check_flood("\\", 1000001, "", -1);
 
-    /* Branches that all end in one pattern, and an arena that is too small for it. */
+    /* Branches that all end in one pattern, and an arena too small for it. */
     struct fixture f;
     char *s = malloc(8 * 30000);
     size_t n = 0;
@@ -665,7 +665,8 @@ static void put(struct text *t, const char *s)
 
 static void random_pattern(struct text *t, int depth);
 
-/* Whether a quantifier may follow: PCRE2 takes none behind an anchor and ignores one behind []. */
+/* Returns whether a quantifier may follow: PCRE2 accepts none after an anchor and ignores one after
+ * []. */
 static bool random_atom(struct text *t, int depth)
 {
     static const char *const atoms[] = {
@@ -716,7 +717,7 @@ static pcre2_code *pcre_compile(const char *pattern, bool fold)
 
 enum { ROUND = 6, SUBJECTS = 30 };
 
-/* Patterns of one set against subjects; differences found. */
+/* Matches patterns of one set against subjects; returns the number of differences. */
 static int compare_round(bool fold, size_t cache_bytes, int *compared)
 {
     struct fixture f;

@@ -39,13 +39,14 @@ static void make_graph(void)
     graph_build_rule(b, &r, NULL);
     r.nmods = 0;
     r.when = sub("/h/u/p/private");
-    r.origin = (struct graph_origin){.file = "<flags>", .line = 1, .col = 1};
+    r.origin = (struct graph_origin){.file = "<flags>", .line = 1, .col = 1, .source = SOURCE_FLAG};
     graph_build_rule(b, &r, NULL);
     ops[0] = OP_FILE_WRITE;
     r.nmods = 1;
     message.str = "not there";
     r.when = sub("/h/u/p/fixed");
-    r.origin = (struct graph_origin){.file = "<settings>", .line = 9, .col = 1};
+    r.origin =
+        (struct graph_origin){.file = "<settings>", .line = 9, .col = 1, .source = SOURCE_SETTINGS};
     graph_build_rule(b, &r, NULL);
     graph = finish(b);
 }

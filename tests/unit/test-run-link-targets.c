@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "graph/eval.h"
 #include "run/link-targets.h"
 #include "sbpl/precompiled.h"
 #include "tap.h"

@@ -59,14 +59,14 @@ static int run_changing(struct changing *c, const char *policy, const char *scri
                             .nsources = 1,
                             .params = &param,
                             .nparams = 1,
-                            .argv = (char *const *)argv,
-                            .cwd = "/",
-                            .updatable = updatable,
-                            .grantable = grantable,
-                            .timeout_ms = 20000,
-                            .on_event = on_event,
+                            .launch.argv = (char *const *)argv,
+                            .launch.cwd = "/",
+                            .plan.updatable = updatable,
+                            .plan.grantable = grantable,
+                            .launch.timeout_ms = 20000,
+                            .launch.on_event = on_event,
                             .complain = complain,
-                            .arg = c};
+                            .launch.arg = c};
     struct launch_end end = {0};
     struct bk_err err;
     int status = -1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Paths that are empty, as they are when a profile's parameter is: never every file. */
+/* Empty paths, as from an empty parameter of a profile, must never match every file. */
 
 #include "sbpl-maker.h"
 
@@ -11,10 +11,10 @@ static const struct sbpl_options options = {.params = params, .nparams = 5, .os 
 
 struct row {
     const char *rule; /* after (version 1)(deny default), or a filter of (allow file-write* …) */
-    const char *name; /* of the parameter that the hint names; "" when none is to blame */
+    const char *name; /* of the parameter that the hint names; "" for none */
 };
 
-/* The findings' codes, and the hint of the first. */
+/* Checks the findings' codes, and the hint of the first. */
 static void check_refused(const struct row *r)
 {
     OWN(program) struct program p;
@@ -48,7 +48,7 @@ static void test_refused(void)
         {"(require-all (subpath \"/a\") (require-not (subpath \"\")))", ""},
         {"(subpath (string-append))", ""},
         {"(subpath (substring \"/a\" 1 1))", ""},
-        /* the parameter has a name, also when its value went through something */
+        /* the parameter is named even if its value was transformed */
         {"(subpath (param \"EMPTY\"))", "EMPTY"},
         {"(prefix (param \"EMPTY\"))", "EMPTY"},
         {"(regex (param \"EMPTY\"))", "EMPTY"},
@@ -62,7 +62,7 @@ static void test_refused(void)
         {"(subpath (substring (param \"EMPTY\") 0))", "EMPTY"},
         {"(regex (regex-quote (param \"EMPTY\")))", "EMPTY"},
         {"(let ((d (param \"EMPTY\"))) (subpath d))", "EMPTY"},
-        /* what is left around it is every file too */
+        /* what remains around it also matches every file */
         {"(subpath (string-append (param \"EMPTY\") \"/\"))", "EMPTY"},
         {"(prefix (string-append (param \"EMPTY\") \"/\"))", "EMPTY"},
         {"(regex (string-append \"^\" (param \"EMPTY\")))", "EMPTY"},
@@ -87,8 +87,8 @@ static void test_places(void)
     CHECK_ERROR_ROWS(rows);
 }
 
-/* What is written out is meant, names that are no paths have no root, and an empty parameter may
- * well be part of a path. */
+/* Patterns written out are intended, names other than paths have no root, and an empty parameter
+ * may be part of a path. */
 static void test_kept(void)
 {
     static const char *const kept[] = {
@@ -117,7 +117,7 @@ static void test_kept(void)
     }
 }
 
-/* An empty literal matches no file, so that it opens nothing. It may protect nothing either. */
+/* An empty literal matches no file, so it opens nothing. It may protect nothing either. */
 static void test_literal(void)
 {
     OWN(program) struct program p;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* The evaluator: special forms, procedures, scope, budgets. Rows are a text and the value of its
- * last form, or its errors with their places. */
+/* The evaluator: special forms, procedures, scope, budgets. A row is a text and the value of its
+ * last form, or its errors with positions. */
 
 #include <time.h>
 
@@ -108,7 +108,7 @@ static void test_scope(void)
         {"(define (f) (define y 2) y) (f) (defined? 'y)", "#f"},
         {"(define (f x) (set! x 9) x) (define x 1) (f 5) x", "1"},
         {"(let ((x 1)) (define x 2) x)", "2"},
-        /* built-ins can be redefined, and what is built on them is not caught by it */
+        /* built-ins can be redefined without affecting what is built on them */
         {"(define (list . r) 'mine) (list 1)", "mine"},
         {"(define if list) (if 1 2 3)", "(1 2 3)"},
         {"(define if list) (and 1 2)", "2"},
@@ -194,7 +194,7 @@ static void test_numbers(void)
         {"(string->number \"\")", "#f"},
         {"(string->number #f)", "#f"},
         {"(_IO \"h\" 47)", "26671"}, /* 'h' is 104: 104 * 256 + 47 */
-        /* what does not fit 64 bits goes on as a real number */
+        /* what does not fit into 64 bits becomes a real number */
         {"(+ 9223372036854775807 1)", "9.22337e+18"},
         {"(- -9223372036854775808 1)", "-9.22337e+18"},
         {"(* 4611686018427387904 2)", "9.22337e+18"},
@@ -205,7 +205,7 @@ static void test_numbers(void)
         {"(modulo -9223372036854775808 -1)", "0"},
         {"(/ -9223372036854775808 -1)", "9.22337e+18"},
         {"(inexact->exact 1e300)", "1e+300"},
-        /* errors are told at the argument */
+        /* errors are reported at the argument */
         {"(/ 1 0)", "division-by-zero@1:6"},
         {"(/ 0)", "division-by-zero@1:4"},
         {"(/ 8 2 0 2)", "division-by-zero@1:8"},
@@ -454,7 +454,7 @@ static void test_malformed(void)
            "the count is worded");
 }
 
-/* Data that a program changes while it is being evaluated, rings, and other ways to confuse. */
+/* Data that a program changes during evaluation, circular lists, and other ways to confuse. */
 static void test_hostile_data(void)
 {
     static const struct sbpl_row rows[] = {
@@ -524,8 +524,8 @@ static void test_budgets(void)
     }
 }
 
-/* Procedures that take any number of arguments look at each once: with fifty thousand of them,
- * doing it over for each would take minutes. */
+/* Variadic procedures look at each argument once: with fifty thousand of them, quadratic time would
+ * take minutes. */
 static void test_wide_calls(void)
 {
     static const struct {
@@ -562,7 +562,7 @@ static void test_wide_calls(void)
     ok((double)(clock() - start) / CLOCKS_PER_SEC < 15, "in a time that grows with their number");
 }
 
-/* Looking a name up costs as much as there are environments to pass. */
+/* Looking a name up is charged by the number of environments on the way. */
 static void test_deep_scopes(void)
 {
     static const struct {
@@ -584,7 +584,7 @@ static void test_deep_scopes(void)
     }
 }
 
-/* Work that one step hides is charged: these loops take few steps, each of which looks at much. */
+/* Work hidden in one step is charged: these loops take few steps, each with much work. */
 static void test_charges(void)
 {
     static const char *const setup =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Flattened programs: no program is left, and both decide alike, as far as macOS has words. */
+/* Flattened programs: only rules are left, and both decide alike as far as macOS can express it. */
 
 #include "analyze/analyze.h"
 #include "sbpl-maker.h"
@@ -56,7 +56,7 @@ static void test_shipped(void)
 }
 
 struct row {
-    const char *text, *want; /* what the version line is followed by */
+    const char *text, *want; /* what follows the version line */
 };
 
 static void check_flat(const struct row *row, const char *message)
@@ -94,7 +94,7 @@ static void test_words(void)
         check_flat(&rows[i], NULL);
 }
 
-/* Less is allowed and more denied where there are no words. */
+/* Where macOS cannot express a condition, less is allowed and more denied. */
 static void test_wordless(void)
 {
     static const struct row rows[] = {
@@ -116,7 +116,7 @@ static void test_wordless(void)
         {"(version 1)(allow file-read* (gid 5))", ""},
         {"(version 1)(deny file-read* (gid 5))", "error: macOS has no filter gid"},
         {"(version 1)(deny network-outbound (require-not (domain \"a\")))",
-         "error: macOS has no words for the condition of this rule"},
+         "error: macOS cannot express the condition of this rule"},
         {"(version 1)(allow process-suspend)", ""},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Loading: parameters, versions, imports, entitlements, OS versions, budgets, threads. Files are
- * made in a folder of the test's own. */
+/* Loading: parameters, versions, imports, entitlements, OS versions, budgets, threads. The test
+ * creates files in its own folder. */
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -11,11 +11,12 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "graph/eval.h"
 #include "sbpl-maker.h"
 
 static char folder[64] = "/tmp/buckle-load-XXXXXX";
 
-/* The path of a file in the folder; good until four others were asked for. */
+/* Returns the path of a file in the folder, valid for four more calls. */
 static const char *in_folder(const char *name)
 {
     static char paths[4][200];
@@ -74,7 +75,7 @@ static void test_params(void)
     check_rows(rows, sizeof(rows) / sizeof(*rows), &opt);
 }
 
-/* A process may signal itself without a rule that says so, unless the profile is told otherwise. */
+/* A process may signal itself without a rule, unless the profile says otherwise. */
 static void test_implicit_rules(void)
 {
     static const struct sbpl_param params[] = {{"NO_IMPLICIT_RULES", "1"}};
@@ -266,7 +267,7 @@ static void test_imports(void)
     ok(r && r->origin.line == 2 && r->origin.via_line == 3, "after an import the form goes on");
 }
 
-/* A file that lies around must not change what a shipped profile means. */
+/* A stray file must not change what a shipped profile means. */
 static void test_shipped_are_sealed(void)
 {
     make_file("system.sb", "(version 1)(allow default)(allow file-write* (subpath \"/\"))");
@@ -355,7 +356,7 @@ static void test_entitlements(void)
     buf_chr(&deep, '}');
     check_entitlements("deep JSON", make_file("bad", deep.s), "(entitlement \"a\")",
                        "entitlements@1:1");
-    /* the error is told, not taken for an absent entitlement */
+    /* the error is reported, not treated as an absent entitlement */
     OWN(program) struct program p;
     const struct sbpl_options bad = {.entitlements = in_folder("gone"), .os = VOCAB_OS_ANY};
     program_load(&p, "(version 1)(if (entitlement \"x\") (deny default) (allow default))", &bad);
@@ -424,7 +425,7 @@ static void test_property_lists(void)
 
 static void test_os(void)
 {
-    /* file-clone came with 10.13 and file-read-data was always there, say the tables of ids */
+    /* by the tables of ids, file-clone came with 10.13 and file-read-data was always there */
     const struct sbpl_options old = {.os = VOCAB_MACOS_10_12}, new = {.os = VOCAB_MACOS_14_4_1};
     ok(vocab_ops[OP_FILE_CLONE].ids[VOCAB_MACOS_10_12] < 0 &&
            vocab_ops[OP_FILE_CLONE].ids[VOCAB_MACOS_14_4_1] >= 0,
@@ -447,7 +448,7 @@ static void test_os(void)
 /* ---- limits ---- */
 
 /* However little memory there is, loading ends in an error or in the whole graph: nothing crashes,
- * and no rule is lost in silence. */
+ * and no rule is lost silently. */
 static void test_memory(void)
 {
     static const char text[] =
@@ -493,8 +494,8 @@ static void test_many_errors(void)
        "a hundred thousand mistakes in one line end soon");
 }
 
-/* One line of a hundred thousand rules, and one form that holds as many: every rule's place is
- * known, in a time that grows with their number. */
+/* One line of a hundred thousand rules, and one form with as many: every rule's position is known,
+ * in time proportional to their number. */
 static void test_long_lines(void)
 {
     for (int i = 0; i < 2; i++) {
@@ -511,7 +512,7 @@ static void test_long_lines(void)
         struct graph_verdict v = program_ask(&p, "file-read-data", "/99999");
         const struct graph_origin *o =
             p.graph && v.rule != GRAPH_NO_RULE ? &graph_rule_at(p.graph, v.rule)->origin : NULL;
-        /* each rule takes 37 characters, the first one begins behind 17 or 16 others */
+        /* each rule takes 37 characters, the first one starts after 17 or 16 others */
         is_int(o ? o->col : 0, (i ? 17 : 16) + 99999 * 37 + 1,
                "the last of 100,000 rules is found");
         is_int(o ? o->via_line : 9, 0, "without mention of the form around it");
@@ -519,7 +520,7 @@ static void test_long_lines(void)
     }
 }
 
-/* What only the finished graph can refuse is told as a finding, at the rule. */
+/* Errors of the finished graph are reported as findings, at the rule. */
 static void test_graph_limits(void)
 {
     OWN(buf) struct buf text = {0}, out = {0};

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Shipped texts that the build has evaluated: a program that imports them comes to the same graph,
- * rule for rule and place for place, as when everything is evaluated; and they are used when they
- * should be and at no other time. */
+/* Precompiled texts: a program that imports them gives the same graph, rule for rule and position
+ * for position, as evaluating everything; and they are used exactly when they should be. */
 
 #include "analyze/analyze.h"
 #include "sbpl-maker.h"
 #include "sbpl/precompiled.h"
 
-/* The parameters of a run: as an ordinary user, as root, and what no build can know. */
+/* The parameters of a run: as an ordinary user, as root, and values that no build can know. */
 static const struct sbpl_param ordinary[] = {
     {"CWD", "/home/me/work"}, {"TMPDIR", "/tmp/buckle-1"}, {"ORDINARY", "1"}, {"HOME", "/home/me"}};
 static const struct sbpl_param root[] = {
@@ -36,7 +35,7 @@ static void show_graph(const struct graph *g, struct buf *out)
     }
 }
 
-/* Everything there is to see of a compiled program, findings included. */
+/* Prints everything visible about a compiled program, including findings. */
 static void show(const char *text, const char *shipped, struct sbpl_options opt, struct buf *out)
 {
     OWN(sbpl_unit) struct sbpl_unit u;
@@ -52,7 +51,7 @@ static void show(const char *text, const char *shipped, struct sbpl_options opt,
     graph_free(g);
 }
 
-/* Whether both ways come to the same, with each set of parameters. */
+/* Checks that both ways give the same result, with each set of parameters. */
 static void is_same(const char *text, const char *shipped)
 {
     for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
@@ -79,8 +78,7 @@ static void test_shipped(void)
 
 static void test_programs(void)
 {
-    /* definitions of a text that is imported so, used afterwards: procedures, lists, and values
-     * that are worked out */
+    /* definitions of a precompiled text, used afterwards: procedures, lists and computed values */
     is_same(HEAD BOTH "(work-in \"/w\")(allow-write \"/a/.vscode\")(allow-write \"/\")", NULL);
     is_same(HEAD BOTH "(allow file-write* (apply regex protected-names))", NULL);
     is_same(HEAD BOTH "(deny file-write* created)(deny file-read* (regex agent-folder))", NULL);
@@ -92,7 +90,7 @@ static void test_programs(void)
     is_same(HEAD BOTH "(work-in)", NULL);
     is_same(HEAD BOTH "(allow file-read* protected-names)", NULL);
     is_same(HEAD BOTH "(nothing-of-the-kind)", NULL);
-    /* what makes a text mean something else than it did when it was built */
+    /* what changes a text's meaning since it was built */
     is_same(HEAD "(define (subpath . x) (literal \"/mine\"))" BOTH, NULL);
     is_same(HEAD "(define deny allow)" BOTH, NULL);
     is_same(HEAD "(let ((x 1)) (set! allow deny))" BOTH, NULL);
@@ -102,7 +100,7 @@ static void test_programs(void)
     is_same(HEAD "(let ((subpath literal)) (import \"common.sb\"))", NULL);
 }
 
-/* Whether a program that ran this text would import system.sb without evaluating it. */
+/* Whether a program with this text would import system.sb without evaluating it. */
 static bool would_use(const char *text, struct sbpl_options opt)
 {
     OWN(sbpl_unit) struct sbpl_unit u;

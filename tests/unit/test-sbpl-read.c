@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* The reader: data, places, mistakes, and going on after mistakes. */
+/* The reader: data, positions, errors, and recovery after errors. */
 
 #include "sbpl-maker.h"
+#include "sbpl/prim.h"
 
 /* A text with everything that reading it needs and gives. */
 struct reading {
@@ -104,7 +105,7 @@ static void test_strings(void)
         {"\"line\nnext\"", "line\nnext", 9},
         {"\"caf\xc3\xa9\"", "caf\xc3\xa9", 5},
         {"\"\\.\"", ".", 1},
-        /* regex literals keep their backslashes, but for \" */
+        /* regex literals keep their backslashes, except before a quote */
         {"#\"^/a\\.b$\"", "^/a\\.b$", 7},
         {"#\"\\d\\\\\"", "\\d\\\\", 4},
         {"#\"say \\\"hi\\\"\"", "say \"hi\"", 8},
@@ -130,7 +131,7 @@ static void test_strings(void)
 
 /* ---- places ---- */
 
-/* Every datum with its place: 1:2:a, lists as 1:1:( … ). */
+/* Every datum with its position: 1:2:a, lists as 1:1:( … ). */
 static void show_places(struct reading *r, const struct val *v, src_pos pos, struct buf *out)
 {
     struct source_place p = source_find(&r->unit.map, pos);
@@ -156,7 +157,7 @@ static void test_places(void)
         {"  ',@a", "1:3:( 1:3:quote 1:4:( 1:4:unquote-splicing 1:6:a ) )"},
         {"; c\r\n\t(a #;x b)", "2:2:( 2:3:a 2:9:b )"},
         {"(() 5 #t #\\a #\"r\")", "1:1:( 1:2:() 1:5:5 1:7:#t 1:10:#\\a 1:14:\"r\" )"},
-        /* columns count characters, a broken byte as one */
+        /* columns count characters, an invalid byte as one */
         {"(\"\xc3\xa9\xe2\x82\xac\" b)", "1:1:( 1:2:\"\xc3\xa9\xe2\x82\xac\" 1:7:b )"},
         {"#|\xc3\xa9|# a", "1:7:a"},
         {"\"\xff\" a", "1:1:\"\xff\" 1:5:a"},
@@ -171,7 +172,7 @@ static void test_places(void)
     }
 }
 
-/* Finding places remembers the last one; that must not show. */
+/* Finding a position caches the last one; that must not show. */
 static void test_places_in_any_order(void)
 {
     OWN(reading) struct reading r;
@@ -237,7 +238,7 @@ static void test_mistakes(void)
     }
 }
 
-/* All mistakes in one go, each once, and the sound forms survive. */
+/* All errors at once, each reported once, and the intact forms survive. */
 static void test_recovery(void)
 {
     static const char text[] =
@@ -398,7 +399,7 @@ static void test_numbers(void)
     arena_free(&a);
 }
 
-/* ---- tables that are searched by halving ---- */
+/* ---- tables for binary search ---- */
 
 static void test_tables(void)
 {

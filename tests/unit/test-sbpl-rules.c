@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Rules: their parts and where they come from, what fits and what does not, scopes, modifiers. */
+/* Rules: their parts and origins, what fits and what does not, scopes, modifiers. */
 
+#include "graph/eval.h"
 #include "sbpl-maker.h"
 
 static const struct graph_rule_info *rule_behind(struct program *p, const char *op, const char *arg)
@@ -45,10 +46,10 @@ static void test_parts(void)
         {"(define f (require-any (literal \"/a\") (literal \"/b\"))) (allow file-read* f)",
          "file-read-data", "/b", "allow"},
         {"(define op file-read*) (allow op (literal \"/a\"))", "file-read-data", "/a", "allow"},
-        /* 'no-op stands for an operation that newer systems ignore */
+        /* 'no-op is an operation that newer systems ignore */
         {"(allow 'no-op)", "file-read-data", "/a", "deny"},
         {"(allow 'no-op file-read* (literal \"/a\"))", "file-read-data", "/a", "allow"},
-        /* precedence: filtered rules by position, unfiltered ones behind them all */
+        /* precedence: filtered rules by position, unfiltered ones after them all */
         {"(allow file-read* (literal \"/a\")) (deny file-read*)", "file-read-data", "/a", "allow"},
         {"(deny file-read* (literal \"/a\")) (allow file-read*)", "file-read-data", "/a", "deny"},
         {"(deny file-read* (literal \"/a\")) (allow file-read* (subpath \"/\"))", "file-read-data",
@@ -165,7 +166,7 @@ static void test_origin(void)
 
 static void test_long_text(void)
 {
-    /* 200 bytes are kept; one blank and one character at the edge must not push past them */
+    /* 200 bytes are kept; one blank and one character at the edge must not exceed them */
     for (size_t pad = 150; pad < 190; pad++) {
         OWN(program) struct program p;
         OWN(buf) struct buf text = {0};
@@ -251,7 +252,7 @@ static void test_errors(void)
         {"(version 1)(with-modifier (literal \"/x\") (allow file-read*))", "bad-scope@1:27"},
         {"(version 1)(with-operations file-read* (allow))", "bad-scope@1:29"},
         {"(version 1)(with-operations '(a) (allow))", "bad-scope@1:29"},
-        /* message operations stand inside apply-message-filter and nothing else does */
+        /* message operations are allowed only inside apply-message-filter, and nothing else is */
         {"(version 1)\n(allow mach-message-send)", "wrong-place@2:1"},
         {"(version 1)\n(allow mach-lookup (apply-message-filter\n (allow file-read*)))",
          "wrong-place@3:2"},
@@ -266,7 +267,7 @@ static void test_errors(void)
         {"(version 1)\n(begin (set! allow (lambda r (error \"mine\"))) (car 5))\n(allow "
          "file-read*)",
          "wrong-type@2:52"},
-        /* a name whose definition could not be read is not told again; others are */
+        /* a name whose definition could not be read is not reported again; others are */
         {"(version 1)\n(define (f x)\n  (car x)\n(f 1)\n(define-macro (g))\n(h 1)",
          "unclosed-list@2:1 bad-form@5:1 unbound@6:2"},
         {"(version 1)\n(eval (string->symbol \"\"))\n(unread", "unbound@2:1 unclosed-list@3:1"},
@@ -274,7 +275,7 @@ static void test_errors(void)
         {"(version 1)(allow signal (target pid \"x\"))", "wrong-type@1:38"},
         {"(version 1)(allow network* (remote port (literal \"/\")))", "wrong-type@1:41"},
         {"(version 1)(allow network* (domain 5))", "wrong-type@1:36"},
-        /* all of them in one go */
+        /* all of them at once */
         {"(version 1)\n(allow file-raed*)\n(allow mach-lookup (literal \"/x\"))\n(deny default)\n"
          "(allow file-read* (regex \"(\"))",
          "unbound@2:8 wrong-filter@3:20 bad-regex@5:27"},
@@ -443,7 +444,7 @@ static void test_message_filters(void)
     ok(p.graph && graph_eval(p.graph, p.cache, &q).allow, "the other policy has no say in it");
 }
 
-/* ---- things that only warn ---- */
+/* ---- warnings ---- */
 
 static void test_warnings(void)
 {

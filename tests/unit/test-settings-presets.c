@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "settings/preset.h"
+#include "policy/presets.h"
 #include "settings/ytree.h"
 #include "tap.h"
 
@@ -64,7 +64,7 @@ static void test_kinds(void)
 
 static int parse(const char *text, struct preset_config *c, struct bk_err *err)
 {
-    return preset_parse(&arena, "p.yaml", text, strlen(text), c, err);
+    return presets_parse(&arena, "p.yaml", text, strlen(text), c, err);
 }
 
 static const char *home_only(void *arg, const char *name)
@@ -97,7 +97,7 @@ static void test_apply(void)
              &c, &err) == 0,
        "a file");
     ok(preset_add(&arena, &c, "a", &sum, &err) == 0, "adds up");
-    ok(preset_apply(&arena, &sum, &base, &p, &unset, &err) == 0, "becomes a policy");
+    ok(presets_apply(&arena, &sum, &base, &p, &unset, &err) == 0, "becomes a policy");
     ok(has_place(&p.allow_write, "/nonexistent/me/work"), "allow: writing");
     ok(has_place(&p.allow_read, "/nonexistent/me/work"), "allow: reading");
     ok(has_place(&p.deny_read, "/nonexistent/me") && has_place(&p.deny_write, "/nonexistent/me"),
@@ -113,7 +113,7 @@ static void test_apply(void)
     is_int((long long)unset.n, 1, "what names an unset variable is told");
     sum.flags[PRESET_STRICT] = true;
     p = (struct access){0};
-    ok(preset_apply(&arena, &sum, &base, &p, NULL, &err) == 0 && p.reads_nothing &&
+    ok(presets_apply(&arena, &sum, &base, &p, NULL, &err) == 0 && p.reads_nothing &&
            has_place(&p.allow_read, "/usr"),
        "strict");
 }
@@ -127,7 +127,7 @@ static void test_shipped(void)
         struct preset sum = {0};
         struct access p = {0};
         bool fine = preset_add(&arena, &c, c.shipped[i].name, &sum, &err) == 0 &&
-                    preset_apply(&arena, &sum, &base, &p, NULL, &err) == 0;
+                    presets_apply(&arena, &sum, &base, &p, NULL, &err) == 0;
         ok(fine && c.shipped[i].about, "%s", c.shipped[i].name);
     }
     ok(!preset_find(&c, "npm", &err) && strstr(err.hint, "builtin:npm"), "a name without builtin:");

@@ -3,14 +3,16 @@
 
 /*
  * The vocabulary against the published tables, every row and every column, and its default tails
- * against two compiled profiles. The tables lie outside this tree: in $BUCKLE_SHARED, or in
- * ../shared; without them the test says so and skips.
+ * against two compiled profiles. The tables are outside this tree, in $BUCKLE_SHARED or ../shared;
+ * without them the test reports that and skips.
  */
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "tap.h"
+#include "vocab/implied.h"
+#include "vocab/os.h"
 #include "vocab/vocab.h"
 
 enum { LINE_MAX_BYTES = 65536, MAX_FIELDS = 16 };
@@ -169,7 +171,7 @@ static void check_parent(unsigned op, const char *info)
     if (op == OP_DEFAULT || op == OP_DEFAULT_MESSAGE_FILTER)
         want = OP_NONE;
     if (op == OP_IPC_POSIX_SHM_READ_DATA)
-        want = OP_IPC_POSIX_SHM_READ; /* an older version's operation stands between */
+        want = OP_IPC_POSIX_SHM_READ; /* an older version's operation is between them */
     is_int(vocab_ops[op].parent, want, "parent of %s", vocab_ops[op].name);
 
     int allows = json_int(info, "action", 0) == 1;
@@ -191,7 +193,8 @@ static void check_op(char *fields[MAX_FIELDS])
     is_int(op->ids[VOCAB_MACOS_13_0], atoi(fields[0]), "id of %s in 13.0", op->name);
     check_parent(w.id, fields[2]);
 
-    /* Later systems give message filters state flags; 13.0 has no list of who takes a filter. */
+    /* Later systems give message filters state flags; 13.0 does not list which operations take a
+     * filter. */
     uint64_t later =
         op->message_filter ? UINT64_C(1) << CAT_SANDBOX | UINT64_C(1) << CAT_EXTENSION : 0;
     ok(op->categories == (category_set(fields[3]) | later), "categories of %s", op->name);
@@ -201,7 +204,7 @@ static void check_op(char *fields[MAX_FIELDS])
 
 /* ---- filters and modifiers ---- */
 
-/* NAME=value,…: a name that stands twice may answer with either. */
+/* NAME=value,…: for a name that occurs twice, either value is fine. */
 static int constants_wrong(const struct vocab_word *owner, char *list, int *count)
 {
     int wrong = 0;
@@ -261,7 +264,7 @@ static void check_modifier(char *fields[MAX_FIELDS])
 
 /* ---- compiled profiles ---- */
 
-/* What a list ends in when nothing but (deny default) was written. */
+/* What ends a list if only (deny default) is written. */
 static bool allowed_by_tail(unsigned op, int version)
 {
     for (; op != OP_NONE; op = vocab_ops[op].parent)
@@ -283,7 +286,7 @@ static unsigned u16(const uint8_t *p)
     return p[0] | (unsigned)p[1] << 8;
 }
 
-/* Operations whose list the sample's own rules changed. */
+/* Operations whose list the sample's rules changed. */
 struct sample {
     const char *path;
     int version;

@@ -2,14 +2,16 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The vocabulary as the language needs it: names, forms, legal filters, suggestions. What is
- * checked against the published tables row by row is in test-vocab-tables.c.
+ * The vocabulary as the language uses it: names, forms, legal filters, suggestions.
+ * test-vocab-tables.c checks it against the published tables row by row.
  */
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "tap.h"
+#include "vocab/implied.h"
+#include "vocab/os.h"
 #include "vocab/rule-words.h"
 #include "vocab/vocab.h"
 
@@ -339,7 +341,7 @@ static void test_os(void)
 {
     static const struct {
         const char *name;
-        int os; /* -1: refused */
+        int os; /* -1: rejected */
     } rows[] = {
         {"14.4.1", VOCAB_MACOS_14_4_1},
         {"macos14.4.1", VOCAB_MACOS_14_4_1},

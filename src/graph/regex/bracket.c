@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Bracket expressions. They are read as JavaScript reads them, since that is what the glob
- * conversion writes for: a backslash quotes, and `]` closes even in first place, so that [] matches
- * nothing and [^] everything. On top of that come the POSIX names, [[:alpha:]]. Under folding the
- * members are lowered before a `^` inverts them: [^A] excludes both cases.
+ * Bracket expressions, with JavaScript's rules, because the glob conversion relies on them: a
+ * backslash quotes, and `]` closes even as the first character, so [] matches nothing and [^]
+ * everything. POSIX names such as [[:alpha:]] work too. With folding, members are lowercased before
+ * `^` inverts them: [^A] excludes both cases.
  */
 
 #include <string.h>
@@ -40,7 +40,7 @@ static void add_class(const struct class_name *c, struct byteset *s)
         byteset_add_range(s, c->range[i][0], c->range[i][1]);
 }
 
-/* Where the name behind `[:` ends, 0 when no `:]` follows a run of letters. */
+/* Where the name after `[:` ends, 0 when no `:]` follows a run of letters. */
 static uint32_t class_name_end(const struct ast_parse *p)
 {
     uint32_t i = p->at + 2;
@@ -49,7 +49,7 @@ static uint32_t class_name_end(const struct ast_parse *p)
     return i + 1 < p->len && p->text[i] == ':' && p->text[i + 1] == ']' ? i : 0;
 }
 
-/* 1: a named class was read; 0: there is none here; -1: its name is unknown. */
+/* Returns 1 after reading a named class, 0 if there is none here, -1 if its name is unknown. */
 static int parse_named_class(struct ast_parse *p, struct byteset *s)
 {
     if (p->at + 1 >= p->len || p->text[p->at] != '[' || p->text[p->at + 1] != ':')
@@ -69,7 +69,7 @@ static int parse_named_class(struct ast_parse *p, struct byteset *s)
                     (int)(n < 32 ? n : 32), name);
 }
 
-/* One member, perhaps quoted. */
+/* Reads one member, which may be quoted. */
 static int parse_member(struct ast_parse *p, unsigned *out)
 {
     if (p->text[p->at] == '\\')
@@ -100,7 +100,7 @@ static int parse_range(struct ast_parse *p, struct byteset *s)
         if (parse_member(p, &hi) < 0)
             return -1;
         if (hi < lo)
-            return ast_fail(p, BK_E_INPUT, start, "this range runs backwards");
+            return ast_fail(p, BK_E_INPUT, start, "this range is reversed");
     }
     byteset_add_range(s, lo, hi);
     return 0;

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Byte sets. A set of patterns repeats a handful of them ([^/], ., [0-9]) hundreds of times, and
- * the cost of computing byte classes grows with the number of distinct ones, so they are interned.
- * Chains are extended at their head, which makes taking back the newest sets a matter of popping.
+ * Byte sets. A set of patterns repeats a few of them ([^/], ., [0-9]) hundreds of times, and
+ * computing byte classes costs time per distinct set, so they are interned. Chains grow at their
+ * head, so removing the newest sets means popping.
  */
 
 #include "graph/regex/byteset.h"

@@ -35,10 +35,10 @@ static inline unsigned byteset_count(const struct byteset *s)
 void byteset_add_range(struct byteset *s, unsigned lo, unsigned hi);
 void byteset_invert(struct byteset *s);
 
-/* Lower case stands for both cases: letters of either case in the set put both into it. */
+/* Ignores case: if the set has a letter of either case, it gets both. */
 void byteset_fold(struct byteset *s);
 
-/* Distinct byte sets, each kept once. Bytes that stand alone are not kept here. */
+/* Distinct byte sets, each stored once. Single bytes are not stored here. */
 struct byteset_pool {
     struct arena *arena;
     struct byteset *sets;
@@ -47,15 +47,16 @@ struct byteset_pool {
     uint32_t bucket[256]; /* first set of a bucket, +1 */
 };
 
-/* Index in *out; -1 when the arena is exhausted. */
+/* Stores the index in *out. Returns -1 when the arena is exhausted. */
 int byteset_intern(struct byteset_pool *pool, const struct byteset *s, uint32_t *out);
 
-/* Forgets the sets from index n on. */
+/* Removes the sets from index n on. */
 void byteset_rollback(struct byteset_pool *pool, uint32_t n);
 
 /*
- * Room for `need` elements in an array that lives in an arena: the array itself, or a larger copy
- * of its first `used` elements. NULL when the arena is exhausted; the old array is intact then.
+ * Makes room for `need` elements in an array in an arena. Returns the array, or a larger copy of
+ * its first `used` elements. Returns NULL when the arena is exhausted; the old array is then
+ * intact.
  */
 void *regex_grow(struct arena *arena, void *old, uint32_t used, uint32_t *cap, uint64_t need,
                  size_t size);

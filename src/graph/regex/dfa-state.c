@@ -2,19 +2,18 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What a state of the deterministic automaton stands for: the set of nodes that are alive. Nodes
- * are collected in a bitmap, with a second bitmap of its occupied words on top, so that reading it
- * out is both the sorting and the clearing.
+ * A DFA state is the set of live NFA nodes. They are collected in a bitmap, with a second bitmap of
+ * its non-zero words on top, so that reading the set out sorts and clears it at once.
  *
- * Three things keep states few and small. A match node stays once it is reached, and stands for its
- * pattern being decided; all nodes that serve decided patterns only are dropped. The root's own
- * nodes are alive everywhere and therefore not written down. Nodes that only lead on (splits, ^)
- * are followed, not kept.
+ * Three things keep states few and small. A match node stays once it is reached and means that its
+ * pattern is decided; nodes that only serve decided patterns are dropped. The root's nodes are
+ * alive everywhere and therefore not stored. Nodes that consume nothing (splits, ^) are followed,
+ * not stored.
  */
 
 #include "graph/regex/dfa.h"
 
-/* Whether it was there already. */
+/* Returns whether it was already set. */
 static bool mark(struct regex_cache *c, uint32_t node)
 {
     uint64_t bit = UINT64_C(1) << (node & 63);
@@ -26,7 +25,7 @@ static bool mark(struct regex_cache *c, uint32_t node)
     return false;
 }
 
-/* One more kid of the hub is decided; a hub whose kids all are is itself a decided kid. */
+/* One more kid of the hub is decided. A hub is a decided kid once all its kids are. */
 static void count_decided(struct regex_cache *c, uint32_t hub)
 {
     const struct nfa_hub *hubs = c->set->hubs;
@@ -38,7 +37,7 @@ static void count_decided(struct regex_cache *c, uint32_t hub)
     }
 }
 
-/* A pattern is represented by its first match node, whichever was reached. */
+/* A pattern is represented by its first match node, whichever one was reached. */
 static void decide(struct regex_cache *c, uint32_t pattern)
 {
     const struct nfa_node *nodes = c->set->nodes;
@@ -54,7 +53,7 @@ static bool is_decided(const struct regex_cache *c, const struct nfa_node *n)
     return c->decided[n->owner] == c->set->hubs[n->owner].kids;
 }
 
-static void visit(struct regex_cache *c, uint32_t node)
+static void visit_node(struct regex_cache *c, uint32_t node)
 {
     if (!node)
         return;
@@ -65,17 +64,17 @@ static void visit(struct regex_cache *c, uint32_t node)
         c->stack[c->depth++] = node;
 }
 
-/* Adds a node and all that it leads to without a byte being consumed. */
+/* Adds a node and everything reachable from it without consuming a byte. */
 static void enter(struct regex_cache *c, uint32_t node, int where)
 {
-    visit(c, node);
+    visit_node(c, node);
     while (c->depth) {
         const struct nfa_node *n = &c->set->nodes[c->stack[--c->depth]];
         if (n->kind == NFA_SPLIT) {
-            visit(c, n->a);
-            visit(c, n->b);
+            visit_node(c, n->a);
+            visit_node(c, n->b);
         } else if (where & (n->kind == NFA_END ? DFA_AT_END : DFA_AT_BEGIN)) {
-            visit(c, n->a);
+            visit_node(c, n->a);
         }
     }
 }
@@ -91,12 +90,12 @@ static void consume(struct regex_cache *c, const struct nfa_node *n, unsigned by
 
 struct reader {
     uint32_t summary; /* word of the upper bitmap */
-    uint32_t word;    /* word of the lower one, being read */
+    uint32_t word;    /* word of the lower bitmap being read */
     uint64_t bits;
 };
 
-/* The next node, which is taken out; 0 at the end. (Node 0 is never in.) */
-static uint32_t take(struct regex_cache *c, struct reader *r)
+/* Removes and returns the next node; 0 at the end. (Node 0 is never in the set.) */
+static uint32_t take_node(struct regex_cache *c, struct reader *r)
 {
     while (!r->bits) {
         while (r->summary < c->nwords && !c->words[r->summary])
@@ -127,7 +126,8 @@ static void append(struct regex_cache *c, uint32_t difference)
     c->key[c->key_len++] = (unsigned char)difference;
 }
 
-/* Nothing can change any more: no node is alive, nor any of the root's that still has a purpose. */
+/* Whether nothing can change any more: no node is alive, and none of the root's still has a
+ * purpose. */
 static bool all_decided(const struct regex_cache *c)
 {
     for (uint32_t i = 0; i < c->set->nimplied; i++)
@@ -142,7 +142,7 @@ static void write_key(struct regex_cache *c)
     uint32_t node, last = 0;
     bool alive = false;
     c->key_len = 0;
-    while ((node = take(c, &r))) {
+    while ((node = take_node(c, &r))) {
         const struct nfa_node *n = &c->set->nodes[node];
         if (n->kind != NFA_MATCH) {
             if (n->kind > NFA_END || n->implied || is_decided(c, n))
@@ -156,8 +156,8 @@ static void write_key(struct regex_cache *c)
     forget_decided(c);
 }
 
-/* Every difference takes a byte, and another for each full 7 bits; differences add up to at most
- * the number of nodes. */
+/* Every difference takes a byte, plus one per full 7 bits; the differences add up to at most the
+ * number of nodes. */
 size_t dfa_key_max(const struct regex_set *set)
 {
     return (size_t)set->nnodes + set->nnodes / 64 + 16;
@@ -214,7 +214,7 @@ static uint32_t take_patterns(struct regex_cache *c, uint32_t *ids)
 {
     struct reader r = {0};
     uint32_t node, n = 0;
-    while ((node = take(c, &r)))
+    while ((node = take_node(c, &r)))
         if (c->set->nodes[node].kind == NFA_MATCH)
             ids[n++] = c->set->nodes[node].a;
     forget_decided(c);

@@ -3,11 +3,11 @@
 
 /*
  * Matching. States are made when a subject first needs them and kept in the caller's cache; a
- * subject that meets only known states costs one dependent load a byte. Rows grow upwards and
- * records downwards in one area, so that neither has to be sized in advance and untouched pages
- * stay untouched. When they meet, everything is thrown away but the state at hand: at worst, each
- * byte makes one state, which takes time in proportion to the automaton, so that matching is linear
- * in the subject whatever happens.
+ * subject that meets only known states costs one dependent load per byte. Rows grow upwards and
+ * records downwards in one area, so neither needs a size in advance and untouched pages stay
+ * untouched. When they meet, everything except the current state is discarded. At worst each byte
+ * makes one state, in time proportional to the automaton, so matching is always linear in the
+ * subject.
  */
 
 #include <stdlib.h>
@@ -16,12 +16,12 @@
 #include "graph/regex/dfa.h"
 
 enum {
-    RESERVED = 64,  /* so that no offset is 0; holds the list of no patterns */
+    RESERVED = 64,  /* so that no offset is 0; holds the empty list */
     EMPTY_LIST = 4, /* its offset */
     STATES_MIN = 4,
-    /* By default the area grows with the set, since large sets have more states and larger ones. A
-     * small set's stays below what malloc() asks the kernel for separately: a launch that looks at
-     * ten paths should not pay for a mapping. */
+    /* By default the area grows with the set: large sets have more and larger states. A small set's
+     * area stays below malloc()'s mmap threshold, so that a launch that checks ten paths does not
+     * pay for a mapping. */
     BYTES_DEFAULT = 48 << 10,
     BYTES_DEFAULT_MAX = 16 << 20,
     BYTES_PER_NODE = 96,
@@ -51,7 +51,7 @@ static const struct dfa_record *record_of(const struct regex_cache *c, uint32_t 
 
 static void empty(struct regex_cache *c)
 {
-    if (c->nstates) /* else they are zero, and their pages perhaps untouched */
+    if (c->nstates) /* else they are zero, and their pages may be untouched */
         memset(c->slots, 0, c->slots_cap * sizeof(*c->slots));
     memset(c->area, 0, RESERVED);
     c->rows_end = RESERVED;
@@ -61,7 +61,7 @@ static void empty(struct regex_cache *c)
     c->empty_list = 0;
 }
 
-/* Takes space for a record or a list; 0 when `keep` bytes more would not be free behind it. */
+/* Allocates a record or a list; returns 0 unless `keep` more bytes would remain free after it. */
 static uint32_t take_record(struct regex_cache *c, size_t bytes, size_t keep)
 {
     bytes = (bytes + 3) & ~(size_t)3;
@@ -86,7 +86,7 @@ static uint32_t hash_key(const unsigned char *key, uint32_t len)
     return (uint32_t)(h >> 32);
 }
 
-/* The slot of the state that key describes, or the free slot where it belongs. */
+/* Finds the slot of the state that key describes, or the free slot for it. */
 static uint32_t *find_slot(struct regex_cache *c, uint32_t hash)
 {
     uint32_t mask = c->slots_cap - 1;
@@ -105,7 +105,7 @@ static int32_t name_of(uint32_t state, bool final)
     return final ? -(int32_t)state : (int32_t)state;
 }
 
-/* The state that key describes, known or new; 0 when there is no room. */
+/* Finds or adds the state that key describes; 0 when there is no room. */
 static int32_t intern(struct regex_cache *c)
 {
     uint32_t hash = hash_key(c->key, c->key_len);
@@ -129,7 +129,7 @@ static int32_t intern(struct regex_cache *c)
     return name_of(state, c->key_final);
 }
 
-/* ---- the slow path: what nobody has asked for yet ---- */
+/* ---- the slow path: cells that are not filled yet ---- */
 
 static int32_t make_start(struct regex_cache *c)
 {
@@ -188,9 +188,9 @@ static uint32_t make_list(struct regex_cache *c, uint32_t state)
 /* ---- the interface ---- */
 
 /*
- * The state after the subject, or the one where everything is decided. Which column of the area a
- * byte selects does not depend on the state, so that only the load itself waits for the byte
- * before: its latency is the whole cost of a byte.
+ * Returns the state after the subject, or the one where everything is decided. The column that a
+ * byte selects does not depend on the state, so only the load itself waits for the previous byte:
+ * its latency is the whole cost of a byte.
  */
 static uint32_t walk(struct regex_cache *cache, const unsigned char *at, const unsigned char *end)
 {
@@ -214,7 +214,7 @@ static uint32_t walk(struct regex_cache *cache, const unsigned char *at, const u
 size_t regex_match(const struct regex_set *set, struct regex_cache *cache, const char *s, size_t n,
                    const uint32_t **ids)
 {
-    (void)set; /* the cache knows it */
+    (void)set; /* the cache has it */
     const unsigned char *at = (const unsigned char *)s;
     uint32_t last = n ? walk(cache, at, at + n) : 0;
     uint32_t list = n ? *list_cell(cache, last) : cache->empty_list;
@@ -246,7 +246,7 @@ static size_t area_size(const struct regex_set *set, size_t bytes)
     return (bytes < BYTES_MAX || least > BYTES_MAX ? bytes : BYTES_MAX) & ~(size_t)3;
 }
 
-/* Sizes of what is used while a state is made, in one block: zeroed memory, largest units first. */
+/* Sizes of the scratch memory for making a state, in one zeroed block, largest units first. */
 struct tmpdir {
     size_t seen, words, slots, decided, touched, stack, ids, key;
 };
@@ -289,7 +289,7 @@ struct regex_cache *regex_cache_new(const struct regex_set *set, size_t bytes)
         .key = dfa_key_max(set),
     };
     struct regex_cache *c = calloc(1, sizeof(*c) + scratch_bytes(&n));
-    /* Not zeroed: rows are cleared when they are taken, so that unused pages stay untouched. */
+    /* Not zeroed: rows are cleared when they are allocated, so that unused pages stay untouched. */
     unsigned char *memory = malloc(area);
     if (!c || !memory) {
         free(c);

@@ -10,11 +10,11 @@
  *
  *   | reserved | row row row …  →        free        ←  … record record list record |
  *
- * A row has one cell for each byte class, then the list cell, then the record cell. States are
- * named by the byte offset of their row; a cell holds the next state, negative when everything is
- * decided there and the rest of the subject need not be read, 0 when nobody has asked yet. The list
- * cell leads to the patterns that match when the subject ends here (0: not asked yet), the record
- * cell to what the state stands for.
+ * A row has one cell for each byte class, then the list cell, then the record cell. The byte offset
+ * of its row identifies a state. A cell holds the next state: negative if everything is decided
+ * there and the rest of the subject need not be read, 0 if not computed yet. The list cell leads to
+ * the patterns that match if the subject ends here (0: not computed yet), the record cell to the
+ * state's nodes.
  */
 struct regex_cache {
     const struct regex_set *set;
@@ -27,7 +27,7 @@ struct regex_cache {
     uint32_t *slots;     /* hash table of states */
     uint32_t slots_cap;  /* a power of two */
     uint32_t nstates;
-    const unsigned char *column[256]; /* byte → the area, moved to its class's cell */
+    const unsigned char *column[256]; /* byte → the area, shifted to its class's cell */
 
     /* scratch for making a state, in the same block as the cache */
     uint64_t *seen;  /* one bit a node … */
@@ -44,7 +44,7 @@ struct regex_cache {
     bool key_final;
 };
 
-/* What a state stands for: its nodes, ascending, as differences of 7 bits a byte. */
+/* A state's nodes, ascending, as differences of 7 bits per byte. */
 struct dfa_record {
     uint32_t hash;
     uint32_t len;
@@ -53,15 +53,15 @@ struct dfa_record {
 
 enum { DFA_AT_BEGIN = 1, DFA_AT_END = 2 };
 
-/* Making the content of a state (dfa-state.c): each leaves it in key, key_len, key_final. */
+/* Each makes the content of a state (dfa-state.c) in key, key_len and key_final. */
 void dfa_make_start(struct regex_cache *c);
 void dfa_make_next(struct regex_cache *c, const struct dfa_record *from, unsigned byte);
 
-/* The patterns that match when the subject ends, ascending, into ids; their count. from is NULL for
- * the empty subject. ids has room for all patterns. */
+/* Stores the patterns that match if the subject ends, ascending, in ids, which has room for all,
+ * and returns their count. from is NULL for the empty subject. */
 uint32_t dfa_make_list(struct regex_cache *c, const struct dfa_record *from, uint32_t *ids);
 
-/* The most bytes that a key can have. */
+/* The maximum size of a key. */
 size_t dfa_key_max(const struct regex_set *set);
 
 #endif

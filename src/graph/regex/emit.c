@@ -3,10 +3,10 @@
 
 /*
  * Tree → automaton nodes, from the end to the start: emitting a tree node for a given continuation
- * yields its entry. A frame per tree node on the way from the root takes the place of recursion;
- * when a child is done its entry is handed to the frame below as `got`.
+ * yields its entry. One frame per tree node on the path from the root replaces recursion. When a
+ * child is done, the frame below receives its entry as `got`.
  *
- * A bounded repeat x{2,4} is x x (x (x)?)?, with every option leaving to the same continuation.
+ * A bounded repeat x{2,4} is x x (x (x)?)?, and every option exits to the same continuation.
  */
 
 #include "graph/regex/nfa.h"
@@ -14,9 +14,9 @@
 struct nfa_frame {
     uint32_t ast;
     uint32_t next;  /* what follows the whole */
-    uint32_t entry; /* what has been built so far starts here */
-    uint32_t child; /* CAT, ALT: the child at hand; REP: copies made */
-    uint32_t loop;  /* REP: the split that goes back */
+    uint32_t entry; /* entry of what is built so far */
+    uint32_t child; /* CAT, ALT: the current child; REP: copies made */
+    uint32_t loop;  /* REP: the split that loops back */
     bool waiting;   /* a child is being emitted */
 };
 
@@ -105,7 +105,7 @@ static void emit_bounded(struct emitter *e, struct nfa_frame *f, const struct as
         done(e, f->entry);
 }
 
-static void step(struct emitter *e)
+static void emit_step(struct emitter *e)
 {
     struct nfa_frame *f = &e->set->frames[e->depth - 1];
     const struct ast *t = &e->set->parse.nodes[f->ast];
@@ -126,11 +126,11 @@ uint32_t nfa_emit(struct regex_set *set, uint32_t item, uint32_t next, uint32_t 
     struct emitter e = {.set = set, .owner = owner};
     push(&e, item, next);
     while (e.depth)
-        step(&e);
+        emit_step(&e);
     return e.got;
 }
 
-/* A path through the tree is no longer than the tree has nodes. */
+/* No path through the tree is longer than its number of nodes. */
 int nfa_emit_reserve(struct regex_set *set)
 {
     struct nfa_frame *frames = regex_grow(set->arena, set->frames, 0, &set->frames_cap,

@@ -2,8 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Every state of a set's automaton, by breadth, so that the subject that leads to one is as short
- * as any. States are known by what they stand for (dfa.h); nothing here is on the way of a match.
+ * Enumerates every state of a set's automaton breadth first, so that the subject that leads to it
+ * is as short as possible. States are identified by their nodes (dfa.h). Matching does not use this
+ * file.
  */
 
 #include <stdlib.h>
@@ -25,7 +26,7 @@ struct explorer {
     uint32_t *slots, mask; /* state + 1 */
     uint32_t *ids;
     char *subject;
-    unsigned char bytes[256]; /* one of each class, a readable one where there is one */
+    unsigned char bytes[256]; /* one of each class, printable if possible */
     uint32_t nbytes;
 };
 
@@ -34,7 +35,7 @@ static int rank(unsigned c)
     return c >= 'a' && c <= 'z' ? 0 : c > ' ' && c < 0x7f ? 1 : 2;
 }
 
-/* Strings hold no NUL, so a class of nothing else is left out. */
+/* Strings contain no NUL, so a class of only NUL is left out. */
 static void choose_bytes(struct explorer *x)
 {
     for (uint32_t class = 0; class < x->set->nclasses; class ++) {
@@ -55,8 +56,8 @@ static uint32_t hash(const unsigned char *key, uint32_t n)
     return h;
 }
 
-/* The state that the cache has just made. Returns -1 when there are too many. */
-static int keep(struct explorer *x, uint32_t parent, unsigned char byte, bool start)
+/* Keeps the state that the cache has just made. Returns -1 when there are too many. */
+static int keep_state(struct explorer *x, uint32_t parent, unsigned char byte, bool start)
 {
     const struct regex_cache *c = x->cache;
     uint32_t h = hash(c->key, c->key_len), k = h & x->mask;
@@ -78,7 +79,7 @@ static int keep(struct explorer *x, uint32_t parent, unsigned char byte, bool st
     return 0;
 }
 
-static bool tell(struct explorer *x, uint32_t state, regex_explore_fn *each, void *arg)
+static bool report_state(struct explorer *x, uint32_t state, regex_explore_fn *each, void *arg)
 {
     uint32_t length = x->states[state].length;
     for (uint32_t s = state, i = length; i-- > 0; s = x->states[s].parent)
@@ -90,15 +91,15 @@ static bool tell(struct explorer *x, uint32_t state, regex_explore_fn *each, voi
 static int explore(struct explorer *x, regex_explore_fn *each, void *arg)
 {
     dfa_make_start(x->cache);
-    if (keep(x, 0, 0, true) < 0)
+    if (keep_state(x, 0, 0, true) < 0)
         return -1;
     for (uint32_t s = 0; s < x->n; s++) {
-        if (!tell(x, s, each, arg))
+        if (!report_state(x, s, each, arg))
             return -1;
         for (uint32_t i = 0; i < x->nbytes; i++) {
             unsigned char sample = x->set->sample[x->set->class_off[x->bytes[i]] / 4];
             dfa_make_next(x->cache, x->states[s].record, sample);
-            if (keep(x, s, x->bytes[i], false) < 0)
+            if (keep_state(x, s, x->bytes[i], false) < 0)
                 return -1;
         }
     }

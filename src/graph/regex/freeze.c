@@ -2,12 +2,12 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What a set computes once, when no pattern can follow any more.
+ * What a set computes once all its patterns are added.
  *
- * Hubs with a single way out are bypassed, so that a literal is a chain of byte nodes. Bytes that
- * no node tells apart share a class, which keeps the rows of the deterministic automaton short. The
- * nodes that the root reaches without a `^` are alive at every byte of every subject: they are
- * listed here once and left out of the states.
+ * Hubs with a single exit are bypassed, so that a literal is a chain of byte nodes. Bytes that no
+ * node distinguishes share a class, which keeps DFA rows short. The nodes that the root reaches
+ * without a `^` are alive at every byte of every subject: they are listed here once and left out of
+ * the states.
  */
 
 #include <string.h>
@@ -20,7 +20,7 @@ static uint32_t bypass(const struct regex_set *set, uint32_t node)
     return node && n->kind == NFA_SPLIT && !n->b ? n->a : node;
 }
 
-/* Items are never empty, so a hub leads to another hub only through nodes of its own: one step of
+/* Items are never empty, so a hub reaches another hub only through its own nodes: one step of
  * bypassing is enough. */
 static void bypass_all(struct regex_set *set)
 {
@@ -34,7 +34,7 @@ static void bypass_all(struct regex_set *set)
     }
 }
 
-/* Splits every class into what lies in the set and what does not. */
+/* Splits every class into the bytes inside and outside the set. */
 static uint32_t refine(uint8_t *classes, const struct byteset *s)
 {
     uint16_t renamed[256][2];
@@ -49,7 +49,7 @@ static uint32_t refine(uint8_t *classes, const struct byteset *s)
     return n;
 }
 
-/* The bytes that stand alone somewhere become classes of their own, all in one go. */
+/* Gives every byte that occurs on its own a separate class, all at once. */
 static uint32_t isolate(const struct regex_set *set, uint8_t *classes)
 {
     struct byteset alone = {{0}};
@@ -78,7 +78,7 @@ static void make_classes(struct regex_set *set)
     for (uint32_t i = 0; i < set->pool.n; i++)
         refine(classes, &set->pool.sets[i]);
     set->nclasses = isolate(set, classes);
-    /* Lower-case letters come last, so that they are the samples that nodes are asked about. */
+    /* Lower-case letters come last, so that they become the sample bytes of their classes. */
     for (unsigned b = 0; b < 256; b++) {
         bool folded = set->fold && b >= 'A' && b <= 'Z';
         uint8_t c = classes[folded ? b - 'A' + 'a' : b];
@@ -87,8 +87,8 @@ static void make_classes(struct regex_set *set)
     }
 }
 
-/* What is found is collected from the front of an array, what is left to visit from its back: a
- * node is either found or, being a split, leaves at most one more to visit, so they never meet. */
+/* Found nodes fill an array from the front, nodes left to visit fill it from the back. A node is
+ * either found or a split that adds at most one node to visit, so the two never meet. */
 static int find_implied(struct regex_set *set)
 {
     uint32_t room = set->nnodes + 1, n = 0, todo = room;

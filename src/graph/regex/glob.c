@@ -3,12 +3,13 @@
 
 /*
  * Glob → regex text. The conversion is defined as a chain of replacements over the whole text, each
- * seeing what the ones before it left behind. It is therefore performed as that chain, and not by a
- * scanner that would be neater and would differ where steps meet: a placeholder typed by the user
- * counts as the globstar it names, and in [*] the star is replaced inside the brackets.
+ * seeing the result of the previous ones. The code follows that chain: a scanner would be neater
+ * but would differ where steps interact. A placeholder typed by the user counts as the globstar it
+ * names, and in [*] the star is replaced inside the brackets.
  *
  * First a backslash goes before each of . ^ $ + { } ( ) | and \, then before the first [ that no ]
- * follows; then comes the table below, row by row; at last ^ goes in front and $ behind.
+ * follows. Then the table below is applied, row by row. Finally ^ goes in front and $ at the
+ * end.
  */
 
 #include <string.h>
@@ -35,7 +36,7 @@ static void quote_specials(struct buf *out, const char *s, size_t n)
     }
 }
 
-/* The first [ that no ] follows is the first one behind the last ]. */
+/* The first [ that no ] follows is the first one after the last ]. */
 static void quote_unclosed(struct buf *out, const struct buf *in)
 {
     if (!in->s)
@@ -74,7 +75,7 @@ static void swap(struct buf *a, struct buf *b)
 
 char *glob_to_regex(struct arena *arena, const char *glob, size_t n)
 {
-    /* The result ends at its NUL, so one inside would cut the `$` off. No path contains a NUL. */
+    /* The result ends at its NUL, so one inside would cut off the `$`. No path contains a NUL. */
     if (n && memchr(glob, '\0', n))
         return arena_strndup(arena, "^[]$", 4);
     OWN(buf) struct buf now = {0};

@@ -8,11 +8,11 @@
 
 /*
  * The automaton of a whole set. Patterns that begin alike share their beginning: the set is a tree
- * of items (an item is an atom with its quantifiers), and a hub is a point between two items. Every
- * node belongs to the hub that its item leads to; once all patterns behind a hub are decided, the
- * hub's nodes have nothing left to find.
+ * of items (an atom with its quantifiers), and a hub is a point between two items. Every node
+ * belongs to the hub that its item leads to. Once all patterns behind a hub are decided, the hub's
+ * nodes have nothing left to find.
  *
- * Node 0 is no node. Hub 0 is the root, where every pattern starts.
+ * Node 0 means no node. Hub 0 is the root, where every pattern starts.
  */
 enum nfa_kind {
     NFA_BYTE,  /* consumes the byte b, goes on to a */
@@ -26,17 +26,18 @@ enum nfa_kind {
 struct nfa_node {
     uint32_t a, b;
     uint32_t kind : 3;
-    uint32_t implied : 1; /* one of the root's own nodes: alive at every byte, so states omit it */
+    uint32_t implied : 1; /* reached from the root without ^: alive at every byte, so states omit
+                           * it */
     uint32_t owner : 28;  /* hub */
 };
 
 enum { NFA_NODES_MAX = (1 << 28) - 1 };
 
-/* A hub is known by the item that leads to it: its text and the hub before it. */
+/* A hub is identified by the item that leads to it: its text and the previous hub. */
 struct nfa_hub {
-    uint32_t node;   /* a split, to which the items that follow are added */
+    uint32_t node;   /* a split that leads to the items that follow */
     uint32_t parent; /* hub */
-    uint32_t kids;   /* hubs and match nodes right behind this one */
+    uint32_t kids;   /* hubs and match nodes directly behind this one */
     uint32_t newest; /* the pattern of its newest match node, +1 */
     const char *text;
     uint32_t len;
@@ -54,7 +55,7 @@ struct regex_set {
     uint32_t nhubs, hubs_cap;
     uint32_t *index;    /* hash table of hubs, open addressing; the root is not in it */
     uint32_t index_cap; /* a power of two */
-    uint32_t *matches;  /* a pattern's first match node; they ascend with the pattern's index */
+    uint32_t *matches;  /* a pattern's first match node, ascending by pattern index */
     uint32_t npatterns, matches_cap;
 
     struct nfa_frame *frames; /* scratch of nfa_emit() */
@@ -62,24 +63,25 @@ struct regex_set {
     uint32_t *items; /* scratch of regex_set_add() */
     uint32_t items_cap;
 
-    /* from freezing on */
-    uint32_t *implied; /* the root's own nodes */
+    /* set by freezing */
+    uint32_t *implied; /* the implied nodes */
     uint32_t nimplied;
     uint32_t nclasses;
     uint8_t sample[256];     /* a byte of each class */
     uint16_t class_off[256]; /* byte → its class's offset in a row of 32-bit cells */
 };
 
-/* Room for this many more nodes, so that nothing after it fails. -1: the arena is exhausted. */
+/* Reserves room for this many more nodes, so that adding them cannot fail. Returns -1 when the
+ * arena is exhausted. */
 int nfa_reserve(struct regex_set *set, uint64_t more);
 uint32_t nfa_node(struct regex_set *set, enum nfa_kind kind, uint32_t a, uint32_t b,
                   uint32_t owner);
 
-/* Builds the tree node `item` so that it leads to `next`; returns where it starts. */
+/* Builds the tree node `item` so that it leads to `next`; returns its entry. */
 uint32_t nfa_emit(struct regex_set *set, uint32_t item, uint32_t next, uint32_t owner);
 int nfa_emit_reserve(struct regex_set *set);
 
-/* Fills in what a frozen set has. */
+/* Computes the fields of a frozen set. */
 int nfa_finish(struct regex_set *set);
 
 #endif

@@ -2,14 +2,15 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Pattern text → tree. One pass over the text with a stack of open groups; nothing recurses. A
- * frame holds what a group has so far: finished alternatives, the items of the current one, and the
- * newest atom, which waits because a quantifier may follow. Every node knows how many automaton
- * nodes it will need, so a repeat that would blow up is refused where it is written, before
- * anything is built.
+ * Pattern text → tree. One pass over the text with a stack of open groups, without recursion. A
+ * frame holds a group's state: finished alternatives, the items of the current one, and the newest
+ * atom, which waits because a quantifier may follow. Every node knows how many automaton nodes it
+ * will need, so a repeat that would blow up is rejected where it is written, before anything is
+ * built.
  *
  * Three simplifications keep later stages linear: the empty string is never an item, a group that
- * is not repeated dissolves into its surroundings, and stacked quantifiers such as a+*? collapse.
+ * is not repeated dissolves into its surroundings, and stacked quantifiers such as a+*?
+ * collapse.
  */
 
 #include <stdarg.h>
@@ -22,8 +23,8 @@
 enum { DEFAULT_MAX_NODES = 200000, DEFAULT_MAX_REPEAT = 1000, TEXT_MAX = 1 << 28 };
 
 struct ast_frame {
-    uint32_t open;       /* where the group's parenthesis is */
-    uint32_t start;      /* where the current alternative starts */
+    uint32_t open;       /* position of the group's parenthesis */
+    uint32_t start;      /* start of the current alternative */
     uint32_t atom;       /* newest atom, not yet an item */
     uint32_t first_item; /* of the current alternative */
     uint32_t last_item;
@@ -61,11 +62,11 @@ static struct ast_frame *top(struct ast_parse *p)
     return &p->frames[p->depth - 1];
 }
 
-/* AST_NONE on failure. */
+/* Returns AST_NONE on failure. */
 static uint32_t new_node(struct ast_parse *p, enum ast_kind kind, uint32_t arg, uint32_t off)
 {
-    /* A text needs fewer tree nodes than four times its automaton nodes: past that it is hopeless.
-     */
+    /* A text has fewer tree nodes than four times its automaton nodes, so past that it will exceed
+     * the limit. */
     if (p->n / 4 > p->max_nodes) {
         fail_size(p, off);
         return AST_NONE;
@@ -84,7 +85,7 @@ static uint32_t new_node(struct ast_parse *p, enum ast_kind kind, uint32_t arg, 
     return p->n++;
 }
 
-/* Makes the waiting atom an item of the current alternative. */
+/* Turns the waiting atom into an item of the current alternative. */
 static int flush_atom(struct ast_parse *p)
 {
     struct ast_frame *f = top(p);
@@ -114,7 +115,7 @@ static int set_atom(struct ast_parse *p, uint32_t node)
     return 0;
 }
 
-/* Ends the current alternative: its items become one node, which may be the only item itself. */
+/* Ends the current alternative: its items become one node, or the only item itself. */
 static uint32_t finish_items(struct ast_parse *p)
 {
     if (flush_atom(p) < 0)
@@ -205,8 +206,8 @@ static int close_group(struct ast_parse *p)
         return -1;
     p->at++;
     p->nodes[node].prev = AST_NONE;
-    /* An item's text is its identity, so it must cover the parentheses; what dissolves keeps its
-     * own. */
+    /* An item's text is its identity, so it must include the parentheses; a group that dissolves
+     * keeps its own text. */
     if (p->nodes[node].kind == AST_ALT) {
         p->nodes[node].off = open;
         p->nodes[node].end = p->at;
@@ -214,7 +215,8 @@ static int close_group(struct ast_parse *p)
     return set_atom(p, node);
 }
 
-/* A number at p->at; -1 when there is none. Too large ones stay above the limit. */
+/* Reads a number at p->at; -1 when there is none. Numbers that are too large stay above the
+ * limit. */
 static int64_t parse_number(struct ast_parse *p)
 {
     if (p->at >= p->len || p->text[p->at] < '0' || p->text[p->at] > '9')
@@ -245,7 +247,7 @@ static int parse_braces(struct ast_parse *p, uint32_t *min, uint32_t *max)
     if (lo > p->max_repeat || hi > (int64_t)p->max_repeat)
         return ast_fail(p, BK_E_LIMIT, open, "repeat counts go up to %u", p->max_repeat);
     if (!forever && hi < lo)
-        return ast_fail(p, BK_E_INPUT, open, "this repeat count runs backwards");
+        return ast_fail(p, BK_E_INPUT, open, "this repeat count is reversed");
     *min = (uint32_t)lo;
     *max = forever ? AST_FOREVER : (uint32_t)hi;
     return 0;
@@ -258,7 +260,7 @@ static uint64_t repeat_size(uint64_t body, uint32_t min, uint32_t max)
     return body * max + (max - min);
 }
 
-/* x+, x*, x? and x{1} stacked on each other are again one of these. */
+/* x+, x*, x? and x{1} stacked on each other reduce to one of these. */
 static bool is_plain(uint32_t min, uint32_t max)
 {
     return min <= 1 && (max == 1 || max == AST_FOREVER);
@@ -307,7 +309,7 @@ static int quantify(struct ast_parse *p)
     return repeat_atom(p, at, min, max);
 }
 
-/* Under folding the lower-case letter stands for both: the class table gives both one class. */
+/* With folding, the lower-case letter represents both: they share a class. */
 static int add_byte(struct ast_parse *p, unsigned char b, uint32_t off)
 {
     if (p->fold && b >= 'A' && b <= 'Z')
@@ -361,7 +363,7 @@ static int parse_byte(struct ast_parse *p)
     return add_byte(p, (unsigned char)p->text[p->at - 1], off);
 }
 
-/* A brace that no digit follows is a character like any other. */
+/* A brace that no digit follows is an ordinary character. */
 static int parse_brace(struct ast_parse *p)
 {
     bool count = p->at + 1 < p->len && p->text[p->at + 1] >= '0' && p->text[p->at + 1] <= '9';

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Looking at a pattern without making an automaton of it: whether it is well-formed, and which
- * bytes every match starts with. The prefix is read off the tree: the single bytes behind a leading
- * `^`, and what is common to all top-level alternatives.
+ * Inspects a pattern without building an automaton: whether it is well-formed, and which bytes
+ * every match starts with. The prefix comes from the tree: the single bytes after a leading `^`, as
+ * far as all top-level alternatives share them.
  */
 
 #include <string.h>
@@ -14,13 +14,13 @@
 
 enum { SCRATCH_MAX = 256 << 20 };
 
-struct look {
+struct parsed {
     struct arena arena;
     struct byteset_pool pool;
     struct ast_parse parse;
 };
 
-static int look_at(struct look *l, const char *pattern, size_t n, struct bk_err *err)
+static int parse_pattern(struct parsed *l, const char *pattern, size_t n, struct bk_err *err)
 {
     memset(l, 0, sizeof(*l));
     arena_init(&l->arena, SCRATCH_MAX);
@@ -33,13 +33,13 @@ static int look_at(struct look *l, const char *pattern, size_t n, struct bk_err 
 
 int regex_check(const char *pattern, size_t n, struct bk_err *err)
 {
-    struct look l;
-    int r = look_at(&l, pattern, n, err);
+    struct parsed l;
+    int r = parse_pattern(&l, pattern, n, err);
     arena_free(&l.arena);
     return r;
 }
 
-/* The items of a branch in the order they are written, in `items`; their count. */
+/* Stores the items of a branch in written order in `items`; returns their count. */
 static uint32_t list_items(const struct ast_parse *p, uint32_t node, uint32_t *items)
 {
     bool cat = p->nodes[node].kind == AST_CAT;
@@ -54,7 +54,8 @@ static uint32_t list_items(const struct ast_parse *p, uint32_t node, uint32_t *i
     return n;
 }
 
-/* How often an item surely repeats one single byte at its start; 0 when it may start otherwise. */
+/* How often an item certainly repeats one single byte at its start; 0 when it may start
+ * otherwise. */
 static uint32_t sure_bytes(const struct ast_parse *p, uint32_t item, char *byte, bool *only)
 {
     const struct ast *t = &p->nodes[item];
@@ -94,7 +95,7 @@ static size_t branch_prefix(const struct ast_parse *p, const uint32_t *items, ui
     return len;
 }
 
-static size_t common_prefix(const struct look *l, uint32_t *items, char *out, char *other,
+static size_t common_prefix(const struct parsed *l, uint32_t *items, char *out, char *other,
                             size_t cap, bool *exact)
 {
     const struct ast_parse *p = &l->parse;
@@ -114,11 +115,11 @@ static size_t common_prefix(const struct look *l, uint32_t *items, char *out, ch
 
 size_t regex_literal_prefix(const char *pattern, size_t n, char *out, size_t cap, bool *exact)
 {
-    struct look l;
+    struct parsed l;
     size_t len = 0;
     *exact = false;
-    if (look_at(&l, pattern, n, NULL) == 0) {
-        /* No prefix is longer than what the tree can hold. */
+    if (parse_pattern(&l, pattern, n, NULL) == 0) {
+        /* No prefix is longer than the tree can hold. */
         size_t most = cap < l.parse.max_nodes ? cap : l.parse.max_nodes;
         uint32_t *items = arena_array(&l.arena, (size_t)l.parse.n + 1, sizeof(*items));
         char *mine = arena_alloc(&l.arena, most), *other = arena_alloc(&l.arena, most);

@@ -2,12 +2,12 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Adding patterns to a set. A pattern is one or more branches (what top-level bars separate), a
+ * Adding patterns to a set. A pattern is one or more branches (separated by top-level bars), a
  * branch is a row of items, and rows are inserted into the set's tree of items, so that a thousand
  * patterns below one folder walk through that folder's name once.
  *
- * Because a pattern may match anywhere and its rest is free unless `$` ends it, much of what people
- * write is redundant, and leaving it out lets a pattern be decided early:
+ * Because a pattern may match anywhere and anything may follow unless `$` ends it, much of what
+ * people write is redundant. Leaving it out lets a pattern be decided early:
  *   P x*      is P            x* P      is P
  *   P .* $    is P            ^ .* P    is P
  *   P (Q.*)?$ is P Q | P $
@@ -49,7 +49,7 @@ static uint32_t new_hub(struct regex_set *set, uint32_t parent)
     return hub;
 }
 
-/* Lets the hub lead to one more node: a split with one way out is filled, a full one is chained. */
+/* Makes the hub lead to one more node: fills a split with one exit, or chains to a full one. */
 static void hub_lead(struct regex_set *set, uint32_t hub, uint32_t node)
 {
     struct nfa_node *split = &set->nodes[set->hubs[hub].node];
@@ -61,7 +61,7 @@ static void hub_lead(struct regex_set *set, uint32_t hub, uint32_t node)
     split->b = nfa_node(set, NFA_SPLIT, node, rest, hub);
 }
 
-/* Where the hub behind this item is in the index, or belongs. */
+/* The slot in the index of the hub behind this item, or where it belongs. */
 static uint32_t index_slot(const struct regex_set *set, uint32_t parent, const char *text,
                            uint32_t len)
 {
@@ -98,7 +98,7 @@ static int reserve_index(struct regex_set *set, uint64_t more)
     return 0;
 }
 
-/* The hub behind an item that follows `from`: an old one when another pattern went this way. */
+/* Returns the hub behind an item that follows `from`: an existing one if another pattern has it. */
 static uint32_t follow(struct regex_set *set, uint32_t from, const char *text, uint32_t item)
 {
     const struct ast *t = &set->parse.nodes[item];
@@ -178,7 +178,7 @@ static void insert_row(struct regex_set *set, const char *text, struct row r, ui
     end_branch(set, hub, pattern);
 }
 
-/* Writes the items of a CAT, or the single item, behind r->to. */
+/* Appends the items of a CAT, or the single item, to r->to. */
 static void append_items(struct row *r, uint32_t node)
 {
     const struct ast *nodes = r->p->nodes;
@@ -192,7 +192,7 @@ static void append_items(struct row *r, uint32_t node)
         r->items[--at] = i;
 }
 
-/* P (Q.*)? $: whether the row ends so. */
+/* Whether the row ends in P (Q.*)? $. */
 static bool ends_in_optional_rest(const struct row *r)
 {
     if (r->to - r->from < 2 || row_at(r, r->to - 1)->kind != AST_END)
@@ -288,8 +288,8 @@ int regex_set_add(struct regex_set *set, const char *pattern, size_t n, uint32_t
         return err_set(err, BK_E_LIMIT, "the patterns together need more than %u states",
                        (unsigned)max);
     }
-    /* A tree node is at most one item, and ends at most one branch or two: two nodes for a hub, two
-     * for each match. */
+    /* A tree node is at most one item and ends at most one or two branches: two nodes for a hub,
+     * two for each match. */
     uint64_t items = (uint64_t)set->parse.n + 2;
     const char *text = arena_dup(set->arena, pattern, n);
     if (!text || reserve(set, size + items * 6, items) < 0) {

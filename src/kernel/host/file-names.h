@@ -3,7 +3,7 @@
 #ifndef BK_KERNEL_HOST_FILE_NAMES_H
 #define BK_KERNEL_HOST_FILE_NAMES_H
 
-#include "graph/graph.h"
+#include "graph/eval.h"
 #include "kernel/host/mounts.h"
 
 /*

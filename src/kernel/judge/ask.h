@@ -3,56 +3,84 @@
 #ifndef BK_KERNEL_JUDGE_ASK_H
 #define BK_KERNEL_JUDGE_ASK_H
 
-#include "kernel/judge/judge.h"
-#include "kernel/judge/resolve.h"
+#include <sys/stat.h>
 
-/* Asking the policy, and reporting what it denies. */
+#include "kernel/judge/git-judge.h"
+#include "kernel/judge/request.h"
+#include "vocab/vocab.h"
 
-/* Whether the policy allows op on this object. When it does not: the event has been sent, and the
- * answer is the negated errno (EPERM, or what the rule says). */
-int ask_path(struct judge *w, const struct request *r, enum vocab_op op, const struct pinned *p);
-int ask_name(struct judge *w, const struct request *r, enum vocab_op op, const char *path,
+/*
+ * Asking the policy, and reporting what it denies. Functions that ask return 0 if the policy allows
+ * the operation. Otherwise they report the denial and return a negative errno: EPERM, or the one
+ * that the rule sets.
+ */
+
+struct graph;
+struct graph_fact;
+struct pinned;
+
+/* The current caller, if the policy has rules about callers; otherwise the user. */
+struct caller {
+    bool matters; /* the policy has such rules */
+    uid_t uid;
+    gid_t gid;
+    char program[PATH_BYTES]; /* what it runs */
+    size_t program_len;
+};
+
+/* Whether a policy has rules about the caller. */
+bool policy_asks_caller(const struct graph *g);
+/* Fills in j->caller for the questions that follow. Returns 0 or a negative errno. */
+int read_caller(struct judge *j, const struct request *r);
+
+int ask_path(struct judge *j, const struct request *r, enum vocab_op op, const struct pinned *p);
+int ask_name(struct judge *j, const struct request *r, enum vocab_op op, const char *path,
              size_t len, const struct stat *st);
-/* The same for what may have no path: what lies in memory is judged by what it is called. */
-int ask_object(struct judge *w, const struct request *r, enum vocab_op op, const struct pinned *p);
-/* Whether something of this type (S_IFREG, S_IFLNK…) may be made under the pinned name. */
-int ask_create(struct judge *w, const struct request *r, const struct pinned *p, mode_t type);
-/* Whether the command made the repository that a path is in. */
-bool ask_is_created(const struct judge *w, const char *path, size_t len);
-/* Whether something of this class may be made. Later: tells of content that did not take its place,
- * when its writer cannot be refused any more. */
-int ask_git(struct judge *w, const struct request *r, enum git_class class, const char *path,
-            size_t len, const struct stat *st);
-void ask_git_later(struct judge *w, enum git_class class, const char *path, size_t len);
-/* Whether a new file may get this mode: set-id bits take a permission of their own. */
-int ask_setugid(struct judge *w, const struct request *r, const char *path, size_t len,
+/* As ask_path(), also for objects without a path: a file in memory is judged by its name. */
+int ask_object(struct judge *j, const struct request *r, enum vocab_op op, const struct pinned *p);
+/* Whether an object of this type (S_IFREG, S_IFLNK...) may be created under the pinned name. */
+int ask_create(struct judge *j, const struct request *r, const struct pinned *p, mode_t type);
+/* Whether a new file may get this mode: set-id bits need another permission. */
+int ask_setugid(struct judge *j, const struct request *r, const char *path, size_t len,
                 mode_t mode);
-/* Only the verdict: nothing is reported. */
-bool would_allow(struct judge *w, enum vocab_op op, const char *path, size_t len,
-                 const struct stat *st);
-/* Whether it is denied only because nothing allows it there, and not by a rule about such names. */
-bool is_out_of_bounds(struct judge *w, enum vocab_op op, const char *path, size_t len,
-                      const struct stat *st);
-/* name: of the attribute; NULL when all are listed. */
-int ask_xattr(struct judge *w, const struct request *r, enum vocab_op op, const struct pinned *p,
+/* name: of the attribute; NULL to list all. */
+int ask_xattr(struct judge *j, const struct request *r, enum vocab_op op, const struct pinned *p,
               const char *name);
-/* own: the command bound this socket itself. */
-int ask_unix(struct judge *w, const struct request *r, enum vocab_op op, const char *path,
+/* own: the command itself bound this socket. */
+int ask_unix(struct judge *j, const struct request *r, enum vocab_op op, const char *path,
              size_t len, bool own);
-
-/* Whether a policy has rules about who calls; and finding that out, for the questions that follow:
- * 0 or a negated errno. */
-bool asks_who(const struct graph *g);
-int ask_who(struct judge *w, const struct request *r);
-
-/* Any other question: facts besides who asks; shown is what the event tells. */
+/* A file operation on /dev/shm/NAME is also one on the POSIX object NAME: asks about that object
+ * (handle-ipc.c). */
+int ask_posix_ipc(struct judge *j, const struct request *r, enum vocab_op op, const char *path,
+                  size_t len);
+/* Any other question. more: facts besides the caller; shown: what the event shows. */
 enum { ASK_MORE = 12 };
-int ask_about(struct judge *w, const struct request *r, enum vocab_op op,
+int ask_about(struct judge *j, const struct request *r, enum vocab_op op,
               const struct graph_fact *more, size_t nmore, const char *shown);
 
-/* Tells that a call was refused because its arguments could not be read; -EPERM. */
-int ask_in_vain(struct judge *w, const struct request *r);
-/* The same of a call about something that has no name (NOWHERE). */
-int ask_nowhere(struct judge *w, const struct request *r);
+/* Whether something of this class may be created. */
+int ask_git(struct judge *j, const struct request *r, enum git_class class, const char *path,
+            size_t len, const struct stat *st);
+/* Reports content that was not published, once its writer can no longer be refused. */
+void ask_git_later(struct judge *j, enum git_class class, const char *path, size_t len);
+/* Whether the command created the repository that a path is in. */
+bool ask_is_created(const struct judge *j, const char *path, size_t len);
+
+/* The verdict alone; reports nothing. */
+bool would_allow(struct judge *j, enum vocab_op op, const char *path, size_t len,
+                 const struct stat *st);
+/* Whether the policy denies it only because nothing allows it there, not by a rule that matches
+ * this path. */
+bool is_out_of_bounds(struct judge *j, enum vocab_op op, const char *path, size_t len,
+                      const struct stat *st);
+
+/* Report something that is refused whatever the policy allows; err: EPERM if not given. */
+void report_refused(struct judge *j, const struct request *r, enum vocab_op op, const char *what);
+void report_refused_as(struct judge *j, const struct request *r, enum vocab_op op, const char *what,
+                       int err);
+/* Report a call that is refused because the target's memory cannot be read (UNREADABLE), or because
+ * its object is on an unmounted file system (UNMOUNTED). Return -EPERM. */
+int refuse_unreadable(struct judge *j, const struct request *r);
+int refuse_unmounted(struct judge *j, const struct request *r);
 
 #endif

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * A hash set of paths. Asking about a path hashes it once from its beginning and looks the set up
- * at each slash, so that the cost does not depend on how many folders there are.
+ * A hash set of paths. A lookup hashes the path once from its start and looks in the set at each
+ * slash, so its cost does not depend on the number of folders.
  */
 
 #include "kernel/judge/created-repos.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_BYTES = 1 << 20, SLOTS = 2 * MADE_MAX };
+enum { TEXT_BYTES = 1 << 20, SLOTS = 2 * CREATED_REPOS_MAX };
 
 static const uint64_t HASH_START = UINT64_C(14695981039346656037);
 
@@ -63,7 +63,8 @@ void created_repos_add(struct created_repos *m, const char *path, size_t len)
     uint64_t hash = HASH_START;
     for (size_t i = 0; i < len; i++)
         hash = hash_step(hash, path[i]);
-    if (m->n == MADE_MAX || TEXT_BYTES - m->used < len || is_member(m, hash, path, len, "", len))
+    if (m->n == CREATED_REPOS_MAX || TEXT_BYTES - m->used < len ||
+        is_member(m, hash, path, len, "", len))
         return;
     memcpy(m->text + m->used, path, len);
     m->used += len;

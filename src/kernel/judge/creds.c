@@ -2,21 +2,21 @@
 /* Copyright The Buckle Authors */
 
 /*
- * As whom the judge acts. Root's processes can become somebody else, or give up capabilities; what
- * the judge does in their stead it must not do as root then. So it takes over from the caller what
- * the kernel looks at when files are used: user, group and groups for files, and the effective
+ * The credentials that the judge acts with. Root's processes can change their credentials or drop
+ * capabilities; then the judge must not act for them as root. So it takes over from the caller what
+ * the kernel checks when a process uses files: fsuid, fsgid, supplementary groups and effective
  * capabilities.
  *
- * As long as nobody inside has changed any of these, everybody has what the judge has, and nothing
- * is looked at. The filter shows the calls that change them (setuid() and its kin, capset()); after
- * the first one, each caller is looked at anew for every request. Set-id programs change nothing
- * here, since nothing gains privileges.
+ * As long as no process inside has changed any of these, all have what the judge has, and it reads
+ * nothing. The filter reports the calls that change them (setuid() and the like, capset()); after
+ * the first of these, the judge reads the caller's credentials for every request. Set-id programs
+ * change nothing, because nothing in the sandbox gains privileges.
  *
- * These are properties of a thread to the kernel. The C library would change all threads at once,
- * so its functions are not used; threads that wait on behalf of a caller inherit that caller's.
- * Two capabilities stay: CAP_SYS_PTRACE, by which the judge looks into callers (it opens nothing
- * but procfs, where procfs.c stands in the way), and CAP_KILL, by which it carries out what rules
- * say. Capabilities in another user namespace than ours are none here.
+ * To the kernel, these are properties of a thread. The C library would change all threads at once,
+ * so the judge makes the system calls directly; a thread that waits for a caller inherits that
+ * caller's credentials. The judge always keeps two capabilities: CAP_SYS_PTRACE, to read callers
+ * (it only opens procfs, where procfs.c checks), and CAP_KILL, to send the signals that rules ask
+ * for. Capabilities in another user namespace count for nothing here.
  */
 
 #include <errno.h>
@@ -41,7 +41,7 @@ enum { STATUS_BYTES = 16384 };
 
 static const uint64_t own_caps = UINT64_C(1) << CAP_SYS_PTRACE | UINT64_C(1) << CAP_KILL;
 
-/* ---- looking ---- */
+/* ---- reading ---- */
 
 static const char *line_of(const char *text, const char *key)
 {
@@ -49,7 +49,7 @@ static const char *line_of(const char *text, const char *key)
     return at ? at + strlen(key) : NULL;
 }
 
-/* The last of the four numbers is the one for files. */
+/* The last of the four ids is the one for files. */
 static bool read_ids(const char *text, const char *key, uint32_t *real, uint32_t *files)
 {
     const char *at = line_of(text, key);
@@ -74,21 +74,21 @@ static bool read_groups(const char *text, struct creds *p)
     }
 }
 
-/* Whether a thread's capabilities mean anything here. */
-static bool is_in_our_space(const struct judge *w, const struct request *r)
+/* Whether the caller is in our user namespace, so that its capabilities count here. */
+static bool shares_user_ns(const struct judge *j, const struct request *r)
 {
     char name[32], its[64], own[64];
     snprintf(name, sizeof(name), "%d/ns/user", r->tid);
-    ssize_t n = readlinkat(w->proc, name, its, sizeof(its));
-    ssize_t m = readlinkat(w->proc, "self/ns/user", own, sizeof(own));
+    ssize_t n = readlinkat(j->proc, name, its, sizeof(its));
+    ssize_t m = readlinkat(j->proc, "self/ns/user", own, sizeof(own));
     return n > 0 && n == m && memcmp(its, own, (size_t)n) == 0;
 }
 
-static int look(const struct judge *w, const struct request *r, struct creds *p)
+static int read_creds(const struct judge *j, const struct request *r, struct creds *p)
 {
     char name[32], text[STATUS_BYTES];
     snprintf(name, sizeof(name), "%d/status", r->tid);
-    OWN(fd) int fd = openat(w->proc, name, O_RDONLY | O_CLOEXEC);
+    OWN(fd) int fd = openat(j->proc, name, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
     if (n <= 0)
         return -EPERM;
@@ -100,12 +100,12 @@ static int look(const struct judge *w, const struct request *r, struct creds *p)
         return -EPERM;
     p->caps = strtoull(caps, NULL, 16);
     p->permitted = strtoull(all, NULL, 16);
-    if (p->permitted && !is_in_our_space(w, r))
+    if (p->permitted && !shares_user_ns(j, r))
         p->caps = p->permitted = 0;
-    return request_is_valid(w, r) ? 0 : -EPERM;
+    return request_is_valid(j, r) ? 0 : -EPERM;
 }
 
-/* ---- becoming ---- */
+/* ---- switching ---- */
 
 static int set_effective(uint64_t caps)
 {
@@ -118,7 +118,7 @@ static int set_effective(uint64_t caps)
     return syscall(SYS_capset, &head, data) < 0 ? -errno : 0;
 }
 
-/* Where groups cannot be set (in some user namespaces) nobody inside can have set them either. */
+/* Some user namespaces forbid setgroups(); no process inside can have called it there either. */
 static bool has_groups(const struct creds *p)
 {
     static gid_t now[CREDS_GROUPS];
@@ -127,7 +127,7 @@ static bool has_groups(const struct creds *p)
            memcmp(now, p->groups, p->ngroups * sizeof(now[0])) == 0;
 }
 
-static int become(const struct creds *p)
+static int assume_creds(const struct creds *p)
 {
     pid_t parent = getppid();
     int err = set_effective(UINT64_MAX);
@@ -137,78 +137,79 @@ static int become(const struct creds *p)
         return -errno;
     syscall(SYS_setfsgid, p->fsgid);
     syscall(SYS_setfsuid, p->fsuid);
-    /* they tell what it was before, and nothing else */
+    /* these calls return only the previous value, so read it back */
     if ((gid_t)syscall(SYS_setfsgid, -1) != p->fsgid ||
         (uid_t)syscall(SYS_setfsuid, -1) != p->fsuid)
         return -EPERM;
-    /* changing them has untied us from the controller */
+    /* changing them has cleared PR_SET_PDEATHSIG */
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (getppid() != parent)
         _exit(1);
     return set_effective(p->caps | own_caps);
 }
 
-static bool is_same(const struct creds *a, const struct creds *b)
+static bool is_same_creds(const struct creds *a, const struct creds *b)
 {
     return a->fsuid == b->fsuid && a->fsgid == b->fsgid && a->caps == b->caps &&
            a->ngroups == b->ngroups &&
            memcmp(a->groups, b->groups, a->ngroups * sizeof(a->groups[0])) == 0;
 }
 
-static int handle_as(struct judge *w, const struct creds *p)
+static int act_as(struct judge *j, const struct creds *p)
 {
-    if (w->creds_known && is_same(p, &w->person))
+    if (j->creds.known && is_same_creds(p, &j->creds.now))
         return 0;
-    w->creds_known = false;
-    if (become(p) < 0)
+    j->creds.known = false;
+    if (assume_creds(p) < 0)
         return -EPERM;
-    w->person = *p;
-    w->creds_known = true;
+    j->creds.now = *p;
+    j->creds.known = true;
     return 0;
 }
 
-/* Without CAP_SYS_PTRACE only root can look into root. */
-static void be_root(struct judge *w)
+/* Without CAP_SYS_PTRACE, only root can read root's processes. */
+static void act_as_root(struct judge *j)
 {
-    w->creds_known = false;
+    j->creds.known = false;
     set_effective(UINT64_MAX);
     syscall(SYS_setfsuid, 0);
     syscall(SYS_setfsgid, getgid());
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 }
 
-int creds_take(struct judge *w, const struct request *r)
+int creds_take(struct judge *j, const struct request *r)
 {
     struct creds p;
-    if (!w->creds_vary)
+    if (!j->creds.vary)
         return 0;
-    if (w->creds_known && !w->looks_in && (w->person.fsuid != 0 || w->person.fsgid != getgid()))
-        be_root(w);
-    int err = look(w, r, &p);
-    return err < 0 ? err : handle_as(w, &p);
+    if (j->creds.known && !j->creds.may_ptrace &&
+        (j->creds.now.fsuid != 0 || j->creds.now.fsgid != getgid()))
+        act_as_root(j);
+    int err = read_creds(j, r, &p);
+    return err < 0 ? err : act_as(j, &p);
 }
 
-/* As the kernel does it: root has its capabilities then, and nobody else any. */
-int creds_take_real(struct judge *w)
+/* As the kernel does: then root has its permitted capabilities, and other users have none. */
+int creds_take_real(struct judge *j)
 {
-    if (!w->creds_vary)
+    if (!j->creds.vary)
         return 0;
-    struct creds p = w->person;
+    struct creds p = j->creds.now;
     p.fsuid = p.real_uid;
     p.fsgid = p.real_gid;
     p.caps = p.real_uid == 0 ? p.permitted : 0;
-    return handle_as(w, &p);
+    return act_as(j, &p);
 }
 
-/* The kernel goes on with the call. What it reads of memory meanwhile does not matter: from here on
- * everybody is looked at. */
-struct answer handle_creds(struct judge *w, const struct request *r)
+/* The kernel performs the call. It does not matter what it reads from memory: from now on the judge
+ * reads the credentials of every caller. */
+struct answer handle_creds(struct judge *j, const struct request *r)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[2];
     (void)r;
-    w->creds_vary = true;
-    w->looks_in = syscall(SYS_capget, &head, data) == 0 &&
-                  (data[0].permitted & (uint32_t)(UINT64_C(1) << CAP_SYS_PTRACE));
-    return answer_go_on();
+    j->creds.vary = true;
+    j->creds.may_ptrace = syscall(SYS_capget, &head, data) == 0 &&
+                          (data[0].permitted & (uint32_t)(UINT64_C(1) << CAP_SYS_PTRACE));
+    return answer_continue();
 }

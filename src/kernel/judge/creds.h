@@ -3,14 +3,32 @@
 #ifndef BK_KERNEL_JUDGE_CREDS_H
 #define BK_KERNEL_JUDGE_CREDS_H
 
-#include "kernel/judge/judge.h"
+#include "kernel/judge/request.h"
 
 /* The credentials that the judge acts with. */
 
-/* Takes over the caller's user, groups and capabilities, where they could differ from ours. 0 or a
- * negated errno; then nothing may be done in its stead. */
-int creds_take(struct judge *w, const struct request *r);
-/* Then: who the caller really is, as access() wants to know it. */
-int creds_take_real(struct judge *w);
+enum { CREDS_GROUPS = 1024 };
+
+/* What the kernel checks when a process uses files. */
+struct creds {
+    uid_t real_uid, fsuid;
+    gid_t real_gid, fsgid;
+    uint64_t permitted, caps;
+    uint32_t ngroups;
+    gid_t groups[CREDS_GROUPS];
+};
+
+struct creds_in_use {
+    bool vary;       /* some process inside may have other credentials than the judge */
+    bool known;      /* `now` holds what the judge acts with */
+    bool may_ptrace; /* the judge has CAP_SYS_PTRACE */
+    struct creds now;
+};
+
+/* Takes over the caller's user, groups and capabilities, if they can differ from ours. Returns 0 or
+ * a negative errno; after a failure, nothing may be done on the caller's behalf. */
+int creds_take(struct judge *j, const struct request *r);
+/* Then switches to the caller's real ids, as access() wants. Returns 0 or a negative errno. */
+int creds_take_real(struct judge *j);
 
 #endif

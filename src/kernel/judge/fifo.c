@@ -2,23 +2,24 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What open() does with a FIFO and O_NONBLOCK, and what it takes from there to one that waits:
+ * open() with O_NONBLOCK on a FIFO, and how to get from there to one that blocks:
  *
- *   reading   succeeds at once, and counts as a reader from then on, as one that sleeps in open()
- *             does. A writer has come when there is something to read, when there is an end of file
- *             (POLLHUP tells only of writers that came later than we did), or when the pipe is
- * empty and not at its end, which tee() says without taking anything out
+ *   reading   succeeds at once, and counts as a reader from then on, like one that sleeps in
+ *             open(). A writer has come if there is data, if there is an end of file (POLLHUP
+ *             reports only writers that came after us), or if the pipe is empty but not at its
+ *             end; tee() tells these apart without consuming data.
  *
- *   writing   fails (ENXIO) as long as there is no reader. One that sleeps would count as a writer
- *             meanwhile, and let readers in who sleep as well. So we open both ends and close the
- *             reading one. A reader has come when somebody has opened the FIFO: no writer can
+ *   writing   fails with ENXIO while there is no reader. A writer that sleeps in open() would
+ *             count and wake up readers that sleep, too. So we open both ends and close the
+ *             reading one. A reader has come once another process opens the FIFO, because no
+ *             other writer can.
  *
- * That somebody has opened it inotify tells. It does so when open() returns, which is at once for
- * who finds the end that we hold.
+ * inotify reports that a process has opened the FIFO. It does so when open() returns, which is at
+ * once for a process that finds the end that we hold.
  *
- * Opening both ends lets writers go that sleep at the same FIFO in the kernel. Those are outside of
- * the sandbox, since inside all who write are judged when one is; and whoever may read from the
- * FIFO could do the same to them. Who may not read has to look again and again instead.
+ * Opening both ends wakes up writers that sleep at the same FIFO in the kernel. Those are outside
+ * the sandbox, because inside it, writers are either all judged or none. A process that may read
+ * from the FIFO could wake them up as well; a caller that may not read is retried instead.
  */
 
 #include "kernel/judge/fifo.h"
@@ -42,7 +43,7 @@ static int open_again(int fd, int flags)
     return got < 0 ? -errno : got;
 }
 
-/* O_NONBLOCK was ours. */
+/* Removes the O_NONBLOCK that we added. */
 static int made_blocking(int fd)
 {
     int flags = fcntl(fd, F_GETFL);
@@ -60,26 +61,26 @@ bool fifo_reads(const struct fifo_end *e)
 
 /* ---- readers ---- */
 
-/* Nothing is left in it: what tee() has copied is thrown away. */
-static int aside[2] = {-1, -1};
+/* A pipe for what tee() copies, which is then discarded. */
+static int scratch[2] = {-1, -1};
 
 static bool has_writer(int fd)
 {
     struct pollfd p = {fd, POLLIN, 0};
     char byte;
     if (poll(&p, 1, 0) > 0)
-        return true; /* bytes, or one that came and went */
-    if (aside[0] < 0 && pipe2(aside, O_CLOEXEC | O_NONBLOCK) < 0)
-        return false; /* it writes or goes in the end */
-    ssize_t n = tee(fd, aside[1], 1, SPLICE_F_NONBLOCK);
+        return true; /* data, or a writer that came and left */
+    if (scratch[0] < 0 && pipe2(scratch, O_CLOEXEC | O_NONBLOCK) < 0)
+        return false; /* the writer will write or leave at some point */
+    ssize_t n = tee(fd, scratch[1], 1, SPLICE_F_NONBLOCK);
     if (n > 0)
-        (void)!read(aside[0], &byte, 1);
+        (void)!read(scratch[0], &byte, 1);
     return n > 0 || (n < 0 && errno == EAGAIN);
 }
 
 /* ---- writers ---- */
 
-/* A writer without a reader, for as long as we keep it. */
+/* Opens a writer without a reader. */
 static int open_alone(int pin, int flags)
 {
     OWN(fd) int reader = open_again(pin, O_RDONLY);
@@ -132,13 +133,13 @@ void fifo_watch(struct fifo_end *e, int events)
     e->watch = number < 0 ? FIFO_NONE : number;
 }
 
-/* Trying to write is writing: a reader that sleeps goes on, and must not find that we have left. So
- * what was opened once is what is given away. */
+/* Opening for writing wakes up a reader that sleeps, which must not find that we have left. So the
+ * descriptor that was opened is the one that is given away. */
 static int try_writing(const struct fifo_end *e, bool opened)
 {
     int fd = e->held >= 0 && !opened && !has_reader(e->held) ? -ENXIO : open_again(e->fd, e->flags);
     if (fd == -ENXIO && opened && e->may_read)
-        fd = open_alone(e->fd, e->flags); /* it has come and gone: we write to nobody */
+        fd = open_alone(e->fd, e->flags); /* the reader came and left: the writer has no reader */
     if (fd == -ENXIO)
         return -EAGAIN;
     return fd < 0 ? fd : made_blocking(fd);

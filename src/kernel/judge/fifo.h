@@ -8,41 +8,39 @@
 #include <sys/types.h>
 
 /*
- * One end of a FIFO that waits for the other, without a thread that sleeps in open(). To everybody
- * else it is as if one did: writers find the reader that waits, and the reverse.
+ * One end of a FIFO that waits for the other end, without a thread that blocks in open(). To other
+ * processes it looks as if one did: writers find the reader that waits, and vice versa.
  *
- * Names of descriptors ("self/fd/N") are looked up in the working directory, which is a procfs.
+ * The working directory must be a procfs, for paths like "self/fd/N".
  */
 
 enum { FIFO_NONE = -1 };
 
 struct fifo_end {
-    int fd;    /* of a reader: its end, not yet given away. Of a writer: the FIFO's name (O_PATH) */
-    int held;  /* of a writer: an end that nobody gets, so that readers find a writer; or FIFO_NONE
-                */
-    int watch; /* number of the watch that tells of those who open it, or FIFO_NONE: then it has to
-                  be looked at now and then */
-    int flags; /* of open() */
-    bool may_read; /* who asks may read from it as well */
+    int fd;        /* reader: its end, not given away yet. Writer: the FIFO (O_PATH) */
+    int held;      /* writer: an end that lets readers find a writer, and is never given away; or
+                      FIFO_NONE */
+    int watch;     /* the inotify watch that reports opens, or FIFO_NONE: retry it now and then */
+    int flags;     /* of open() */
+    bool may_read; /* the caller may also read from it */
     dev_t dev;
     ino_t ino;
 };
 
-/* Opens an end of the FIFO that pin names, which is taken over when the answer is -EAGAIN: it waits
- * then, and *e is filled but for `held` and `watch`. Otherwise a descriptor, or another negated
- * errno. */
+/* Opens an end of the FIFO that pin names. Returns a descriptor or a negative errno. On -EAGAIN it
+ * has to wait: it has taken over pin and filled in *e except `held` and `watch`. */
 int fifo_begin(struct fifo_end *e, int pin, int flags, bool may_read);
 bool fifo_reads(const struct fifo_end *e);
-/* For one that is to wait: `held`, when nobody else waits at this FIFO who has it. */
+/* Sets `held`; for the first that waits at a FIFO. */
 void fifo_hold(struct fifo_end *e);
-/* And `watch`. events: an inotify descriptor. */
+/* Sets `watch`. events: an inotify descriptor. */
 void fifo_watch(struct fifo_end *e, int events);
 
-/* What open() returns when the other end has come, for good or to leave again: a descriptor, which
- * may be e->fd (it is FIFO_NONE then), or a negated errno. -EAGAIN: it has not, as far as we see.
- * opened: somebody has opened the FIFO since we waited. */
+/* Returns what open() returns once the other end has come, even if it left again: a descriptor or a
+ * negative errno. The descriptor may be e->fd, which becomes FIFO_NONE. Returns -EAGAIN if the
+ * other end has not come yet. opened: some process has opened the FIFO since. */
 int fifo_try(struct fifo_end *e, bool opened);
-/* Closes what is open. */
+/* Closes its descriptors. */
 void fifo_end(struct fifo_end *e);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Process groups that hold a terminal, found in a procfs. */
+/* Finds outsiders in the process group that holds a terminal, by reading a procfs. */
 
 #include "kernel/judge/foreground.h"
 
@@ -10,17 +10,16 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "kernel/judge/judge.h"
 #include "kernel/judge/relation.h"
 
-enum { ANCESTORS = 4096 }; /* generations that are looked at */
+enum { ANCESTORS = 4096 }; /* generations to search */
 
 static bool is_outsider(int proc, pid_t pid, pid_t controller)
 {
     pid_t group;
     for (int n = 0; n < ANCESTORS && pid > 1; n++)
-        if (pid == controller || relation_kin(proc, pid, &pid, &group) < 0)
-            return false; /* ours, or gone */
+        if (pid == controller || relation_read_stat(proc, pid, &pid, &group) < 0)
+            return false; /* one of ours, or gone */
     return true;
 }
 
@@ -35,7 +34,7 @@ pid_t foreground_outsider(int proc, pid_t group, pid_t controller)
         return 1;
     for (struct dirent *e; !found && (e = readdir(dir));) {
         pid_t pid = (pid_t)atoi(e->d_name);
-        if (pid > 0 && relation_kin(proc, pid, &parent, &its) == 0 && its == group &&
+        if (pid > 0 && relation_read_stat(proc, pid, &parent, &its) == 0 && its == group &&
             is_outsider(proc, pid, controller))
             found = pid;
     }
@@ -46,7 +45,7 @@ pid_t foreground_outsider(int proc, pid_t group, pid_t controller)
 bool foreground_is_ours(int proc, pid_t group, pid_t controller)
 {
     pid_t parent, its;
-    if (relation_kin(proc, group, &parent, &its) == 0 && its == group)
+    if (relation_read_stat(proc, group, &parent, &its) == 0 && its == group)
         return !is_outsider(proc, group, controller);
     return foreground_outsider(proc, group, controller) == 0;
 }

@@ -7,14 +7,21 @@
 #include <sys/types.h>
 
 /*
- * Who is behind a process group that holds a terminal. All of Buckle's processes and the sandbox's
- * descend from the controller; everybody else is an outsider. Numbers are those of the procfs that
- * proc is a descriptor of.
+ * Which processes are in the process group that holds a terminal. All processes of Buckle and of
+ * the sandbox descend from the controller; any other process is an outsider. Pids are those of the
+ * procfs behind `proc`.
  */
 
-/* A member of the group who is an outsider, or 0. One that cannot be looked for counts. */
+/* How the target has used the user's terminal (handle-terminal.c). */
+struct terminal_use {
+    bool handed;         /* its standard input was a terminal */
+    bool away;           /* it took the terminal from a job that includes outsiders */
+    unsigned taken_back; /* how often the controller took it back */
+};
+
+/* Returns an outsider in the group, or 0. If the group cannot be read, counts as having one. */
 pid_t foreground_outsider(int proc, pid_t group, pid_t controller);
-/* Whether nobody of the group is one. Cheaper where its leader is still there. */
+/* Whether the group has no outsider. Cheaper if its leader still exists. */
 bool foreground_is_ours(int proc, pid_t group, pid_t controller);
 
 #endif

@@ -2,15 +2,13 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What a path is to git. Most paths are told apart by their last name alone; only where that is one
- * of git's, a look at the folder follows. Git takes a folder for a repository when it has HEAD,
- * objects and refs; where a worktree has HEAD instead, `worktrees` stands for it. Names count
- * whatever their type, since git follows links.
+ * What a path is to git. The last component alone decides about most paths; only if it is one of
+ * git's names does the judge look at the folder. To git, a folder is a repository if it has HEAD,
+ * objects and refs; while a worktree has the HEAD, `worktrees` counts instead. The type of these
+ * entries does not matter, because git follows symlinks.
  *
- * Names are compared without regard to case, for file systems that do not tell it apart.
+ * Names are compared without regard to case, for file systems that ignore it.
  */
-
-#include "kernel/judge/git-judge.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +18,7 @@
 #include <sys/stat.h>
 
 #include "kernel/judge/ask.h"
+#include "kernel/judge/git-judge.h"
 #include "kernel/judge/judge.h"
 #include "kernel/judge/resolve.h"
 
@@ -29,15 +28,15 @@ static const char *const extensions[] = {
     [GIT_STATE] = "buckle.git-state",
 };
 
-void git_heed(struct judge *w)
+void git_read_policy(struct judge *j)
 {
     static const char prefix[] = "buckle.git-";
-    w->git.wanted = false;
-    for (uint32_t i = 0; i < graph_test_count(w->graph); i++) {
-        const struct graph_test *t = graph_test_at(w->graph, i);
+    j->git.wanted = false;
+    for (uint32_t i = 0; i < graph_test_count(j->graph); i++) {
+        const struct graph_test *t = graph_test_at(j->graph, i);
         if (t->filter == FILTER_EXTENSION && t->len > sizeof(prefix) - 1 &&
             memcmp(t->str, prefix, sizeof(prefix) - 1) == 0)
-            w->git.wanted = true;
+            j->git.wanted = true;
     }
 }
 
@@ -71,10 +70,10 @@ bool git_path_ends_in(const char *path, size_t len, const char *name)
     return len > n && path[len - n - 1] == '/' && strncasecmp(path + len - n, name, n) == 0;
 }
 
-/* A folder that is about to move is looked at where it still is. */
-static size_t place_of(const struct judge *w, const char *path, size_t len, char *out, size_t cap)
+/* While a folder moves, its entries are still at the old path. */
+static size_t place_of(const struct judge *j, const char *path, size_t len, char *out, size_t cap)
 {
-    const struct pinned *from = w->moving, *to = w->moving_to;
+    const struct pinned *from = j->git.moving, *to = j->git.moving_to;
     size_t skip = 0, n = 0;
     if (to && len >= to->path_len && memcmp(path, to->path, to->path_len) == 0 &&
         (len == to->path_len || path[to->path_len] == '/')) {
@@ -90,45 +89,45 @@ static size_t place_of(const struct judge *w, const char *path, size_t len, char
     return n;
 }
 
-bool git_has(const struct judge *w, const char *path, size_t len, const char *name)
+bool git_has(const struct judge *j, const char *path, size_t len, const char *name)
 {
     char place[PATH_BYTES * 2];
     struct stat st;
-    size_t n = place_of(w, path, len, place, sizeof(place) - 64);
+    size_t n = place_of(j, path, len, place, sizeof(place) - 64);
     snprintf(place + n, 64, "/%s", name);
-    /* what cannot be seen may be there */
+    /* assume that what cannot be read exists */
     return n == 0 || fstatat(AT_FDCWD, place, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
            (errno != ENOENT && errno != ENOTDIR);
 }
 
-bool git_is_gitdir(const struct judge *w, const char *path, size_t len)
+bool git_is_gitdir(const struct judge *j, const char *path, size_t len)
 {
     if (git_path_ends_in(path, len, ".git"))
         return true;
-    return git_has(w, path, len, "objects") && git_has(w, path, len, "refs") &&
-           (git_has(w, path, len, "HEAD") || git_has(w, path, len, "worktrees"));
+    return git_has(j, path, len, "objects") && git_has(j, path, len, "refs") &&
+           (git_has(j, path, len, "HEAD") || git_has(j, path, len, "worktrees"));
 }
 
-bool git_is_worktree(const struct judge *w, const char *path, size_t len)
+bool git_is_worktree(const struct judge *j, const char *path, size_t len)
 {
     size_t n = git_parent_len(path, len);
     return git_path_ends_in(path, n, "worktrees") &&
-           git_is_gitdir(w, path, git_parent_len(path, n));
+           git_is_gitdir(j, path, git_parent_len(path, n));
 }
 
 /* ---- classes ---- */
 
-enum doing { DOES_NOTHING, DOES_CONTENT, DOES_REMOVE, DOES_ATTRIBUTES };
+enum action { ACTION_NONE, ACTION_CONTENT, ACTION_REMOVE, ACTION_ATTRIBUTES };
 
-static enum doing doing_of(enum vocab_op op)
+static enum action action_of(enum vocab_op op)
 {
     switch ((int)op) {
     case OP_FILE_WRITE:
     case OP_FILE_WRITE_CREATE:
     case OP_FILE_WRITE_DATA:
-        return DOES_CONTENT;
+        return ACTION_CONTENT;
     case OP_FILE_WRITE_UNLINK:
-        return DOES_REMOVE;
+        return ACTION_REMOVE;
     case OP_FILE_WRITE_ACL:
     case OP_FILE_WRITE_FLAGS:
     case OP_FILE_WRITE_MODE:
@@ -136,136 +135,126 @@ static enum doing doing_of(enum vocab_op op)
     case OP_FILE_WRITE_SETUGID:
     case OP_FILE_WRITE_TIMES:
     case OP_FILE_WRITE_XATTR:
-        return DOES_ATTRIBUTES;
+        return ACTION_ATTRIBUTES;
     }
-    return DOES_NOTHING;
+    return ACTION_NONE;
 }
 
-/* What is asked about. */
+/* The question. */
 struct asked {
-    const struct judge *w;
-    enum doing doing;
+    const struct judge *j;
+    enum action action;
     const char *path;
-    size_t len, parent; /* of the path, and of the folder's */
-    mode_t type;        /* S_IFMT of it; 0: unknown */
+    size_t len, parent; /* of the path, and of its folder's */
+    mode_t type;        /* S_IFMT of the object; 0: unknown */
 };
 
 static bool is_created(const struct asked *a)
 {
-    return ask_is_created(a->w, a->path, a->len);
+    return ask_is_created(a->j, a->path, a->len);
 }
 
 static bool in_gitdir(const struct asked *a)
 {
-    return git_is_gitdir(a->w, a->path, a->parent);
+    return git_is_gitdir(a->j, a->path, a->parent);
 }
 
-/* Removing settings plants nothing; but those of a working tree are not removed. */
-static enum git_class settings(const struct asked *a)
+/* Removing settings plants nothing, but a working tree's settings must stay. */
+static enum git_class classify_settings(const struct asked *a)
 {
-    if (!in_gitdir(a) || (a->doing != DOES_CONTENT && is_created(a)))
+    if (!in_gitdir(a) || (a->action != ACTION_CONTENT && is_created(a)))
         return GIT_JUDGED;
     bool named = git_path_ends_in(a->path, a->parent, ".git");
-    return a->doing == DOES_REMOVE && !named ? GIT_JUDGED : GIT_SETTINGS;
+    return a->action == ACTION_REMOVE && !named ? GIT_JUDGED : GIT_SETTINGS;
 }
 
-/* Nothing else is called so. */
-static enum git_class worktree_settings(const struct asked *a)
+/* No other file has this name. */
+static enum git_class classify_worktree_settings(const struct asked *a)
 {
-    return a->doing != DOES_CONTENT && is_created(a) ? GIT_JUDGED : GIT_SETTINGS;
+    return a->action != ACTION_CONTENT && is_created(a) ? GIT_JUDGED : GIT_SETTINGS;
 }
 
-/* The working tree's own settings of submodules come and go with branches. */
-static enum git_class submodules(const struct asked *a)
+/* A working tree's .gitmodules comes and goes with branches. */
+static enum git_class classify_submodules(const struct asked *a)
 {
-    return a->doing == DOES_CONTENT ? GIT_SETTINGS : GIT_JUDGED;
+    return a->action == ACTION_CONTENT ? GIT_SETTINGS : GIT_JUDGED;
 }
 
-static enum git_class pointer_if(const struct asked *a, bool is)
+static enum git_class pointer_class_if(const struct asked *a, bool is)
 {
-    return is && a->doing == DOES_CONTENT && a->type != S_IFDIR ? GIT_POINTER : GIT_JUDGED;
+    return is && a->action == ACTION_CONTENT && a->type != S_IFDIR ? GIT_POINTER : GIT_JUDGED;
 }
 
-/* A link is the policy's own affair: it has a rule about those. */
-static enum git_class git_file(const struct asked *a)
+/* The policy has its own rule about symlinks. */
+static enum git_class classify_git_file(const struct asked *a)
 {
-    return pointer_if(a, a->type != S_IFLNK);
+    return pointer_class_if(a, a->type != S_IFLNK);
 }
 
-static enum git_class common_folder(const struct asked *a)
+static enum git_class classify_commondir(const struct asked *a)
 {
-    return pointer_if(a, in_gitdir(a) || git_is_worktree(a->w, a->path, a->parent) ||
-                             git_has(a->w, a->path, a->parent, "HEAD"));
+    return pointer_class_if(a, in_gitdir(a) || git_is_worktree(a->j, a->path, a->parent) ||
+                                   git_has(a->j, a->path, a->parent, "HEAD"));
 }
 
-static enum git_class worktree_pointer(const struct asked *a)
+static enum git_class classify_gitdir(const struct asked *a)
 {
-    return pointer_if(a, in_gitdir(a) || git_is_worktree(a->w, a->path, a->parent));
+    return pointer_class_if(a, in_gitdir(a) || git_is_worktree(a->j, a->path, a->parent));
 }
 
-static enum git_class folder_only(const struct asked *a)
+static enum git_class classify_folder(const struct asked *a)
 {
-    return pointer_if(a, in_gitdir(a));
+    return pointer_class_if(a, in_gitdir(a));
 }
 
-/* The folder of a rebase or a sequence of commits that somebody began before. */
-static enum git_class state_in(const struct asked *a, const char *folder)
+/* A file of a rebase or sequence of commits that began before the command. */
+static enum git_class classify_state(const struct asked *a, const char *folder)
 {
     size_t n = git_parent_len(a->path, a->parent);
-    if (a->doing != DOES_CONTENT || !git_path_ends_in(a->path, a->parent, folder) ||
-        !(git_is_gitdir(a->w, a->path, n) || git_is_worktree(a->w, a->path, n)))
+    if (a->action != ACTION_CONTENT || !git_path_ends_in(a->path, a->parent, folder) ||
+        !(git_is_gitdir(a->j, a->path, n) || git_is_worktree(a->j, a->path, n)))
         return GIT_JUDGED;
     return is_created(a) ? GIT_JUDGED : GIT_STATE;
 }
 
-static enum git_class rebase_state(const struct asked *a)
+static enum git_class classify_rebase(const struct asked *a)
 {
-    return state_in(a, "rebase-merge");
+    return classify_state(a, "rebase-merge");
 }
 
-static enum git_class apply_state(const struct asked *a)
+static enum git_class classify_apply(const struct asked *a)
 {
-    return state_in(a, "rebase-apply");
+    return classify_state(a, "rebase-apply");
 }
 
-static enum git_class sequence_state(const struct asked *a)
+static enum git_class classify_sequence(const struct asked *a)
 {
-    return state_in(a, "sequencer");
+    return classify_state(a, "sequencer");
 }
 
-/* These lie in the repository itself; a bisection begun inside makes them. */
-static enum git_class bisect_state(const struct asked *a)
+/* These files are in the repository itself; a bisection that begins inside creates them. */
+static enum git_class classify_bisect(const struct asked *a)
 {
-    if (a->doing != DOES_CONTENT || is_created(a) ||
-        !(in_gitdir(a) || git_is_worktree(a->w, a->path, a->parent)))
+    if (a->action != ACTION_CONTENT || is_created(a) ||
+        !(in_gitdir(a) || git_is_worktree(a->j, a->path, a->parent)))
         return GIT_JUDGED;
-    return git_has(a->w, a->path, a->parent, a->path + a->parent + 1) ? GIT_STATE : GIT_JUDGED;
+    return git_has(a->j, a->path, a->parent, a->path + a->parent + 1) ? GIT_STATE : GIT_JUDGED;
 }
 
 static const struct {
     const char *name;
     enum git_class (*class)(const struct asked *a);
 } names[] = {
-    {"config", settings},
-    {"config.worktree", worktree_settings},
-    {".gitmodules", submodules},
-    {".git", git_file},
-    {"commondir", common_folder},
-    {"gitdir", worktree_pointer},
-    {"modules", folder_only},
-    {"worktrees", folder_only},
-    {"git-rebase-todo", rebase_state},
-    {"git-rebase-todo.backup", rebase_state},
-    {"author-script", rebase_state},
-    {"apply-opt", apply_state},
-    {"strategy", rebase_state},
-    {"strategy_opts", rebase_state},
-    {"gpg_sign_opt", rebase_state},
-    {"todo", sequence_state},
-    {"opts", sequence_state},
-    {"BISECT_START", bisect_state},
-    {"BISECT_NAMES", bisect_state},
-    {"BISECT_TERMS", bisect_state},
+    {"config", classify_settings},        {"config.worktree", classify_worktree_settings},
+    {".gitmodules", classify_submodules}, {".git", classify_git_file},
+    {"commondir", classify_commondir},    {"gitdir", classify_gitdir},
+    {"modules", classify_folder},         {"worktrees", classify_folder},
+    {"git-rebase-todo", classify_rebase}, {"git-rebase-todo.backup", classify_rebase},
+    {"author-script", classify_rebase},   {"apply-opt", classify_apply},
+    {"strategy", classify_rebase},        {"strategy_opts", classify_rebase},
+    {"gpg_sign_opt", classify_rebase},    {"todo", classify_sequence},
+    {"opts", classify_sequence},          {"BISECT_START", classify_bisect},
+    {"BISECT_NAMES", classify_bisect},    {"BISECT_TERMS", classify_bisect},
 };
 
 enum { NAMES = sizeof(names) / sizeof(names[0]) };
@@ -277,8 +266,8 @@ bool git_is_sample(const char *name, size_t len)
     return len > n && memcmp(name + len - n, end, n) == 0;
 }
 
-/* Whether a path inside the folder of hooks, of which `in` bytes remain, is what `git init` puts
- * into a repository that the command makes: the folder, and samples. */
+/* Whether a path, of which `in` bytes are below the hooks folder, is one that `git init` puts into
+ * a new repository: the folder, and samples. */
 static bool is_template(const struct asked *a, size_t in)
 {
     const char *rest = a->path + a->len - in;
@@ -287,17 +276,17 @@ static bool is_template(const struct asked *a, size_t in)
     return a->type == S_IFREG && !memchr(rest + 1, '/', in - 1) && git_is_sample(rest + 1, in - 1);
 }
 
-static enum git_class hook_class(const struct asked *a, size_t gitdir, size_t in)
+static enum git_class classify_hook(const struct asked *a, size_t gitdir, size_t in)
 {
     bool created = is_created(a);
-    if (created && (a->doing == DOES_REMOVE || is_template(a, in)))
+    if (created && (a->action == ACTION_REMOVE || is_template(a, in)))
         return GIT_JUDGED;
     bool named = git_path_ends_in(a->path, gitdir, ".git");
-    return a->doing == DOES_REMOVE && !named ? GIT_JUDGED : GIT_HOOKS;
+    return a->action == ACTION_REMOVE && !named ? GIT_JUDGED : GIT_HOOKS;
 }
 
-/* Any folder on the way may be the one of a repository's hooks. */
-static enum git_class hooks(const struct asked *a)
+/* Any folder on the path may be a repository's hooks folder. */
+static enum git_class classify_hooks(const struct asked *a)
 {
     static const char name[] = "/hooks";
     size_t n = sizeof(name) - 1;
@@ -307,34 +296,34 @@ static enum git_class hooks(const struct asked *a)
             (i + n < a->len && a->path[i + n] != '/'))
             continue;
         found = GIT_JUDGED;
-        if (git_is_gitdir(a->w, a->path, i))
-            return hook_class(a, i, a->len - i - n);
+        if (git_is_gitdir(a->j, a->path, i))
+            return classify_hook(a, i, a->len - i - n);
     }
     return found;
 }
 
-/* What git read before it had settings: files that say where a remote is. */
+/* Files that named remotes before git had settings, and that git still reads. */
 static bool is_old_remote(const struct asked *a)
 {
-    return a->doing == DOES_CONTENT && a->type != S_IFDIR &&
+    return a->action == ACTION_CONTENT && a->type != S_IFDIR &&
            (git_path_ends_in(a->path, a->parent, "remotes") ||
             git_path_ends_in(a->path, a->parent, "branches")) &&
-           git_is_gitdir(a->w, a->path, git_parent_len(a->path, a->parent));
+           git_is_gitdir(a->j, a->path, git_parent_len(a->path, a->parent));
 }
 
-enum git_class git_class_of(const struct judge *w, enum vocab_op op, const char *path, size_t len,
+enum git_class git_class_of(const struct judge *j, enum vocab_op op, const char *path, size_t len,
                             const struct stat *st)
 {
-    struct asked a = {w, doing_of(op), path, len, git_parent_len(path, len), 0};
+    struct asked a = {j, action_of(op), path, len, git_parent_len(path, len), 0};
     size_t n = len - a.parent - 1;
-    if (a.doing == DOES_NOTHING || len == 0 || path[0] != '/')
+    if (a.action == ACTION_NONE || len == 0 || path[0] != '/')
         return GIT_PLAIN;
     a.type = st ? st->st_mode & S_IFMT : 0;
-    if (w->git.cleared && len == w->git.cleared_len && memcmp(path, w->git.cleared, len) == 0)
+    if (j->git.cleared && len == j->git.cleared_len && memcmp(path, j->git.cleared, len) == 0)
         return GIT_JUDGED;
-    /* most names begin otherwise */
+    /* most names begin with another letter */
     for (size_t i = strchr("aAbBcC.gGmMoOsStTwW", path[a.parent + 1]) ? 0 : NAMES; i < NAMES; i++)
         if (strncasecmp(path + a.parent + 1, names[i].name, n) == 0 && !names[i].name[n])
             return names[i].class(&a);
-    return is_old_remote(&a) ? GIT_SETTINGS : hooks(&a);
+    return is_old_remote(&a) ? GIT_SETTINGS : classify_hooks(&a);
 }

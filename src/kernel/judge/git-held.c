@@ -2,13 +2,13 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Files that git, or whoever copies a repository, writes directly where git will look: pointer
- * files, and the settings of a repository that the command makes. Their content is not known when
- * they are opened. So the command gets a file in memory to write to, and the real one appears, as a
- * copy, once what was written there is right. That is looked at before each judged call, so that
- * whoever writes a file and then does anything else finds it in place.
+ * Files that git, or a program that copies a repository, writes directly where git will read them:
+ * pointer files, and the settings of a repository that the command creates. Their content is
+ * unknown when they are opened. So the command gets a file in memory to write to, and the judge
+ * publishes a copy once its content is right. It checks before each judged call, so a program that
+ * writes such a file and then does anything else finds it in place.
  *
- * `commondir` needs no waiting: it has one content only, and git reads it right away.
+ * `commondir` is published at once: it has only one valid content, and git reads it immediately.
  */
 
 #include "kernel/judge/git-judge.h"
@@ -25,6 +25,7 @@
 #include "base/own.h"
 #include "git/pointer.h"
 #include "kernel/judge/ask.h"
+#include "kernel/judge/created-repos.h"
 #include "kernel/judge/judge.h"
 #include "kernel/judge/resolve.h"
 #include "kernel/judge/thread-cache.h"
@@ -38,7 +39,7 @@ static bool is_inside(const char *path, const char *folder, size_t n)
     return strncmp(path, folder, n) == 0 && path[n] == '/' && path[n + 1];
 }
 
-/* `gitdir` of a worktree names its .git file; NULL when it cannot be read. */
+/* Reads a worktree's `gitdir`, which names its .git file. Returns false if it cannot be read. */
 static bool worktree_of(const char *gitdir, size_t len, char out[PATH_BYTES])
 {
     char folder[PATH_BYTES], text[PATH_BYTES];
@@ -52,8 +53,8 @@ static bool worktree_of(const char *gitdir, size_t len, char out[PATH_BYTES])
     return n > 0 && git_pointer_read(text, (size_t)n, GIT_POINTER_GITDIR, folder, out, PATH_BYTES);
 }
 
-/* A submodule's repository is below modules/ of the one around it: R/modules/… where R is the .git
- * of a folder around this one, or a worktree's whose working tree is. */
+/* A submodule's repository is below modules/ of an enclosing repository: R/modules/..., where R is
+ * the .git of an enclosing folder, or the gitdir of a worktree that encloses it. */
 static bool is_own_module(const char *target, const char *folder)
 {
     static const char mark[] = "/modules/";
@@ -68,32 +69,33 @@ static bool is_own_module(const char *target, const char *folder)
            is_inside(folder, file, git_parent_len(file, strlen(file)));
 }
 
-/* The .git file of folder leads to a worktree's folder that leads back, or to a submodule's. */
-static bool is_own_gitdir(struct judge *w, const char *target, const char *folder, size_t n)
+/* The .git file in a folder may lead to a worktree's gitdir that leads back, or to a submodule's.
+ */
+static bool is_own_gitdir(struct judge *j, const char *target, const char *folder, size_t n)
 {
     char back[PATH_BYTES];
     size_t len = strlen(target);
-    if (git_is_worktree(w, target, len))
+    if (git_is_worktree(j, target, len))
         return worktree_of(target, len, back) && git_path_ends_in(back, strlen(back), ".git") &&
                git_parent_len(back, strlen(back)) == n && memcmp(back, folder, n) == 0;
     return is_own_module(target, folder);
 }
 
-/* A worktree is where the command may make files. */
-static bool is_own_worktree(struct judge *w, const char *target)
+/* A worktree must be where the command may create files. */
+static bool is_own_worktree(struct judge *j, const char *target)
 {
     struct stat st = {.st_mode = S_IFREG};
     size_t len = strlen(target);
     if (!git_path_ends_in(target, len, ".git"))
         return false;
-    w->git.cleared = target;
-    w->git.cleared_len = len;
-    bool may = would_allow(w, OP_FILE_WRITE_CREATE, target, len, &st);
-    w->git.cleared = NULL;
+    j->git.cleared = target;
+    j->git.cleared_len = len;
+    bool may = would_allow(j, OP_FILE_WRITE_CREATE, target, len, &st);
+    j->git.cleared = NULL;
     return may;
 }
 
-bool git_pointer_is_own(struct judge *w, const char *path, size_t len, const char *text, size_t n)
+bool git_pointer_is_own(struct judge *j, const char *path, size_t len, const char *text, size_t n)
 {
     char target[PATH_BYTES], folder[PATH_BYTES];
     size_t in = git_parent_len(path, len);
@@ -103,56 +105,56 @@ bool git_pointer_is_own(struct judge *w, const char *path, size_t len, const cha
     folder[in] = '\0';
     if (git_path_ends_in(path, len, ".git"))
         return git_pointer_read(text, n, GIT_POINTER_DOTGIT, folder, target, sizeof(target)) &&
-               is_own_gitdir(w, target, folder, in);
-    if (!git_is_worktree(w, path, in))
+               is_own_gitdir(j, target, folder, in);
+    if (!git_is_worktree(j, path, in))
         return false;
     if (git_path_ends_in(path, len, "gitdir"))
         return git_pointer_read(text, n, GIT_POINTER_GITDIR, folder, target, sizeof(target)) &&
-               is_own_worktree(w, target);
+               is_own_worktree(j, target);
     return git_path_ends_in(path, len, "commondir") && n == sizeof(common_text) - 1 &&
            memcmp(text, common_text, n) == 0;
 }
 
 /* ---- holding ---- */
 
-static bool is_held_name(struct judge *w, enum git_class class, const struct pinned *p)
+static bool is_held_name(struct judge *j, enum git_class class, const struct pinned *p)
 {
     size_t in = git_parent_len(p->path, p->path_len);
     if (class == GIT_SETTINGS)
-        return ask_is_created(w, p->path, p->path_len) ||
+        return ask_is_created(j, p->path, p->path_len) ||
                git_path_ends_in(p->path, p->path_len, ".gitmodules");
     return class == GIT_POINTER && (git_path_ends_in(p->path, p->path_len, ".git") ||
-                                    (git_is_worktree(w, p->path, in) &&
+                                    (git_is_worktree(j, p->path, in) &&
                                      (git_path_ends_in(p->path, p->path_len, "gitdir") ||
                                       git_path_ends_in(p->path, p->path_len, "commondir"))));
 }
 
-/* `git submodule` writes a pointer file twice, with another spelling of the same path. */
-static bool is_own_again(struct judge *w, enum git_class class, const struct pinned *p, int flags)
+/* `git submodule` writes a pointer file twice, spelling the same path differently. */
+static bool is_own_again(struct judge *j, enum git_class class, const struct pinned *p, int flags)
 {
-    return class == GIT_POINTER && (flags & O_TRUNC) && ask_is_created(w, p->path, p->path_len);
+    return class == GIT_POINTER && (flags & O_TRUNC) && ask_is_created(j, p->path, p->path_len);
 }
 
-bool git_holds(struct judge *w, const struct pinned *p, int flags)
+bool git_holds(struct judge *j, const struct pinned *p, int flags)
 {
     const struct stat st = {.st_mode = S_IFREG};
-    enum git_class class = git_class_of(w, OP_FILE_WRITE_CREATE, p->path, p->path_len, &st);
-    if (p->found && !is_own_again(w, class, p, flags))
+    enum git_class class = git_class_of(j, OP_FILE_WRITE_CREATE, p->path, p->path_len, &st);
+    if (p->found && !is_own_again(j, class, p, flags))
         return false;
-    return (class == GIT_SETTINGS || class == GIT_POINTER) && is_held_name(w, class, p) &&
-           strlen(p->name) < sizeof(w->git.held[0].name) &&
-           !would_allow(w, OP_FILE_WRITE_CREATE, p->path, p->path_len, &st);
+    return (class == GIT_SETTINGS || class == GIT_POINTER) && is_held_name(j, class, p) &&
+           strlen(p->name) < sizeof(j->git.held[0].name) &&
+           !would_allow(j, OP_FILE_WRITE_CREATE, p->path, p->path_len, &st);
 }
 
-static bool is_harmless(struct judge *w, const struct git_held *h, const char *text, size_t n)
+static bool is_harmless(struct judge *j, const struct git_held *h, const char *text, size_t n)
 {
     size_t len = strlen(h->path);
     if (h->class == GIT_SETTINGS)
-        return git_settings_are_harmless(w, h->path, len, h->folder, h->name, text, n);
-    return git_pointer_is_own(w, h->path, len, text, n);
+        return git_settings_are_harmless(j, h->path, len, h->folder, h->name, text, n);
+    return git_pointer_is_own(j, h->path, len, text, n);
 }
 
-/* Whether the folder is still where it was: what a path means depends on that. */
+/* Whether the folder has not moved: what a relative path means depends on that. */
 static bool is_in_place(const struct git_held *h)
 {
     char name[32], path[PATH_BYTES];
@@ -162,73 +164,73 @@ static bool is_in_place(const struct git_held *h)
            memcmp(path, h->path, (size_t)n) == 0;
 }
 
-/* Whether the file has what the memory had when it was looked at last. */
+/* Whether the file holds what the memory held when it was last checked. */
 static bool is_up_to_date(const struct git_held *h, const struct stat *st)
 {
     return h->published && st->st_size == h->size && st->st_mtim.tv_sec == h->seen.tv_sec &&
            st->st_mtim.tv_nsec == h->seen.tv_nsec;
 }
 
-static void look(struct judge *w, struct git_held *h)
+static void publish_if_harmless(struct judge *j, struct git_held *h)
 {
     static char text[GIT_TEXT_MAX];
     struct stat st;
     if (fstat(h->memory, &st) < 0 || st.st_size == 0 || st.st_size > (off_t)sizeof(text))
         return;
     ssize_t n = is_up_to_date(h, &st) ? -1 : pread(h->memory, text, sizeof(text), 0);
-    if (n <= 0 || !is_in_place(h) || !is_harmless(w, h, text, (size_t)n))
+    if (n <= 0 || !is_in_place(h) || !is_harmless(j, h, text, (size_t)n))
         return;
     h->published = git_publish(h->folder, h->name, text, (size_t)n, h->mode) == 0;
     if (h->published && h->class == GIT_POINTER)
-        created_repos_add(&w->repositories, h->path, strlen(h->path));
+        created_repos_add(&j->git.created, h->path, strlen(h->path));
     h->seen = st.st_mtim;
     h->size = st.st_size;
 }
 
-/* Reports what was written last if it did not become the file. */
-static void let_go(struct judge *w, struct git_held *h)
+/* Reports the last content if it was not published. */
+static void release_held(struct judge *j, struct git_held *h)
 {
     struct stat st;
-    look(w, h);
+    publish_if_harmless(j, h);
     if (fstat(h->memory, &st) == 0 && st.st_size > 0 && !is_up_to_date(h, &st))
-        ask_git_later(w, h->class, h->path, strlen(h->path));
-    git_settle(w);
+        ask_git_later(j, h->class, h->path, strlen(h->path));
+    git_clear(j);
     close(h->memory);
     close(h->folder);
     free(h->path);
     h->path = NULL;
 }
 
-static struct git_held *take_slot(struct judge *w)
+static struct git_held *take_slot(struct judge *j)
 {
-    struct git_judge *g = &w->git;
+    struct git_judge *g = &j->git;
     if (g->nheld < GIT_HELD)
         return &g->held[g->nheld++];
     struct git_held *h = &g->held[g->oldest];
     g->oldest = (g->oldest + 1) % GIT_HELD;
-    let_go(w, h);
+    release_held(j, h);
     return h;
 }
 
-static int ask_held(struct judge *w, const struct request *r, const struct pinned *p)
+static int ask_held(struct judge *j, const struct request *r, const struct pinned *p)
 {
     const struct stat st = {.st_mode = S_IFREG};
-    w->git.cleared = p->path;
-    w->git.cleared_len = p->path_len;
-    int err = ask_name(w, r, OP_FILE_WRITE_CREATE, p->path, p->path_len, &st);
+    j->git.cleared = p->path;
+    j->git.cleared_len = p->path_len;
+    int err = ask_name(j, r, OP_FILE_WRITE_CREATE, p->path, p->path_len, &st);
     if (err == 0)
-        err = ask_name(w, r, OP_FILE_WRITE_DATA, p->path, p->path_len, &st);
-    w->git.cleared = NULL;
+        err = ask_name(j, r, OP_FILE_WRITE_DATA, p->path, p->path_len, &st);
+    j->git.cleared = NULL;
     return err;
 }
 
-int git_hold(struct judge *w, const struct request *r, const struct pinned *p, int flags,
+int git_hold(struct judge *j, const struct request *r, const struct pinned *p, int flags,
              mode_t mode)
 {
     mode_t mask;
-    int err = ask_held(w, r, p);
+    int err = ask_held(j, r, p);
     if (err == 0)
-        err = thread_cache_umask(w, r, &mask);
+        err = thread_cache_umask(j, r, &mask);
     if (err < 0)
         return err;
     mode = mode & ~mask & 0777;
@@ -250,30 +252,30 @@ int git_hold(struct judge *w, const struct request *r, const struct pinned *p, i
                                    git_path_ends_in(p->path, p->path_len, "gitdir")
                                ? GIT_POINTER
                                : GIT_SETTINGS;
-    struct git_held *h = take_slot(w);
+    struct git_held *h = take_slot(j);
     *h =
         (struct git_held){steal_fd(&ours), steal_fd(&folder), "", path, mode, class, {0}, 0, false};
     memcpy(h->name, p->name, strlen(p->name) + 1);
-    w->git.held_since = now_ms();
+    j->git.held_since = now_ms();
     return steal_fd(&memory);
 }
 
-void git_sync(struct judge *w)
+void git_sync(struct judge *j)
 {
-    for (unsigned i = 0; i < w->git.nheld; i++)
-        look(w, &w->git.held[i]);
-    git_settle(w);
+    for (unsigned i = 0; i < j->git.nheld; i++)
+        publish_if_harmless(j, &j->git.held[i]);
+    git_clear(j);
 }
 
-void git_let_all_go(struct judge *w)
+void git_release_all(struct judge *j)
 {
-    for (unsigned i = 0; i < w->git.nheld; i++)
-        let_go(w, &w->git.held[i]);
-    w->git.nheld = w->git.oldest = 0;
+    for (unsigned i = 0; i < j->git.nheld; i++)
+        release_held(j, &j->git.held[i]);
+    j->git.nheld = j->git.oldest = 0;
 }
 
-long git_pause(const struct judge *w)
+long git_timeout_ns(const struct judge *j)
 {
     enum { SOON_MS = 2000, LOOK_NS = 5000000 };
-    return w->git.nheld && now_ms() - w->git.held_since < SOON_MS ? LOOK_NS : 0;
+    return j->git.nheld && now_ms() - j->git.held_since < SOON_MS ? LOOK_NS : 0;
 }

@@ -3,29 +3,28 @@
 #ifndef BK_KERNEL_JUDGE_GIT_JUDGE_H
 #define BK_KERNEL_JUDGE_GIT_JUDGE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/stat.h>
-#include <sys/types.h>
 #include <time.h>
 
 #include "base/arena.h"
-#include "graph/graph.h"
+#include "graph/eval.h"
+#include "kernel/judge/created-repos.h"
+#include "kernel/judge/request.h"
+#include "vocab/vocab.h"
 
 /*
  * What git obeys. A repository's settings name programs, its hooks are programs, and its pointer
- * files (`.git`, `gitdir`, `commondir`) decide whose settings and hooks count. The judge knows
- * these files by what they are to git, not by a pattern, and reads what is about to become of them.
- * What it finds goes to the policy as an extension, and the policy decides:
+ * files (`.git`, `gitdir`, `commondir`) decide whose settings and hooks count. The judge recognises
+ * these files by their meaning to git, not by a pattern, and reads their new content before it
+ * takes effect. It passes its findings to the policy as extensions, and the policy decides:
  *
- *   buckle.git-judged     the judge has looked: patterns about such names need not count
- *   buckle.git-settings   settings, and their new content is not known to be harmless
+ *   buckle.git-judged     the judge has checked: patterns about such names need not match
+ *   buckle.git-settings   settings whose new content is not known to be harmless
  *   buckle.git-hooks      a hook, or the folder of hooks
  *   buckle.git-pointer    a pointer file whose content is not exactly git's
- *   buckle.git-state      a todo list of a rebase that was under way before
+ *   buckle.git-state      a todo list of a rebase that began before the command
  *
- * Nothing of this is looked at unless the policy has such an extension.
+ * The judge checks none of this unless the policy uses such an extension.
  */
 enum git_class {
     GIT_PLAIN, /* nothing that git obeys */
@@ -36,122 +35,126 @@ enum git_class {
     GIT_STATE,
 };
 
-struct judge;
-struct request;
+struct graph_fact;
 struct pinned;
 
-/* Larger settings are refused. Git's own are a few hundred bytes. */
+/* Larger settings are refused; git's own are a few hundred bytes. */
 enum { GIT_TEXT_MAX = 256 << 10, GIT_HELD = 16, GIT_FIRSTS = 64, GIT_DETAIL = 96 };
 
-/* A new file that the command writes into memory, until its content may be seen (git-held.c). */
+/* A new file that the command writes into memory until the judge publishes it (git-held.c). */
 struct git_held {
     int memory; /* what the command writes to */
-    int folder; /* where it will be */
+    int folder; /* where the file will be */
     char name[16];
     char *path; /* of the file */
     mode_t mode;
     enum git_class class;
-    struct timespec seen; /* the memory's last change that was looked at */
+    struct timespec seen; /* the last change of the memory that was checked */
     off_t size;
-    bool published; /* in its place, with what was seen last */
+    bool published; /* the file exists, with the content checked last */
 };
 
-/* Settings as they were before the command changed them. */
+/* Settings from before the command changed them. */
 struct git_first {
     const char *path, *text;
     size_t len;
 };
 
 struct git_judge {
-    bool wanted;         /* the policy has rules about what git obeys */
-    const char *cleared; /* this path's new content is harmless; it is about to take its place */
+    bool wanted;                  /* the policy has rules about what git obeys */
+    struct created_repos created; /* .git folders that the command made, and may configure */
+    int64_t started;              /* when judging began, in seconds of CLOCK_REALTIME */
+    const struct pinned *moving, *moving_to; /* while a move is judged; otherwise NULL */
+    const char *cleared; /* path whose new content is harmless and about to be put in place */
     size_t cleared_len;
     char detail[GIT_DETAIL]; /* for the next event: the key that is not harmless, or "" */
     struct git_held held[GIT_HELD];
     unsigned nheld, oldest;
-    uint64_t held_since; /* milliseconds: when the newest came */
-    struct arena memory; /* of what follows */
+    uint64_t held_since; /* when the newest was added, in milliseconds */
+    struct arena memory; /* of `first` */
     struct git_first first[GIT_FIRSTS];
     unsigned nfirst;
 };
 
-/* Looks whether the policy cares. */
-void git_heed(struct judge *w);
+/* Sets `wanted` from the judge's policy. */
+void git_read_policy(struct judge *j);
 
 /* ---- git-class.c: what a path is to git ---- */
 
-/* What doing op to this path means; st: of what is there or will be, NULL when unknown. */
-enum git_class git_class_of(const struct judge *w, enum vocab_op op, const char *path, size_t len,
+/* What op means for this path; st: of the object there, existing or new; NULL if unknown. */
+enum git_class git_class_of(const struct judge *j, enum vocab_op op, const char *path, size_t len,
                             const struct stat *st);
-/* Its extensions as facts: two at most. */
+/* Fills in the extensions of a class as facts; returns how many. */
 enum { GIT_FACTS = 2 };
 size_t git_facts(enum git_class class, struct graph_fact *f);
-/* Whether a folder is a repository, by name or by what is in it; and one by its name alone. */
-bool git_is_gitdir(const struct judge *w, const char *path, size_t len);
+/* Whether a folder is a repository, by its name or its content. */
+bool git_is_gitdir(const struct judge *j, const char *path, size_t len);
+/* Whether the last component is this name, in any case. */
 bool git_path_ends_in(const char *path, size_t len, const char *name);
 size_t git_parent_len(const char *path, size_t len);
 /* Whether git takes a file of this name for a sample, which it does not run. */
 bool git_is_sample(const char *name, size_t len);
-/* Whether it is X of REPOSITORY/worktrees/X. */
-bool git_is_worktree(const struct judge *w, const char *path, size_t len);
-/* Whether the folder has an entry of this name, whatever it is. */
-bool git_has(const struct judge *w, const char *path, size_t len, const char *name);
+/* Whether the path is REPOSITORY/worktrees/X. */
+bool git_is_worktree(const struct judge *j, const char *path, size_t len);
+/* Whether the folder has an entry of this name, of any type. */
+bool git_has(const struct judge *j, const char *path, size_t len, const char *name);
 
 /* ---- git-settings.c: content ---- */
 
-/* Before a name is made: when it completes a repository, the settings and hooks that are there
- * already are judged, and the settings become copies that nobody else has open. 0 or a negated
- * errno. */
-int git_before_name(struct judge *w, const struct request *r, const struct pinned *p);
-/* Before a move: 1 when the file that moves may become settings, a pointer or a todo list, and is
- * to be put there as a copy; its path is cleared then, until git_settle(). 0 when it becomes none
- * of these. Negative: it may not, and the event has been sent. */
-int git_judge_move(struct judge *w, const struct request *r, const struct pinned *old,
+/* Call it before creating a name. If the name completes a repository, judges the settings and hooks
+ * that already exist there, and replaces the settings by copies that no process has open. Returns 0
+ * or a negative errno. */
+int git_before_name(struct judge *j, const struct request *r, const struct pinned *p);
+/* Call it before a move. Returns 1 if the file becomes settings, a pointer or a todo list and may:
+ * use git_put_copy() then; its path is cleared until git_clear(). Returns 0 if it becomes none of
+ * these, or a negative errno after reporting the denial. */
+int git_judge_move(struct judge *j, const struct request *r, const struct pinned *old,
                    const struct pinned *new, unsigned flags);
-/* Performs such a move. 0 or a negated errno. */
+/* Performs such a move by copying. Returns 0 or a negative errno. */
 int git_put_copy(const struct pinned *old, const struct pinned *new);
-/* Whether a folder would mean another repository in another place. 0 or a negated errno. */
-int git_ask_folder_move(struct judge *w, const struct request *r, const struct pinned *old,
+/* Asks about moving a folder that would belong to another repository there. Returns 0 or a negative
+ * errno. */
+int git_ask_folder_move(struct judge *j, const struct request *r, const struct pinned *old,
                         const struct pinned *new);
-/* Forgets what was cleared and found. */
-void git_settle(struct judge *w);
-/* Whether new settings at this path are harmless; when not, detail says which key is not. They are
- * compared with what name has in folder; folder -1: with nothing, the repository is new. */
-bool git_settings_are_harmless(struct judge *w, const char *path, size_t len, int folder,
+/* Forgets the cleared path and the detail. */
+void git_clear(struct judge *j);
+/* Whether new settings at this path are harmless, compared with the file `name` in folder; folder
+ * -1: with nothing, because the repository is new. If not, sets the detail to the key at fault. */
+bool git_settings_are_harmless(struct judge *j, const char *path, size_t len, int folder,
                                const char *name, const char *text, size_t n);
-/* Puts a text in place of a name, as a new file. */
+/* Replaces a name by a new file with this text. Returns 0 or a negative errno. */
 int git_publish(int folder, const char *name, const char *text, size_t n, mode_t mode);
-/* Reads a regular file whole, less than max bytes; its length or a negated errno. */
+/* Reads a whole regular file of less than max bytes. Returns its length or a negative errno. */
 ssize_t git_read_file(int folder, const char *name, char *text, size_t max, struct stat *st);
 
-/* ---- git-held.c: new files that are seen once their content is right ---- */
+/* ---- git-held.c: new files that appear once their content is right ---- */
 
 /* Whether a pointer file at this path may have this content. */
-bool git_pointer_is_own(struct judge *w, const char *path, size_t len, const char *text, size_t n);
+bool git_pointer_is_own(struct judge *j, const char *path, size_t len, const char *text, size_t n);
 
-/* Whether what is written to this file is to be held. */
-bool git_holds(struct judge *w, const struct pinned *p, int flags);
-/* A descriptor for the command to write to, or a negated errno. */
-int git_hold(struct judge *w, const struct request *r, const struct pinned *p, int flags,
+/* Whether writes to this file go to memory first. */
+bool git_holds(struct judge *j, const struct pinned *p, int flags);
+/* Returns a descriptor for the command to write to, or a negative errno. */
+int git_hold(struct judge *j, const struct request *r, const struct pinned *p, int flags,
              mode_t mode);
-/* Publishes what is complete. */
-void git_sync(struct judge *w);
-/* How long to wait at most until the next look, in nanoseconds; 0: for ever. */
-long git_pause(const struct judge *w);
+/* Publishes the held files that are complete. */
+void git_sync(struct judge *j);
+/* How long to sleep before the next git_sync(), in nanoseconds; 0: for ever. */
+long git_timeout_ns(const struct judge *j);
 
-/* Publishes what is complete, and tells of the rest. */
-void git_let_all_go(struct judge *w);
+/* Publishes the held files that are complete, reports the others, and forgets them all. */
+void git_release_all(struct judge *j);
 
 /* ---- git-state.c: what is left behind ---- */
 
-/* Whether a name is one under which git keeps a rebase, a sequence or a bisection. */
+/* Whether a path is one where git keeps a rebase, a sequence or a bisection. */
 bool git_is_state_folder(const char *path, size_t len);
 bool git_is_state_file(const char *path, size_t len);
-/* Whether a file of a rebase that is no todo list may have this content. */
+/* Whether a rebase's file other than a todo list may have this content. */
 bool git_state_is_safe(const char *name, const char *text, size_t n);
 
-/* Whether something has to be done once nobody of the sandbox is left; and doing it. */
-bool git_has_unfinished(const struct judge *w);
-void git_finish(struct judge *w);
+/* Whether there is work to do once no process of the sandbox is left; and doing it. */
+bool git_has_unfinished(const struct judge *j);
+void git_finish(struct judge *j);
 
 #endif

@@ -2,12 +2,12 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Content that git obeys, judged before it takes its place. Git replaces settings by renaming a
- * file that it wrote beside them, so the rename is where to read what they become. What gets into
- * place is a copy: the writer may have kept a descriptor, or another name, of its own file.
+ * Judges content that git obeys before it takes effect. Git replaces settings by renaming a file
+ * that it wrote next to them, so the judge reads the new settings at the rename. It puts a copy in
+ * place: the writer may still have a descriptor, or another name, of its own file.
  *
- * A bare repository is one as soon as it has HEAD, objects and refs, in whatever order they come.
- * The call that would make it one judges the settings that are there already.
+ * A folder becomes a bare repository as soon as it has HEAD, objects and refs, in any order. The
+ * call that would complete it judges the settings that already exist there.
  */
 
 #include "kernel/judge/git-judge.h"
@@ -30,20 +30,21 @@
 #include "git/config.h"
 #include "git/todo.h"
 #include "kernel/judge/ask.h"
+#include "kernel/judge/created-repos.h"
 #include "kernel/judge/judge.h"
 #include "kernel/judge/resolve.h"
 
 enum { MEMORY = 12 * GIT_TEXT_MAX, FIRST_MEMORY = 512 << 10 };
 
-void git_settle(struct judge *w)
+void git_clear(struct judge *j)
 {
-    w->git.cleared = NULL;
-    w->git.detail[0] = '\0';
+    j->git.cleared = NULL;
+    j->git.detail[0] = '\0';
 }
 
-static void find(struct judge *w, const char *what)
+static void set_detail(struct judge *j, const char *what)
 {
-    snprintf(w->git.detail, sizeof(w->git.detail), "%s", what);
+    snprintf(j->git.detail, sizeof(j->git.detail), "%s", what);
 }
 
 /* ---- files ---- */
@@ -80,7 +81,7 @@ int git_publish(int folder, const char *name, const char *text, size_t n, mode_t
 
 /* ---- settings ---- */
 
-/* Where a submodule's working tree must be: in that of the repository around it. */
+/* A submodule's working tree must be inside that of the enclosing repository. */
 static void place_submodule(const char *path, size_t len, struct arena *a, struct git_place *place)
 {
     static const char inside[] = "/.git/modules/";
@@ -91,11 +92,11 @@ static void place_submodule(const char *path, size_t len, struct arena *a, struc
     place->worktree = at == path ? "/" : arena_strndup(a, path, (size_t)(at - path));
 }
 
-/* What was there before the command changed it, and is remembered from then on. */
-static bool first_text(struct judge *w, const char *path, size_t len, const char *was, size_t n,
+/* Returns the settings from before the command first changed them, and remembers them. */
+static bool first_text(struct judge *j, const char *path, size_t len, const char *was, size_t n,
                        struct git_first *out)
 {
-    struct git_judge *g = &w->git;
+    struct git_judge *g = &j->git;
     for (unsigned i = 0; i < g->nfirst; i++)
         if (strlen(g->first[i].path) == len && memcmp(g->first[i].path, path, len) == 0) {
             *out = g->first[i];
@@ -117,41 +118,41 @@ struct reading {
     bool has_first, has_was, has_beside;
 };
 
-static bool parse(struct judge *w, struct arena *a, const char *text, size_t n,
-                  struct git_config *out)
+static bool parse_settings(struct judge *j, struct arena *a, const char *text, size_t n,
+                           struct git_config *out)
 {
     struct bk_err err;
     if (git_config_read(a, text, n, out, &err) == 0)
         return true;
-    find(w, "not to be read as git's settings");
+    set_detail(j, "not valid as git's settings");
     return false;
 }
 
-/* Reads the settings that are to be replaced, and those from before. */
-static bool read_old(struct judge *w, const char *path, size_t len, int folder, const char *name,
+/* Reads the settings that will be replaced, and those from before. */
+static bool read_old(struct judge *j, const char *path, size_t len, int folder, const char *name,
                      struct reading *r)
 {
     struct stat st;
     struct git_first first;
     char *text = arena_alloc(&r->a, GIT_TEXT_MAX);
     ssize_t n = text ? git_read_file(folder, name, text, GIT_TEXT_MAX, &st) : -ENOMEM;
-    bool own = ask_is_created(w, path, len);
+    bool own = ask_is_created(j, path, len);
     if (n == -ENOENT)
         n = 0;
     else if (n >= 0)
         r->has_was = true;
-    if (n < 0 || (r->has_was && !parse(w, &r->a, text, (size_t)n, &r->was)))
+    if (n < 0 || (r->has_was && !parse_settings(j, &r->a, text, (size_t)n, &r->was)))
         return false;
     if (own)
         return true;
     r->has_first = true;
-    return first_text(w, path, len, text, (size_t)n, &first) &&
-           parse(w, &r->a, first.text, first.len, &r->first);
+    return first_text(j, path, len, text, (size_t)n, &first) &&
+           parse_settings(j, &r->a, first.text, first.len, &r->first);
 }
 
-/* What git reads together with this file: a worktree's settings come after those of the repository.
- * What cannot be read does not count; git would stop there. */
-static void read_beside(struct judge *w, const char *path, size_t len, int folder,
+/* Reads the settings that git combines with this file: a worktree's come after the repository's.
+ * Ignores unreadable ones; git would stop there. */
+static void read_beside(struct judge *j, const char *path, size_t len, int folder,
                         struct reading *r)
 {
     static const char *const others[] = {"config", "../../config"};
@@ -159,13 +160,13 @@ static void read_beside(struct judge *w, const char *path, size_t len, int folde
     char *text = arena_alloc(&r->a, GIT_TEXT_MAX);
     bool worktree = git_path_ends_in(path, len, "config.worktree");
     const char *other =
-        worktree ? others[git_is_worktree(w, path, git_parent_len(path, len))] : "config.worktree";
+        worktree ? others[git_is_worktree(j, path, git_parent_len(path, len))] : "config.worktree";
     ssize_t n = text ? git_read_file(folder, other, text, GIT_TEXT_MAX, &st) : -ENOMEM;
-    r->has_beside = n >= 0 && parse(w, &r->a, text, (size_t)n, &r->beside);
+    r->has_beside = n >= 0 && parse_settings(j, &r->a, text, (size_t)n, &r->beside);
 }
 
-/* A value of core.worktree must not lead out through a link. */
-static bool worktree_is_real(struct judge *w, const struct git_place *place,
+/* core.worktree must not lead out through a symlink. */
+static bool worktree_is_real(struct judge *j, const struct git_place *place,
                              const struct git_config *now)
 {
     char path[PATH_BYTES];
@@ -178,14 +179,14 @@ static bool worktree_is_real(struct judge *w, const struct git_place *place,
         bool inside = e->value && git_worktree_of(place, e->value, path, sizeof(path));
         OWN(fd) int fd = inside ? (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how)) : -1;
         if (!inside || (fd < 0 && errno != ENOENT)) {
-            find(w, "core.worktree");
+            set_detail(j, "core.worktree");
             return false;
         }
     }
     return true;
 }
 
-bool git_settings_are_harmless(struct judge *w, const char *path, size_t len, int folder,
+bool git_settings_are_harmless(struct judge *j, const char *path, size_t len, int folder,
                                const char *name, const char *text, size_t n)
 {
     struct reading r = {.has_first = false};
@@ -193,43 +194,44 @@ bool git_settings_are_harmless(struct judge *w, const char *path, size_t len, in
     struct git_finding found = {0};
     bool harmless = false;
     arena_init(&r.a, MEMORY);
-    find(w, "too many settings");
+    set_detail(j, "too many settings");
     place.gitdir = arena_strndup(&r.a, path, git_parent_len(path, len));
     place_submodule(path, len, &r.a, &place);
     const struct git_config *beside = &r.beside;
     if (folder >= 0)
-        read_beside(w, path, len, folder, &r);
+        read_beside(j, path, len, folder, &r);
     place.beside = &beside;
     place.nbeside = r.has_beside;
-    if (place.gitdir && (folder < 0 || read_old(w, path, len, folder, name, &r)) &&
-        parse(w, &r.a, text, n, &r.now)) {
+    if (place.gitdir && (folder < 0 || read_old(j, path, len, folder, name, &r)) &&
+        parse_settings(j, &r.a, text, n, &r.now)) {
         harmless = git_change_is_harmless(&r.a, &place, r.has_first ? &r.first : NULL,
                                           r.has_was ? &r.was : NULL, &r.now, &found);
         if (!harmless)
-            find(w, found.key ? found.key : "too many settings");
+            set_detail(j, found.key ? found.key : "too many settings");
         else
-            harmless = worktree_is_real(w, &place, &r.now);
+            harmless = worktree_is_real(j, &place, &r.now);
     }
     arena_free(&r.a);
     if (harmless)
-        w->git.detail[0] = '\0';
+        j->git.detail[0] = '\0';
     return harmless;
 }
 
-/* ---- moving a file there ---- */
+/* ---- moving a file into place ---- */
 
-/* What was judged is what takes its place. One thread performs calls. */
+/* What was judged is what is put in place. Only one thread performs calls. */
 static char judged[GIT_TEXT_MAX], replaced[GIT_TEXT_MAX];
 static size_t judged_len;
 
-/* A todo list of a rebase that somebody else began may lose lines that execute, not gain them. */
-static bool todo_is_harmless(struct judge *w, const struct pinned *new)
+/* In a rebase that began before the command, a todo list may lose lines that execute, but not gain
+ * any. */
+static bool todo_is_harmless(struct judge *j, const struct pinned *new)
 {
     struct stat st;
     ssize_t n = git_read_file(new->parent, new->name, replaced, sizeof(replaced), &st);
     if (n >= 0 && git_todo_adds_nothing(replaced, (size_t)n, judged, judged_len))
         return true;
-    find(w, "exec");
+    set_detail(j, "exec");
     return false;
 }
 
@@ -238,42 +240,42 @@ static bool is_todo(const struct pinned *p)
     return strcasecmp(p->name, "git-rebase-todo") == 0 || strcasecmp(p->name, "todo") == 0;
 }
 
-static bool content_is_harmless(struct judge *w, enum git_class class, const struct pinned *new)
+static bool content_is_harmless(struct judge *j, enum git_class class, const struct pinned *new)
 {
     const char *path = new->path;
     switch (class) {
     case GIT_SETTINGS:
-        return git_settings_are_harmless(w, path, new->path_len, new->parent, new->name, judged,
+        return git_settings_are_harmless(j, path, new->path_len, new->parent, new->name, judged,
                                          judged_len);
     case GIT_POINTER:
-        return git_pointer_is_own(w, path, new->path_len, judged, judged_len) && !new->found;
+        return git_pointer_is_own(j, path, new->path_len, judged, judged_len) && !new->found;
     case GIT_STATE:
-        return is_todo(new) ? todo_is_harmless(w, new)
+        return is_todo(new) ? todo_is_harmless(j, new)
                             : git_state_is_safe(new->name, judged, judged_len);
     default:
         return false;
     }
 }
 
-int git_judge_move(struct judge *w, const struct request *r, const struct pinned *old,
+int git_judge_move(struct judge *j, const struct request *r, const struct pinned *old,
                    const struct pinned *new, unsigned flags)
 {
     struct stat st;
     enum git_class class =
-        git_class_of(w, OP_FILE_WRITE_CREATE, new->path, new->path_len, &old->st);
+        git_class_of(j, OP_FILE_WRITE_CREATE, new->path, new->path_len, &old->st);
     if (class <= GIT_JUDGED || !S_ISREG(old->st.st_mode) || flags ||
-        would_allow(w, OP_FILE_WRITE_CREATE, new->path, new->path_len, &old->st))
+        would_allow(j, OP_FILE_WRITE_CREATE, new->path, new->path_len, &old->st))
         return 0;
-    find(w, "a file that cannot be read");
+    set_detail(j, "a file that cannot be read");
     ssize_t n = git_read_file(old->parent, old->name, judged, sizeof(judged), &st);
     judged_len = n < 0 ? 0 : (size_t)n;
     bool read = n >= 0 && st.st_ino == old->st.st_ino && st.st_dev == old->st.st_dev;
     if (read)
-        w->git.detail[0] = '\0';
-    if (!read || !content_is_harmless(w, class, new))
-        return ask_git(w, r, class, new->path, new->path_len, &old->st);
-    w->git.cleared = new->path;
-    w->git.cleared_len = new->path_len;
+        j->git.detail[0] = '\0';
+    if (!read || !content_is_harmless(j, class, new))
+        return ask_git(j, r, class, new->path, new->path_len, &old->st);
+    j->git.cleared = new->path;
+    j->git.cleared_len = new->path_len;
     return 1;
 }
 
@@ -287,28 +289,28 @@ int git_put_copy(const struct pinned *old, const struct pinned *new)
 
 /* ---- moving folders ---- */
 
-/* `commondir` says ../.. : a worktree's folder in another place would belong to another repository,
- * which need not be one that was judged. */
-int git_ask_folder_move(struct judge *w, const struct request *r, const struct pinned *old,
+/* `commondir` says ../.., so a worktree's folder in another place would belong to another
+ * repository, which may not have been judged. */
+int git_ask_folder_move(struct judge *j, const struct request *r, const struct pinned *old,
                         const struct pinned *new)
 {
     struct stat st = {.st_mode = S_IFREG};
     bool whole = git_path_ends_in(old->path, old->path_len, "worktrees") &&
-                 git_is_gitdir(w, old->path, git_parent_len(old->path, old->path_len));
-    if (!whole && !git_has(w, old->path, old->path_len, "commondir"))
+                 git_is_gitdir(j, old->path, git_parent_len(old->path, old->path_len));
+    if (!whole && !git_has(j, old->path, old->path_len, "commondir"))
         return 0;
-    return ask_git(w, r, GIT_POINTER, new->path, new->path_len, &st);
+    return ask_git(j, r, GIT_POINTER, new->path, new->path_len, &st);
 }
 
 /* ---- completing a repository ---- */
 
-/* Paths of what is in the folder that becomes a repository. */
+/* A folder that becomes a repository, and room for the paths of its entries. */
 struct completing {
-    struct judge *w;
+    struct judge *j;
     const struct request *r;
     int folder;
     char path[PATH_BYTES * 2];
-    size_t len; /* of the folder's */
+    size_t len; /* of the folder's path */
 };
 
 static int ask_entry(struct completing *c, enum git_class class, const char *name, mode_t type)
@@ -318,10 +320,10 @@ static int ask_entry(struct completing *c, enum git_class class, const char *nam
     if (c->len + n + 2 > sizeof(c->path))
         return -ENAMETOOLONG;
     snprintf(c->path + c->len, n + 2, "/%s", name);
-    return ask_git(c->w, c->r, class, c->path, c->len + 1 + n, &st);
+    return ask_git(c->j, c->r, class, c->path, c->len + 1 + n, &st);
 }
 
-static int complete_settings(struct completing *c, const char *name)
+static int check_present_settings(struct completing *c, const char *name)
 {
     struct stat st;
     if (fstatat(c->folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -329,17 +331,17 @@ static int complete_settings(struct completing *c, const char *name)
     size_t n = (size_t)snprintf(c->path + c->len, sizeof(c->path) - c->len, "/%s", name);
     ssize_t have = git_read_file(c->folder, name, judged, sizeof(judged), &st);
     judged_len = have < 0 ? 0 : (size_t)have;
-    find(c->w, "a file that cannot be read");
+    set_detail(c->j, "a file that cannot be read");
     if (have >= 0 &&
-        git_settings_are_harmless(c->w, c->path, c->len + n, -1, name, judged, judged_len))
+        git_settings_are_harmless(c->j, c->path, c->len + n, -1, name, judged, judged_len))
         return git_publish(c->folder, name, judged, judged_len, st.st_mode);
     int err = ask_entry(c, GIT_SETTINGS, name, S_IFREG);
-    git_settle(c->w);
+    git_clear(c->j);
     return err;
 }
 
-/* Nothing but samples, which git does not run. */
-static int complete_hooks(struct completing *c)
+/* Hooks may only be samples, which git does not run. */
+static int check_present_hooks(struct completing *c)
 {
     struct stat st;
     int fd = openat(c->folder, "hooks", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -361,8 +363,9 @@ static int complete_hooks(struct completing *c)
     return err;
 }
 
-/* What must be folders, and a pointer that leads to another repository. */
-static int complete_pointers(struct completing *c)
+/* `modules` and `worktrees` must be folders, and `commondir` must not lead to another repository.
+ */
+static int check_present_pointers(struct completing *c)
 {
     static const char *const names[] = {"modules", "worktrees"};
     char text[16];
@@ -376,18 +379,18 @@ static int complete_pointers(struct completing *c)
         return err;
     ssize_t n = git_read_file(c->folder, "commondir", text, sizeof(text), &st);
     bool own = n == 6 && memcmp(text, "../..\n", 6) == 0 && st.st_nlink == 1 &&
-               git_is_worktree(c->w, c->path, c->len);
+               git_is_worktree(c->j, c->path, c->len);
     return own ? 0 : ask_entry(c, GIT_POINTER, "commondir", S_IFREG);
 }
 
-/* What makes a folder a repository to git, and what it means once the name is there. */
-static bool completes(const struct judge *w, const char *folder, size_t len, const char *name,
-                      size_t n)
+/* Whether creating this name makes the folder a repository to git. */
+static bool completes_repo(const struct judge *j, const char *folder, size_t len, const char *name,
+                           size_t n)
 {
     static const char *const parts[] = {"HEAD", "objects", "refs", "worktrees"};
     bool has[4] = {false}, is_part = false;
     while (n > 1 && (name[n - 1] == '.' || name[n - 1] == ' '))
-        n--; /* which some file systems do not keep */
+        n--; /* some file systems drop these */
     for (size_t i = 0; i < 4; i++) {
         has[i] = strlen(parts[i]) == n && strncasecmp(name, parts[i], n) == 0;
         is_part |= has[i];
@@ -396,41 +399,41 @@ static bool completes(const struct judge *w, const char *folder, size_t len, con
         return false;
     for (size_t i = 0; i < 4; i++)
         if (!has[i])
-            has[i] = git_has(w, folder, len, parts[i]);
-        else if (git_has(w, folder, len, parts[i]))
-            return false; /* it was there */
+            has[i] = git_has(j, folder, len, parts[i]);
+        else if (git_has(j, folder, len, parts[i]))
+            return false; /* it already existed */
     return (has[1] && has[2] && (has[0] || has[3])) ||
-           (has[0] && git_has(w, folder, len, "commondir"));
+           (has[0] && git_has(j, folder, len, "commondir"));
 }
 
-/* Whether a folder came into being after the command, which its own clock tells: taking a
- * repository apart and putting it together again does not make it the command's. */
-static bool is_new(const struct judge *w, int folder)
+/* Whether a folder was created after the command started: taking a repository apart and putting it
+ * together again does not make it the command's. */
+static bool is_new_folder(const struct judge *j, int folder)
 {
     struct statx st;
     return statx(folder, "", AT_EMPTY_PATH, STATX_BTIME, &st) == 0 && (st.stx_mask & STATX_BTIME) &&
-           st.stx_btime.tv_sec > w->started;
+           st.stx_btime.tv_sec > j->git.started;
 }
 
-int git_before_name(struct judge *w, const struct request *r, const struct pinned *p)
+int git_before_name(struct judge *j, const struct request *r, const struct pinned *p)
 {
     size_t len = git_parent_len(p->path, p->path_len);
     const char *name = p->path + len + 1;
-    if (!w->git.wanted || p->path_len == 0 || !strchr("HhOoRrWw", name[0]) ||
-        !completes(w, p->path, len, name, p->path_len - len - 1))
+    if (!j->git.wanted || p->path_len == 0 || !strchr("HhOoRrWw", name[0]) ||
+        !completes_repo(j, p->path, len, name, p->path_len - len - 1))
         return 0;
-    struct completing c = {.w = w, .r = r, .folder = p->parent, .len = len};
+    struct completing c = {.j = j, .r = r, .folder = p->parent, .len = len};
     if (len >= sizeof(c.path) - 300)
         return -ENAMETOOLONG;
     memcpy(c.path, p->path, len);
-    int err = complete_settings(&c, "config");
+    int err = check_present_settings(&c, "config");
     if (err == 0)
-        err = complete_settings(&c, "config.worktree");
+        err = check_present_settings(&c, "config.worktree");
     if (err == 0)
-        err = complete_hooks(&c);
+        err = check_present_hooks(&c);
     if (err == 0)
-        err = complete_pointers(&c);
-    if (err == 0 && is_new(w, p->parent))
-        created_repos_add(&w->repositories, c.path, len);
+        err = check_present_pointers(&c);
+    if (err == 0 && is_new_folder(j, p->parent))
+        created_repos_add(&j->git.created, c.path, len);
     return err;
 }

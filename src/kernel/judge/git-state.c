@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What a rebase that the command began leaves behind. Inside, its todo list may execute what it
- * likes: the command could as well. But `git rebase --continue` is what a person types next, so
- * once nobody of the sandbox is left, and before the person has the terminal back, lines that
- * execute something become comments, and that is told.
+ * Disarms rebases that the command began. Inside the sandbox, a todo list may execute anything: the
+ * command could as well. But the user's next command is likely `git rebase --continue`. So once no
+ * process of the sandbox is left, and before the user gets the terminal back, the judge turns lines
+ * that execute something into comments, and reports it.
  */
 
 #include "kernel/judge/git-judge.h"
@@ -23,6 +23,7 @@
 #include "git/config.h"
 #include "git/todo.h"
 #include "kernel/judge/ask.h"
+#include "kernel/judge/created-repos.h"
 #include "kernel/judge/judge.h"
 
 static const char *const folders[] = {"rebase-merge", "rebase-apply", "sequencer"};
@@ -39,7 +40,7 @@ static bool opts_are_safe(const char *text, size_t n)
     return safe;
 }
 
-/* Files whose content becomes part of a command line, or of settings. */
+/* Files whose content ends up in a command line or in settings. */
 static const struct {
     const char *name;
     bool (*is_safe)(const char *text, size_t n);
@@ -68,7 +69,7 @@ bool git_is_state_file(const char *path, size_t len)
     return false;
 }
 
-static void disarm_todo(struct judge *w, int folder, const char *path, const char *name)
+static void disarm_todo(struct judge *j, int folder, const char *path, const char *name)
 {
     struct stat st;
     struct arena a;
@@ -82,13 +83,13 @@ static void disarm_todo(struct judge *w, int folder, const char *path, const cha
         return;
     }
     size_t found = n < 0 ? SIZE_MAX : git_todo_disarm(&a, text, (size_t)n, &out, &out_len);
-    /* what cannot be read, or not be written back, is not left behind */
+    /* remove what cannot be read or written back */
     if (found == SIZE_MAX || (found && git_publish(folder, name, out, out_len, st.st_mode) < 0))
         unlinkat(folder, name, 0);
     if (found) {
-        strcpy(w->git.detail, "exec");
-        ask_git_later(w, GIT_STATE, path, strlen(path));
-        git_settle(w);
+        strcpy(j->git.detail, "exec");
+        ask_git_later(j, GIT_STATE, path, strlen(path));
+        git_clear(j);
     }
     arena_free(&a);
     free(text);
@@ -102,7 +103,7 @@ bool git_state_is_safe(const char *name, const char *text, size_t n)
     return false;
 }
 
-static void disarm_other(struct judge *w, int folder, const char *path, size_t i)
+static void disarm_other(struct judge *j, int folder, const char *path, size_t i)
 {
     struct stat st;
     char text[8192];
@@ -110,10 +111,10 @@ static void disarm_other(struct judge *w, int folder, const char *path, size_t i
     if (n == -ENOENT || (n >= 0 && others[i].is_safe(text, (size_t)n)))
         return;
     unlinkat(folder, others[i].name, 0);
-    ask_git_later(w, GIT_STATE, path, strlen(path));
+    ask_git_later(j, GIT_STATE, path, strlen(path));
 }
 
-static void disarm(struct judge *w, const char *path, size_t len)
+static void disarm_folder(struct judge *j, const char *path, size_t len)
 {
     char name[PATH_BYTES];
     if (len + 32 > sizeof(name))
@@ -128,32 +129,32 @@ static void disarm(struct judge *w, const char *path, size_t len)
     name[len] = '/';
     for (size_t i = 0; i < sizeof(todos) / sizeof(todos[0]); i++) {
         strcpy(name + len + 1, todos[i]);
-        disarm_todo(w, folder, name, todos[i]);
+        disarm_todo(j, folder, name, todos[i]);
     }
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         strcpy(name + len + 1, others[i].name);
-        disarm_other(w, folder, name, i);
+        disarm_other(j, folder, name, i);
     }
 }
 
-bool git_has_unfinished(const struct judge *w)
+bool git_has_unfinished(const struct judge *j)
 {
     bool state = false;
-    for (uint32_t i = 0; w->git.wanted && i < w->repositories.n && !state; i++) {
+    for (uint32_t i = 0; j->git.wanted && i < j->git.created.n && !state; i++) {
         size_t len;
-        const char *path = created_repos_at(&w->repositories, i, &len);
+        const char *path = created_repos_at(&j->git.created, i, &len);
         state = git_is_state_folder(path, len);
     }
-    return state || w->git.nheld > 0;
+    return state || j->git.nheld > 0;
 }
 
-void git_finish(struct judge *w)
+void git_finish(struct judge *j)
 {
-    git_let_all_go(w);
-    for (uint32_t i = 0; w->git.wanted && i < w->repositories.n; i++) {
+    git_release_all(j);
+    for (uint32_t i = 0; j->git.wanted && i < j->git.created.n; i++) {
         size_t len;
-        const char *path = created_repos_at(&w->repositories, i, &len);
+        const char *path = created_repos_at(&j->git.created, i, &len);
         if (git_is_state_folder(path, len))
-            disarm(w, path, len);
+            disarm_folder(j, path, len);
     }
 }

@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What lies behind the guards. A name that the command gives is resolved as the command would see
- * it, and so may end at a sentry, which only reads. The judge then takes the same path from the
- * real folder, which was opened before the sentry stood in front of it. Both are in the sandbox's
- * mount table, so that things can be moved from behind a sentry and back.
+ * What is behind the sentries. The judge resolves a path as the command sees it, so it may end at a
+ * sentry, which is read-only. The judge then follows the same path from the real folder, which was
+ * opened before the sentry was mounted over it. Both are in the sandbox's mount table, so files can
+ * be moved between them.
  */
 
 #include <errno.h>
@@ -20,9 +20,9 @@
 #include "kernel/sentry/sentry-process.h"
 #include "kernel/shared/fd-pass.h"
 
-/* ---- hearing ---- */
+/* ---- receiving ---- */
 
-static void take(struct guarded_paths *b, const struct sentry_msg *m, int fd)
+static void store_real(struct guarded_paths *b, const struct sentry_msg *m, int fd)
 {
     bool known = m->index >= 0 && (size_t)m->index < b->plan->nsentries;
     if (!known || (m->kind != SENTRY_MSG_REAL && m->kind != SENTRY_MSG_GONE)) {
@@ -58,8 +58,8 @@ int guarded_paths_wait(struct guarded_paths *b, const struct plan *plan, int fro
         b->len[i] = plan->sentries[i].len;
     b->plan = plan;
     *step = STEP_SENTRY;
-    /* that the connection was reset is said once, and before what it had sent, when it ended
-     * without having read all of ours */
+    /* if the sentry exits without reading all we sent, the first read reports ECONNRESET, and only
+     * the next one returns its message */
     do
         n = read(from, &m, sizeof(m));
     while (n < 0 && (errno == EINTR || errno == ECONNRESET));
@@ -83,7 +83,7 @@ int guarded_paths_take(struct guarded_paths *b)
         ssize_t n = fd_pass_receive(b->from, &m, sizeof(m), &fd);
         if (n != sizeof(m) || m.kind != SENTRY_MSG_REAL || fd < 0)
             return n < 0 ? (int)n : -ECHILD;
-        take(b, &m, fd);
+        store_real(b, &m, fd);
     }
     return 0;
 }
@@ -95,15 +95,15 @@ bool guarded_paths_receive(struct guarded_paths *b)
     ssize_t n = fd_pass_receive(b->from, &m, sizeof(m), &fd);
     if (n != sizeof(m))
         return n > 0;
-    take(b, &m, fd);
+    store_real(b, &m, fd);
     return true;
 }
 
 /* ---- finding ---- */
 
-/* The innermost guard that a path lies in and something lies behind; -1: none. Inner ones come
- * later. */
-static int innermost(const struct guarded_paths *b, const char *path, size_t n, size_t *len)
+/* The innermost sentry that covers a path and has something behind it, or -1. Inner ones come later
+ * in the plan. */
+static int innermost_sentry(const struct guarded_paths *b, const char *path, size_t n, size_t *len)
 {
     for (size_t i = b->plan->nsentries; i-- > 0;) {
         size_t m = b->len[i];
@@ -119,14 +119,14 @@ static int innermost(const struct guarded_paths *b, const char *path, size_t n, 
 bool guarded_paths_covers(const struct guarded_paths *b, const char *path, size_t n)
 {
     size_t len;
-    return b->plan && innermost(b, path, n, &len) >= 0;
+    return b->plan && innermost_sentry(b, path, n, &len) >= 0;
 }
 
 int guarded_paths_open(const struct guarded_paths *b, const char *path, size_t n)
 {
     char rest[PLAN_SENTRY_PATH + 4096];
     size_t len;
-    int i = b->plan ? innermost(b, path, n, &len) : -1, fd;
+    int i = b->plan ? innermost_sentry(b, path, n, &len) : -1, fd;
     if (i < 0)
         return -ENOENT;
     if (n == len) {
@@ -143,7 +143,7 @@ int guarded_paths_open(const struct guarded_paths *b, const char *path, size_t n
     return fd < 0 ? -errno : fd;
 }
 
-/* Asks the kernel only: a question about the file itself would go to the sentry, which would judge
+/* Asks only the kernel: any other question about the file would go to the sentry, which would judge
  * it. */
 int guarded_paths_glance(int fd, struct statx *st)
 {
@@ -155,7 +155,7 @@ bool guarded_paths_shows(const struct guarded_paths *b, const struct statx *st)
     return b->plan && makedev(st->stx_dev_major, st->stx_dev_minor) == b->dev;
 }
 
-static bool is_view(const struct guarded_paths *b, int fd)
+static bool is_sentry_view(const struct guarded_paths *b, int fd)
 {
     struct statx st;
     return b->plan && guarded_paths_glance(fd, &st) == 0 && guarded_paths_shows(b, &st);
@@ -163,7 +163,7 @@ static bool is_view(const struct guarded_paths *b, int fd)
 
 int guarded_paths_swap(const struct guarded_paths *b, const char *path, size_t n, int *fd)
 {
-    if (!guarded_paths_covers(b, path, n) || !is_view(b, *fd))
+    if (!guarded_paths_covers(b, path, n) || !is_sentry_view(b, *fd))
         return 0;
     int real = guarded_paths_open(b, path, n);
     if (real < 0)

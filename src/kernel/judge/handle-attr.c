@@ -2,9 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Contents and attributes by name or by descriptor: truncate, chmod, chown, times.
- * Each form (syscall-args.c) finds its object, asks, and acts on the pin. Landlock covers
- * none of the forms that work through a descriptor opened for reading, so they are asked about too.
+ * Contents and attributes, by path or by descriptor: truncate, chmod, chown, times. Each handler
+ * finds the object in whichever form the call names it (syscall-args.c), asks, and acts on the pin.
+ * Landlock does not cover calls on a descriptor that was opened for reading, so the policy is asked
+ * about those, too.
  */
 
 #include <errno.h>
@@ -21,32 +22,26 @@
 #include "kernel/host/kabi.h"
 #include "kernel/judge/ask.h"
 #include "kernel/judge/handlers.h"
-#include "kernel/judge/judge.h"
 #include "kernel/judge/syscall-args.h"
 #include "kernel/judge/target.h"
 
 #ifndef SYS_fchmodat2
 #define SYS_fchmodat2 452
 #endif
-#ifndef SYS_utime /* architectures that have only the *at calls */
+#ifndef SYS_utime /* on architectures with only the *at calls */
 #define SYS_utime -1
 #endif
 
-static struct answer done(int result)
+static int pin_and_ask(struct judge *j, const struct request *r, enum vocab_op op, struct named *n)
 {
-    return answer_value(result < 0 ? -errno : 0);
+    int err = pin_named(j, r, n);
+    return err == 0 ? ask_path(j, r, op, &n->p) : err;
 }
 
-static int pin_and_ask(struct judge *w, const struct request *r, enum vocab_op op, struct named *n)
-{
-    int err = pin_named(w, r, n);
-    return err == 0 ? ask_path(w, r, op, &n->p) : err;
-}
-
-struct answer handle_truncate(struct judge *w, const struct request *r)
+struct answer handle_truncate(struct judge *j, const struct request *r)
 {
     OWN(named) struct named n;
-    int err = pin_and_ask(w, r, OP_FILE_WRITE_DATA, &n);
+    int err = pin_and_ask(j, r, OP_FILE_WRITE_DATA, &n);
     if (err < 0)
         return answer_value(err);
     if (!S_ISREG(n.p.st.st_mode))
@@ -55,39 +50,40 @@ struct answer handle_truncate(struct judge *w, const struct request *r)
         return answer_errno(EINVAL);
     char name[32];
     pin_name(&n.p, name);
-    /* opened for writing, which our own wall bounds: it does not speak of truncating (plan.c) */
+    /* opened for writing, because our own wall bounds that but not truncating (plan.c) */
     OWN(fd) int fd = open(name, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-    return done(fd < 0 ? fd : ftruncate(fd, (off_t)n.rest[0]));
+    return answer_result(fd < 0 ? fd : ftruncate(fd, (off_t)n.rest[0]));
 }
 
-struct answer handle_chmod(struct judge *w, const struct request *r)
+struct answer handle_chmod(struct judge *j, const struct request *r)
 {
     OWN(named) struct named n;
-    int err = pin_and_ask(w, r, OP_FILE_WRITE_MODE, &n);
+    int err = pin_and_ask(j, r, OP_FILE_WRITE_MODE, &n);
     if (err == 0 && (n.rest[0] & (S_ISUID | S_ISGID)) && !S_ISDIR(n.p.st.st_mode))
-        err = ask_path(w, r, OP_FILE_WRITE_SETUGID, &n.p);
+        err = ask_path(j, r, OP_FILE_WRITE_SETUGID, &n.p);
     if (err < 0)
         return answer_value(err);
     if (S_ISLNK(n.p.st.st_mode))
         return answer_errno(EOPNOTSUPP);
-    /* straight to the pin where the kernel can (6.6), which spares a walk through procfs */
+    /* directly on the pin if the kernel can (6.6), which saves a walk through procfs */
     if (syscall(SYS_fchmodat2, n.p.fd, "", (mode_t)n.rest[0], AT_EMPTY_PATH) == 0)
         return answer_value(0);
     char name[32];
     pin_name(&n.p, name);
-    return done(chmod(name, (mode_t)n.rest[0]));
+    return answer_result(chmod(name, (mode_t)n.rest[0]));
 }
 
-struct answer handle_chown(struct judge *w, const struct request *r)
+struct answer handle_chown(struct judge *j, const struct request *r)
 {
     OWN(named) struct named n;
-    int err = pin_and_ask(w, r, OP_FILE_WRITE_OWNER, &n);
+    int err = pin_and_ask(j, r, OP_FILE_WRITE_OWNER, &n);
     if (err < 0)
         return answer_value(err);
-    return done(fchownat(n.p.fd, "", (uid_t)n.rest[0], (gid_t)n.rest[1], AT_EMPTY_PATH));
+    return answer_result(fchownat(n.p.fd, "", (uid_t)n.rest[0], (gid_t)n.rest[1], AT_EMPTY_PATH));
 }
 
-/* The times that a call gives, in whichever of three spellings; 1 when it means "now". */
+/* Reads the times that a call sets, in one of three formats. Returns 1 for "now", 0, or a negative
+ * errno. */
 static int read_times(const struct request *r, uint64_t addr, struct timespec out[2])
 {
     struct utimbuf old;
@@ -114,15 +110,16 @@ static int read_times(const struct request *r, uint64_t addr, struct timespec ou
     return 0;
 }
 
-struct answer handle_times(struct judge *w, const struct request *r)
+struct answer handle_times(struct judge *j, const struct request *r)
 {
     OWN(named) struct named n;
     struct timespec times[2];
-    int err = pin_and_ask(w, r, OP_FILE_WRITE_TIMES, &n);
+    int err = pin_and_ask(j, r, OP_FILE_WRITE_TIMES, &n);
     int now = err == 0 ? read_times(r, n.rest[0], times) : err;
     if (now < 0)
         return answer_value(now);
-    if (!request_is_valid(w, r))
+    if (!request_is_valid(j, r))
         return answer_errno(EPERM);
-    return done((int)syscall(SYS_utimensat, n.p.fd, "", now ? NULL : times, AT_EMPTY_PATH));
+    return answer_result(
+        (int)syscall(SYS_utimensat, n.p.fd, "", now ? NULL : times, AT_EMPTY_PATH));
 }

@@ -2,19 +2,19 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Unix datagram sockets. Every message may carry an address, which lies in memory and leads to any
- * socket file, so a socket that can send is never in the target's hands:
+ * Unix datagram sockets. Every message may carry an address, which is in memory and can name any
+ * socket file. So the target never gets a socket that can send:
  *
- *   socketpair()  gives a pair of the kind that keeps messages apart and knows no addresses
+ *   socketpair()  gives a pair that keeps message boundaries and knows no addresses
  *                 (SOCK_SEQPACKET)
- *   socket()      gives one that is shut for sending, which nobody can undo: it can be bound and
- *                 receives. What is sent with an address is judged and sent from here
- *   connect()     replaces it by one end of such a pair; a thread, the courier, carries messages
- *                 between the other end and a socket that is connected to what was judged
+ *   socket()      gives a socket that is shut down for sending, for good. It can be bound, and can
+ *                 receive. The judge judges messages with an address and sends them itself
+ *   connect()     replaces the socket by one end of such a pair; a thread, the courier, forwards
+ *                 messages between the other end and a socket connected to the judged peer
  *
- * That is why the kernel may go on with messages on all other sockets: whatever takes a socket's
- * place in the meantime cannot send to an address either. A socket that is bound to a path has a
- * twin here of the same name, so that whoever receives its messages knows where to answer.
+ * That is why the kernel may perform sends on all other sockets: whatever takes such a socket's
+ * place meanwhile cannot send to an address either. A socket that is bound to a path has a twin
+ * here of the same name, so that its receivers know where to answer.
  */
 
 #include <errno.h>
@@ -33,25 +33,28 @@
 
 #include "base/own.h"
 #include "graph/net.h"
+#include "kernel/judge/handle-datagram.h"
 #include "kernel/judge/handle-socket.h"
 #include "kernel/judge/handlers.h"
+#include "kernel/judge/judge.h"
+#include "kernel/judge/kept-socket.h"
 #include "kernel/judge/resolve.h"
 #include "kernel/judge/target.h"
 #include "kernel/judge/waiting-calls.h"
 
 enum {
-    MESSAGE_BYTES = XATTR_BYTES, /* longest message that is carried */
+    MESSAGE_BYTES = XATTR_BYTES, /* longest message that is forwarded */
     MESSAGE_PARTS = 64,
-    MESSAGE_FDS = 253, /* what the kernel takes */
+    MESSAGE_FDS = 253, /* the kernel's limit */
     MESSAGE_CONTROL = 4096,
     COURIERS = 64,
 };
 
 /* ---- making ---- */
 
-/* Puts a descriptor of ours into the target's table; at: where, or -1. The number, or a negated
- * errno. */
-static int put_fd(const struct judge *w, const struct request *r, int fd, int at, bool cloexec)
+/* Installs a descriptor in the target; at: its number there, or -1 for any. Returns the number or a
+ * negative errno. */
+static int install_fd(const struct judge *j, const struct request *r, int fd, int at, bool cloexec)
 {
     struct seccomp_notif_addfd add = {.id = r->id,
                                       .flags = at >= 0 ? SECCOMP_ADDFD_FLAG_SETFD : 0,
@@ -60,12 +63,12 @@ static int put_fd(const struct judge *w, const struct request *r, int fd, int at
                                       .newfd_flags = cloexec ? O_CLOEXEC : 0};
     int got;
     do
-        got = ioctl(w->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
+        got = ioctl(j->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
     while (got < 0 && errno == EINTR);
     return got < 0 ? -errno : got;
 }
 
-static struct answer make_pair(const struct judge *w, const struct request *r)
+static struct answer make_pair(const struct judge *j, const struct request *r)
 {
     int flags = (int)r->args[1] & (SOCK_CLOEXEC | SOCK_NONBLOCK), ends[2], theirs[2];
     bool cloexec = flags & SOCK_CLOEXEC;
@@ -75,19 +78,19 @@ static struct answer make_pair(const struct judge *w, const struct request *r)
         return answer_errno(errno);
     OWN(fd) int one = ends[0];
     OWN(fd) int other = ends[1];
-    theirs[0] = put_fd(w, r, one, -1, cloexec);
-    theirs[1] = theirs[0] < 0 ? theirs[0] : put_fd(w, r, other, -1, cloexec);
+    theirs[0] = install_fd(j, r, one, -1, cloexec);
+    theirs[1] = theirs[0] < 0 ? theirs[0] : install_fd(j, r, other, -1, cloexec);
     if (theirs[1] < 0)
         return answer_value(theirs[1]);
-    return answer_value(target_write(w, r, r->args[3], theirs, sizeof(theirs)));
+    return answer_value(target_write(j, r, r->args[3], theirs, sizeof(theirs)));
 }
 
 static bool is_datagram(int type)
 {
-    return type == SOCK_DGRAM || type == SOCK_RAW; /* which is the same to a Unix socket */
+    return type == SOCK_DGRAM || type == SOCK_RAW; /* the same for a Unix socket */
 }
 
-static struct answer make_one(struct judge *w, const struct request *r)
+static struct answer make_socket(struct judge *j, const struct request *r)
 {
     enum { TYPE = 0xf };
     int domain = (int)r->args[0], type = (int)r->args[1] & TYPE;
@@ -96,59 +99,59 @@ static struct answer make_one(struct judge *w, const struct request *r)
     OWN(fd) int sock = socket(domain, type | SOCK_CLOEXEC | flags, (int)r->args[2]);
     if (sock < 0 || (datagrams && shutdown(sock, SHUT_WR) < 0))
         return answer_errno(errno);
-    int err = w->makes_sockets ? kept_socket_add(&w->kept, sock) : 0;
+    int err = j->net.makes_sockets ? kept_socket_add(&j->net.kept, sock) : 0;
     if (err < 0)
         return answer_value(err);
-    w->datagrams |= datagrams;
-    judge_send_fd(w->listener, r->id, steal_fd(&sock), flags & SOCK_CLOEXEC);
+    j->net.datagrams |= datagrams;
+    judge_send_fd(j->listener, r->id, steal_fd(&sock), flags & SOCK_CLOEXEC);
     return (struct answer){.sent = true};
 }
 
-struct answer handle_socket(struct judge *w, const struct request *r)
+struct answer handle_socket(struct judge *j, const struct request *r)
 {
     enum { TYPE = 0xf };
     int domain = (int)r->args[0], type = (int)r->args[1] & TYPE;
     if (domain == AF_UNIX)
-        return r->nr == SYS_socketpair ? make_pair(w, r) : make_one(w, r);
-    if (domain == AF_NETLINK || !w->dials) {
-        struct answer a = w->sockets_judged ? handle_system_socket(w, r) : answer_go_on();
-        return a.go_on && w->makes_sockets ? make_one(w, r) : a;
+        return r->nr == SYS_socketpair ? make_pair(j, r) : make_socket(j, r);
+    if (domain == AF_NETLINK || !j->net.dials) {
+        struct answer a = j->net.judged ? handle_system_socket(j, r) : answer_continue();
+        return a.proceed && j->net.makes_sockets ? make_socket(j, r) : a;
     }
-    /* datagrams lie outside what can be led to the gate */
-    return is_datagram(type) ? answer_errno(EPERM) : make_one(w, r);
+    /* datagrams cannot be redirected to the gate */
+    return is_datagram(type) ? answer_errno(EPERM) : make_socket(j, r);
 }
 
 /* ---- twins ---- */
 
-static ino_t number_of(int sock)
+static ino_t inode_of(int sock)
 {
     struct stat st;
     return fstat(sock, &st) < 0 ? 0 : st.st_ino;
 }
 
-/* What a socket of the target sends through: its twin, else one without a name. *own: to be closed.
- */
-static int sender_of(const struct judge *w, int sock, int *own)
+/* Returns the socket that sends for one of the target's: its twin, or a nameless one. *own: to be
+ * closed. */
+static int sender_of(const struct judge *j, int sock, int *own)
 {
-    ino_t number = number_of(sock);
-    for (unsigned i = 0; i < w->ntwins && number; i++)
-        if (w->twins[i].of == number)
-            return w->twins[i].fd;
+    ino_t number = inode_of(sock);
+    for (unsigned i = 0; i < j->twins.n && number; i++)
+        if (j->twins.list[i].of == number)
+            return j->twins.list[i].fd;
     *own = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     return *own < 0 ? -errno : *own;
 }
 
-static void keep_twin(struct judge *w, int fd, int sock)
+static void keep_twin(struct judge *j, int fd, int sock)
 {
-    if (w->ntwins == TWINS) { /* the oldest goes, and what it stood for has no name any more */
-        close(w->twins[0].fd);
-        memmove(w->twins, w->twins + 1, --w->ntwins * sizeof(w->twins[0]));
+    if (j->twins.n == TWINS) { /* drop the oldest; its socket has no name any more */
+        close(j->twins.list[0].fd);
+        memmove(j->twins.list, j->twins.list + 1, --j->twins.n * sizeof(j->twins.list[0]));
     }
-    w->twins[w->ntwins++] = (struct twin){fd, number_of(sock)};
+    j->twins.list[j->twins.n++] = (struct twin){fd, inode_of(sock)};
 }
 
-/* The twin is bound first, and keeps the name when its file is gone. */
-int datagram_bind(struct judge *w, const struct pinned *p, int sock, const union address *to,
+/* Binds the twin first; it keeps the name after its file is removed. */
+int datagram_bind(struct judge *j, const struct pinned *p, int sock, const union address *to,
                   socklen_t len, bind_fn *bind_to)
 {
     OWN(fd) int twin = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -157,26 +160,26 @@ int datagram_bind(struct judge *w, const struct pinned *p, int sock, const union
     if (twin < 0 || getsockname(sock, &has.any, &n) < 0)
         return -errno;
     if (n > offsetof(struct sockaddr_un, sun_path))
-        return -EINVAL; /* it has a name already */
-    int err = bind_to(w, p->parent, twin, to, len);
+        return -EINVAL; /* already bound */
+    int err = bind_to(j, p->parent, twin, to, len);
     if (err < 0)
         return err;
     if (unlinkat(p->parent, p->name, 0) < 0)
         return -errno;
-    err = bind_to(w, p->parent, sock, to, len);
+    err = bind_to(j, p->parent, sock, to, len);
     if (err == 0)
-        keep_twin(w, steal_fd(&twin), sock);
+        keep_twin(j, steal_fd(&twin), sock);
     return err;
 }
 
 /* ---- messages ---- */
 
-/* A message as it is sent from here. */
+/* A message that the judge sends. */
 struct message {
     union address to;
     socklen_t to_len;
     size_t size;
-    int fds[MESSAGE_FDS]; /* taken from the target, to be passed on */
+    int fds[MESSAGE_FDS]; /* copied from the target, to pass on */
     size_t nfds;
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(MESSAGE_FDS * sizeof(int))];
 };
@@ -187,14 +190,14 @@ static void message_close(struct message *m)
         close(m->fds[--m->nfds]);
 }
 
-/* What the target wants sent: the parts of a message. */
+/* The parts of a message, as the target gave them. */
 struct wanted {
     uint64_t name, name_len;
-    struct iovec parts[MESSAGE_PARTS]; /* addresses are the target's */
+    struct iovec parts[MESSAGE_PARTS]; /* addresses in the target */
     size_t nparts;
     uint64_t control, control_len;
     int flags;
-    uint64_t count_at; /* where sendmmsg() wants the number of bytes, or 0 */
+    uint64_t count_at; /* where sendmmsg() puts the number of bytes, or 0 */
 };
 
 static int read_wanted(const struct request *r, struct wanted *x)
@@ -225,7 +228,7 @@ static int read_wanted(const struct request *r, struct wanted *x)
     return bytes ? target_read(r, (uint64_t)(uintptr_t)m.msg_iov, x->parts, bytes) : 0;
 }
 
-static int read_bytes(struct judge *w, const struct request *r, const struct wanted *x,
+static int read_bytes(struct judge *j, const struct request *r, const struct wanted *x,
                       struct message *m)
 {
     for (size_t i = 0; i < x->nparts; i++) {
@@ -233,7 +236,7 @@ static int read_bytes(struct judge *w, const struct request *r, const struct wan
         if (n > MESSAGE_BYTES - m->size)
             return -EMSGSIZE;
         int err =
-            n ? target_read(r, (uint64_t)(uintptr_t)x->parts[i].iov_base, w->value + m->size, n)
+            n ? target_read(r, (uint64_t)(uintptr_t)x->parts[i].iov_base, j->value + m->size, n)
               : 0;
         if (err < 0)
             return err;
@@ -242,11 +245,11 @@ static int read_bytes(struct judge *w, const struct request *r, const struct wan
     return 0;
 }
 
-/* Descriptors that come along become ours. Who sends it (SCM_CREDENTIALS) is us, and left out. */
-static int read_control(struct judge *w, const struct request *r, const struct wanted *x,
+/* Copies passed descriptors. Leaves out SCM_CREDENTIALS, because the judge is the sender. */
+static int read_control(struct judge *j, const struct request *r, const struct wanted *x,
                         struct message *m)
 {
-    char *at = w->path[0]; /* of more than MESSAGE_CONTROL bytes */
+    char *at = j->path[0]; /* larger than MESSAGE_CONTROL */
     size_t left = x->control_len;
     if (left == 0)
         return 0;
@@ -261,7 +264,7 @@ static int read_control(struct judge *w, const struct request *r, const struct w
         bool rights = c.cmsg_level == SOL_SOCKET && c.cmsg_type == SCM_RIGHTS;
         for (size_t i = CMSG_LEN(0); rights && i + sizeof(fd) <= c.cmsg_len; i += sizeof(fd)) {
             memcpy(&fd, at + i, sizeof(fd));
-            fd = m->nfds < MESSAGE_FDS ? target_take_fd(w, r, fd) : -EINVAL;
+            fd = m->nfds < MESSAGE_FDS ? target_take_fd(j, r, fd) : -EINVAL;
             if (fd < 0)
                 return fd;
             m->fds[m->nfds++] = fd;
@@ -291,49 +294,50 @@ static struct msghdr header_of(struct message *m, struct iovec *bytes)
 
 /* ---- sending with an address ---- */
 
-static int64_t sent(const struct judge *w, const struct request *r, uint64_t count_at, ssize_t n)
+static int64_t write_count(const struct judge *j, const struct request *r, uint64_t count_at,
+                           ssize_t n)
 {
     uint32_t count = (uint32_t)n;
     if (n < 0 || !count_at)
         return n;
-    int err = target_write(w, r, count_at, &count, sizeof(count));
+    int err = target_write(j, r, count_at, &count, sizeof(count));
     return err < 0 ? err : 1;
 }
 
-static struct answer send_from(struct judge *w, const struct request *r, int sock,
+static struct answer send_from(struct judge *j, const struct request *r, int sock,
                                const struct wanted *x, struct message *m)
 {
     OWN(fd) int own = -1;
-    struct iovec bytes = {w->value, m->size};
+    struct iovec bytes = {j->value, m->size};
     struct msghdr h = header_of(m, &bytes);
-    int from = sender_of(w, sock, &own);
+    int from = sender_of(j, sock, &own);
     if (from < 0)
         return answer_value(from);
     ssize_t n = sendmsg(from, &h, MSG_NOSIGNAL | MSG_DONTWAIT);
     bool waits = !(x->flags & MSG_DONTWAIT) && !(fcntl(sock, F_GETFL) & O_NONBLOCK);
     if (n < 0 && errno == EAGAIN && waits)
-        return wait_again(w, r, sock, EAGAIN, ENOBUFS);
-    return answer_value(n < 0 ? -errno : sent(w, r, x->count_at, n));
+        return wait_again(j, r, sock, EAGAIN, ENOBUFS);
+    return answer_value(n < 0 ? -errno : write_count(j, r, x->count_at, n));
 }
 
-static int gather(struct judge *w, const struct request *r, const struct wanted *x,
-                  struct message *m)
+static int read_message(struct judge *j, const struct request *r, const struct wanted *x,
+                        struct message *m)
 {
-    /* the socket can send nowhere by itself, so nothing is known of where it is connected to */
+    /* the socket cannot send by itself, so it has no known peer */
     if (x->name_len == 0)
         return -ENOTCONN;
     int err = address_copy(r, x->name, x->name_len, &m->to, &m->to_len);
     if (err == 0 && m->to.any.sa_family != AF_UNIX)
         err = -EINVAL;
     if (err == 0)
-        err = read_bytes(w, r, x, m);
+        err = read_bytes(j, r, x, m);
     if (err == 0)
-        err = read_control(w, r, x, m);
-    return err == 0 && !request_is_valid(w, r) ? -EPERM : err;
+        err = read_control(j, r, x, m);
+    return err == 0 && !request_is_valid(j, r) ? -EPERM : err;
 }
 
-/* Only to tell: the kernel goes on to where nobody is. */
-static int ask_alone(struct judge *w, const struct request *r)
+/* Asks only to report it: the kernel performs the call, which reaches no other process. */
+static int ask_isolated(struct judge *j, const struct request *r)
 {
     struct msghdr m = {.msg_name = (void *)(uintptr_t)r->args[4],
                        .msg_namelen = (socklen_t)r->args[5]};
@@ -344,98 +348,99 @@ static int ask_alone(struct judge *w, const struct request *r)
     if (!m.msg_name ||
         address_copy(r, (uint64_t)(uintptr_t)m.msg_name, m.msg_namelen, &to, &len) < 0)
         return 0;
-    return dial_ask_alone(w, r, NET_UDP, &to, len);
+    return dial_ask_isolated(j, r, NET_UDP, &to, len);
 }
 
-struct answer handle_send(struct judge *w, const struct request *r)
+struct answer handle_send(struct judge *j, const struct request *r)
 {
-    static struct message message; /* large, and one is sent at a time */
+    static struct message message; /* large, and only one is sent at a time */
     static struct wanted x;
     bool nowhere = r->nr == SYS_sendto && r->args[4] == 0;
     bool none = r->nr == SYS_sendmmsg && r->args[2] == 0;
-    int lost = w->alone && !nowhere && !none ? ask_alone(w, r) : 0;
+    int lost = j->net.isolated && !nowhere && !none ? ask_isolated(j, r) : 0;
     if (lost < 0)
         return answer_value(lost);
-    if (!w->datagrams || nowhere || none)
-        return answer_go_on();
-    OWN(fd) int sock = target_take_fd(w, r, (int)r->args[0]);
+    if (!j->net.datagrams || nowhere || none)
+        return answer_continue();
+    OWN(fd) int sock = target_take_fd(j, r, (int)r->args[0]);
     if (sock == -EPERM || sock == -EISCONN)
-        return answer_go_on(); /* not one of those; and none of those can send */
+        return answer_continue(); /* not a Unix datagram socket; what takes its place cannot send to
+                                     an address either */
     if (sock < 0)
         return answer_value(sock);
     if (!is_unix_datagram(sock))
-        return answer_go_on();
+        return answer_continue();
     OWN(pinned) struct pinned p = {.fd = -1, .parent = -1};
     memset(&message, 0, offsetof(struct message, fds));
     message.nfds = 0;
     int err = read_wanted(r, &x);
     if (err == 0)
-        err = gather(w, r, &x, &message);
+        err = read_message(j, r, &x, &message);
     if (err == 0)
-        err = ask_peer(w, r, &message.to, &message.to_len, &p);
-    struct answer a = err < 0 ? answer_value(err) : send_from(w, r, sock, &x, &message);
+        err = ask_peer(j, r, &message.to, &message.to_len, &p);
+    struct answer a = err < 0 ? answer_value(err) : send_from(j, r, sock, &x, &message);
     message_close(&message);
     return a;
 }
 
 /* ---- couriers ---- */
 
-/* Carries messages between the target's end and where it is connected to. */
+/* Forwards messages between the target's end and its peer. */
 struct courier {
     bool taken, busy; /* atomic */
-    int inner;        /* the other end of what the target has */
+    int inner;        /* the other end of the target's socket */
     int outer;        /* connected to the peer */
-    int inbox;        /* what the target had before: answers to its name arrive there; or -1 */
+    int inbox;        /* the target's previous socket: answers to its name arrive there; or -1 */
 };
 
 static struct courier couriers[COURIERS];
 
-/* What a message is carried in: one for all couriers, who use it for no longer than two calls. */
-static char room[MESSAGE_BYTES];
-static pthread_mutex_t room_lock = PTHREAD_MUTEX_INITIALIZER;
+/* One buffer for all couriers; each uses it for two calls at most. */
+static char buffer[MESSAGE_BYTES];
+static pthread_mutex_t buffer_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static bool has_space(int to, int ms)
+static bool can_send(int to, int ms)
 {
     struct pollfd p = {.fd = to, .events = POLLOUT};
     return poll(&p, 1, ms) != 0;
 }
 
-/* Waits until there is space for a message, which stays where it is meanwhile: the kernel limits
- * how many do. False when there is none, and none can come. */
-static bool wait_for_space(int from, int to, bool ended)
+/* Waits until `to` can take a message, which stays queued meanwhile: the kernel limits how many do.
+ * Returns false if it never will. */
+static bool wait_until_writable(int from, int to, bool ended)
 {
     char byte;
-    if (has_space(to, 0))
+    if (can_send(to, 0))
         return true;
     if (ended && recv(from, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
         return false;
-    while (!has_space(to, 1000))
+    while (!can_send(to, 1000))
         ;
     return true;
 }
 
-static bool is_to_be_sent_again(ssize_t put)
+static bool is_temporary(ssize_t put)
 {
     return put < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOBUFS);
 }
 
-/* Somebody else has taken the space. Leaves the room to others. */
-static ssize_t send_patiently(int to, struct msghdr *h)
+/* Another sender was faster. Copies the message and leaves the buffer to others. */
+static ssize_t send_when_possible(int to, struct msghdr *h)
 {
     struct iovec *bytes = h->msg_iov;
     OWN(mem) char *copy = malloc(bytes->iov_len + 1);
     if (copy)
-        bytes->iov_base = memcpy(copy, room, bytes->iov_len);
-    pthread_mutex_unlock(&room_lock);
+        bytes->iov_base = memcpy(copy, buffer, bytes->iov_len);
+    pthread_mutex_unlock(&buffer_lock);
     ssize_t put = -1;
-    while (copy && is_to_be_sent_again(put = sendmsg(to, h, MSG_NOSIGNAL | MSG_DONTWAIT)))
-        (void)has_space(to, 1000);
+    while (copy && is_temporary(put = sendmsg(to, h, MSG_NOSIGNAL | MSG_DONTWAIT)))
+        (void)can_send(to, 1000);
     if (!copy)
         errno = ENOMEM;
     return put;
 }
 
-/* What the message brought along has been sent, or has not. */
+/* Closes the passed descriptors, sent or not. */
 static void close_passed(struct msghdr *h)
 {
     for (struct cmsghdr *c = CMSG_FIRSTHDR(h); c; c = CMSG_NXTHDR(h, c))
@@ -447,35 +452,35 @@ static void close_passed(struct msghdr *h)
         }
 }
 
-/* One message onwards, with what comes along. False when one side has ended. */
-static bool carry(int from, int to, bool ended)
+/* Forwards one message with its descriptors. Returns false if one side has ended. */
+static bool forward_message(int from, int to, bool ended)
 {
     union {
         struct cmsghdr head;
-        char room[CMSG_SPACE(MESSAGE_FDS * sizeof(int))];
+        char bytes[CMSG_SPACE(MESSAGE_FDS * sizeof(int))];
     } control;
-    struct iovec bytes = {room, MESSAGE_BYTES};
+    struct iovec bytes = {buffer, MESSAGE_BYTES};
     struct msghdr h = {.msg_iov = &bytes,
                        .msg_iovlen = 1,
                        .msg_control = &control,
                        .msg_controllen = sizeof(control)};
-    if (!wait_for_space(from, to, ended))
+    if (!wait_until_writable(from, to, ended))
         return false;
-    pthread_mutex_lock(&room_lock);
+    pthread_mutex_lock(&buffer_lock);
     ssize_t n = recvmsg(from, &h, MSG_DONTWAIT | MSG_CMSG_CLOEXEC), put;
-    if (n < 0 || (n == 0 && ended)) { /* and no empty message */
+    if (n < 0 || (n == 0 && ended)) { /* an end of file, not an empty message */
         bool later = n < 0 && (errno == EAGAIN || errno == EINTR);
-        pthread_mutex_unlock(&room_lock);
+        pthread_mutex_unlock(&buffer_lock);
         return later;
     }
     bytes.iov_len = (size_t)n;
     h.msg_flags = 0;
     h.msg_name = NULL;
     put = sendmsg(to, &h, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (is_to_be_sent_again(put))
-        put = send_patiently(to, &h);
+    if (is_temporary(put))
+        put = send_when_possible(to, &h);
     else
-        pthread_mutex_unlock(&room_lock);
+        pthread_mutex_unlock(&buffer_lock);
     int err = put < 0 ? errno : 0;
     close_passed(&h);
     return err == 0 || err == EMSGSIZE;
@@ -489,10 +494,10 @@ static void *courier_thread(void *arg)
     while (both && (poll(fds, 3, -1) >= 0 || errno == EINTR)) {
         __atomic_store_n(&c->busy, true, __ATOMIC_SEQ_CST);
         if (fds[0].revents)
-            both = carry(c->inner, c->outer, fds[0].revents & POLLHUP);
+            both = forward_message(c->inner, c->outer, fds[0].revents & POLLHUP);
         for (size_t i = 1; i < 3 && both; i++)
             if (fds[i].revents & (POLLIN | POLLERR))
-                both = carry(fds[i].fd, c->inner, false);
+                both = forward_message(fds[i].fd, c->inner, false);
         __atomic_store_n(&c->busy, false, __ATOMIC_SEQ_CST);
     }
     close(c->outer);
@@ -503,8 +508,8 @@ static void *courier_thread(void *arg)
     return NULL;
 }
 
-/* A thread that has ended in between leaves a number that may be somebody else's: then we wait for
- * nothing. */
+/* If a thread has ended meanwhile, its descriptor number may belong to another file; then we wait
+ * in vain, but briefly. */
 static bool has_work(const struct courier *c)
 {
     struct pollfd p = {.fd = c->inner, .events = POLLIN};
@@ -524,12 +529,11 @@ void datagram_drain(void)
     }
 }
 
-/* Whether the target's descriptor closes on exec. */
-static bool closes_on_exec(const struct judge *w, const struct request *r, int fd)
+static bool closes_on_exec(const struct judge *j, const struct request *r, int fd)
 {
     char name[64], text[256];
     snprintf(name, sizeof(name), "%d/fdinfo/%d", r->tid, fd);
-    OWN(fd) int info = openat(w->proc, name, O_RDONLY | O_CLOEXEC);
+    OWN(fd) int info = openat(j->proc, name, O_RDONLY | O_CLOEXEC);
     ssize_t n = info < 0 ? -1 : read(info, text, sizeof(text) - 1);
     if (n <= 0)
         return false;
@@ -553,15 +557,14 @@ static int start_courier(int inner, int outer, int inbox)
     return -EAGAIN;
 }
 
-/* Takes over sock. */
-struct answer datagram_connect(struct judge *w, const struct request *r, int sock,
+struct answer datagram_connect(struct judge *j, const struct request *r, int sock,
                                const union address *to, socklen_t len)
 {
     OWN(fd) int inbox = sock;
     OWN(fd) int outer = -1;
-    int ends[2], from = sender_of(w, sock, &outer), waits = fcntl(sock, F_GETFL) & O_NONBLOCK;
+    int ends[2], from = sender_of(j, sock, &outer), waits = fcntl(sock, F_GETFL) & O_NONBLOCK;
     if (outer < 0 && from >= 0)
-        outer = fcntl(from, F_DUPFD_CLOEXEC, 3); /* the twin */
+        outer = fcntl(from, F_DUPFD_CLOEXEC, 3); /* a twin */
     if (outer < 0)
         return answer_errno(ENOBUFS);
     if (connect(outer, &to->any, len) < 0)
@@ -571,11 +574,11 @@ struct answer datagram_connect(struct judge *w, const struct request *r, int soc
     OWN(fd) int inner = ends[0];
     OWN(fd) int theirs = ends[1];
     fcntl(theirs, F_SETFL, waits);
-    int fd = (int)r->args[0], got = put_fd(w, r, theirs, fd, closes_on_exec(w, r, fd));
+    int fd = (int)r->args[0], got = install_fd(j, r, theirs, fd, closes_on_exec(j, r, fd));
     int err = got < 0 ? got : start_courier(inner, outer, inbox);
     if (err == 0)
-        kept_socket_let_go(&w->kept, inbox);
-    if (err == 0) /* they are the courier's */
+        kept_socket_release(&j->net.kept, inbox);
+    if (err == 0) /* the courier owns them now */
         inner = outer = inbox = -1;
     return answer_value(err);
 }

@@ -2,15 +2,15 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Starting programs: making processes, executing files, mapping code.
+ * Starting programs: creating processes, executing files, mapping code.
  *
- * A file to be executed is judged by its canonical path, and so are the interpreters of scripts.
- * Nobody but the kernel can execute it, and the kernel reads the name once more; by then another
- * thread may have written another one there. So whoever was let go is watched until his new program
- * runs, and killed if the policy does not know it. Where folders bound what may be executed,
- * Landlock keeps everything else from starting at all.
+ * The judge judges a file to be executed by its canonical path, and the interpreters of scripts as
+ * well. But only the kernel can execute it, and the kernel reads the path again; by then another
+ * thread may have replaced it. So the judge watches a process that it let proceed until its new
+ * program runs, and kills it if the policy does not allow that program. If folders bound what may
+ * be executed, Landlock stops everything else from the start.
  *
- * What is never seen here: code that a running program loads, copies or makes by itself.
+ * The judge never sees code that a running program loads, copies or generates by itself.
  */
 
 #include <errno.h>
@@ -28,26 +28,28 @@
 #include "base/clock.h"
 #include "base/own.h"
 #include "kernel/judge/ask.h"
+#include "kernel/judge/handle-exec.h"
+#include "kernel/judge/handle-userns.h"
 #include "kernel/judge/handlers.h"
 #include "kernel/judge/judge.h"
 #include "kernel/judge/resolve.h"
 #include "kernel/judge/target.h"
 
-struct answer handle_fork(struct judge *w, const struct request *r)
+struct answer handle_fork(struct judge *j, const struct request *r)
 {
-    if (r->nr == SYS_clone && space_is_refused(w, r->args[0]))
-        return space_refuse(w, r);
+    if (r->nr == SYS_clone && userns_is_refused(j, r->args[0]))
+        return userns_refuse(j, r);
     if (r->nr == SYS_clone && (r->args[0] & CLONE_THREAD))
-        return answer_go_on(); /* a thread that others want to hear of (thread-cache.c) */
-    return answer_verdict(ask_about(w, r, OP_PROCESS_FORK, NULL, 0, "a new process"));
+        return answer_continue(); /* a thread: thread-cache.c observes it */
+    return answer_verdict(ask_about(j, r, OP_PROCESS_FORK, NULL, 0, "a new process"));
 }
 
 /* ---- what a file is ---- */
 
-enum { HEAD = 256, SCRIPTS_NESTED = 5 }; /* as the kernel has them */
+enum { HEAD = 256, SCRIPTS_NESTED = 5 }; /* the kernel's limits */
 enum image { IMAGE_PLAIN, IMAGE_SCRIPT, IMAGE_OTHER };
 
-/* For a script *name and *n are its interpreter's path inside head. */
+/* For a script, *name and *n become its interpreter's path inside head. */
 static enum image read_image(int pin, char head[HEAD + 1], const char **name, size_t *n)
 {
     char path[32];
@@ -55,7 +57,7 @@ static enum image read_image(int pin, char head[HEAD + 1], const char **name, si
     OWN(fd) int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     ssize_t got = fd < 0 ? -1 : read(fd, head, HEAD);
     if (got < 4)
-        return IMAGE_OTHER; /* not ours to read: what it was shows once it runs */
+        return IMAGE_OTHER; /* unreadable: judged once it runs */
     head[got] = '\0';
     if (memcmp(head, "\177ELF", 4) == 0)
         return IMAGE_PLAIN;
@@ -67,26 +69,26 @@ static enum image read_image(int pin, char head[HEAD + 1], const char **name, si
 }
 
 /* Finds an interpreter as the caller would. */
-typedef int pin_fn(struct judge *w, const struct request *r, const char *path, size_t n,
+typedef int pin_fn(struct judge *j, const struct request *r, const char *path, size_t n,
                    struct pinned *out);
 
-/* Asks about a file, the interpreter it names, that one's own, and so on. */
-static int ask_image(struct judge *w, const struct request *r, struct pinned *p, pin_fn *pin,
+/* Asks about a file, its interpreter, the interpreter's interpreter, and so on. */
+static int ask_image(struct judge *j, const struct request *r, struct pinned *p, pin_fn *pin,
                      enum image *image)
 {
     char head[HEAD + 1];
     const char *name = NULL;
     size_t n = 0;
-    int err = ask_object(w, r, OP_PROCESS_EXEC, p);
+    int err = ask_object(j, r, OP_PROCESS_EXEC, p);
     *image = err == 0 ? read_image(p->fd, head, &name, &n) : IMAGE_OTHER;
     enum image next = *image;
     for (int depth = 0; err == 0 && next == IMAGE_SCRIPT; depth++) {
         if (depth == SCRIPTS_NESTED)
             return -ELOOP;
         pinned_close(p);
-        err = pin(w, r, name, n, p);
+        err = pin(j, r, name, n, p);
         if (err == 0)
-            err = ask_object(w, r, OP_PROCESS_EXEC_INTERPRETER, p);
+            err = ask_object(j, r, OP_PROCESS_EXEC_INTERPRETER, p);
         if (err == 0)
             next = read_image(p->fd, head, &name, &n);
     }
@@ -97,12 +99,12 @@ static int ask_image(struct judge *w, const struct request *r, struct pinned *p,
 
 enum { LOOK_SOON_MS = 1, LOOK_LATER_MS = 20, SOON_MS = 30, PATIENCE_MS = 5000 };
 
-/* Where a process's stack begins: executing moves it, even when the program stays the same. */
-static uint64_t stack_of(const struct judge *w, pid_t pid)
+/* The start of a process's stack: executing moves it, even if the program stays the same. */
+static uint64_t stack_of(const struct judge *j, pid_t pid)
 {
     char name[32], text[1024];
     snprintf(name, sizeof(name), "%d/stat", pid);
-    OWN(fd) int fd = openat(w->proc, name, O_RDONLY | O_CLOEXEC);
+    OWN(fd) int fd = openat(j->proc, name, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
     if (n <= 0)
         return 0;
@@ -113,153 +115,156 @@ static uint64_t stack_of(const struct judge *w, pid_t pid)
     return at ? strtoull(at, NULL, 10) : 0;
 }
 
-static int exe_of(const struct judge *w, pid_t pid, int flags)
+static int exe_of(const struct judge *j, pid_t pid, int flags)
 {
     char name[32];
     snprintf(name, sizeof(name), "%d/exe", pid);
-    return openat(w->proc, name, flags | O_CLOEXEC);
+    return openat(j->proc, name, flags | O_CLOEXEC);
 }
 
-static bool same_file(const struct watched *x, int exe)
+static bool same_file(const struct watched_exec *x, int exe)
 {
     struct stat st;
     return fstat(exe, &st) == 0 && st.st_dev == x->dev && st.st_ino == x->ino;
 }
 
-static bool is_alive(const struct watched *x)
+static bool is_alive(const struct watched_exec *x)
 {
     return syscall(SYS_pidfd_send_signal, x->pidfd, 0, NULL, 0) == 0;
 }
 
-static int watch(struct judge *w, const struct request *r, enum image image)
+static int watch_exec(struct judge *j, const struct request *r, enum image image)
 {
     struct stat st;
-    if (w->nwatched == WATCHED)
-        exec_look(w, 0);
-    if (w->nwatched == WATCHED)
+    if (j->execs.nwatched == WATCHED_EXECS)
+        exec_check_watched(j, 0);
+    if (j->execs.nwatched == WATCHED_EXECS)
         return -EAGAIN;
-    struct watched x = {.pid = target_process(w, r), .tid = r->tid, .any = image != IMAGE_PLAIN};
+    struct watched_exec x = {
+        .pid = target_process(j, r), .tid = r->tid, .any = image != IMAGE_PLAIN};
     if (x.pid <= 0)
         return -EPERM;
-    OWN(fd) int exe = exe_of(w, x.pid, O_PATH);
+    OWN(fd) int exe = exe_of(j, x.pid, O_PATH);
     if (exe < 0 || fstat(exe, &st) < 0)
         return -EPERM;
     x.dev = st.st_dev;
     x.ino = st.st_ino;
-    x.stack = stack_of(w, x.pid);
+    x.stack = stack_of(j, x.pid);
     x.since = now_ms();
     if (!x.stack)
         return -EPERM;
     x.pidfd = (int)syscall(SYS_pidfd_open, x.pid, 0);
     if (x.pidfd < 0)
         return -EPERM;
-    if (!request_is_valid(w, r)) {
+    if (!request_is_valid(j, r)) {
         close(x.pidfd);
         return -EPERM;
     }
-    w->watched[w->nwatched++] = x;
+    j->execs.watched[j->execs.nwatched++] = x;
     return 0;
 }
 
-/* Whether what runs now may run; a script runs its interpreter. */
-static bool is_known(struct judge *w, const struct watched *x, int exe)
+/* Whether the process may run its current program; for a script, that is the interpreter. */
+static bool may_run(struct judge *j, const struct watched_exec *x, int exe)
 {
     struct request r = {.tid = x->pid, .nr = SYS_execve};
     struct pinned p = {.fd = exe, .parent = -1};
-    if (pin_describe(w, &r, 0, &p) < 0)
+    if (pin_describe(j, &r, 0, &p) < 0)
         return false;
-    if (would_allow(w, OP_PROCESS_EXEC, p.path, p.path_len, &p.st) ||
-        (x->any && would_allow(w, OP_PROCESS_EXEC_INTERPRETER, p.path, p.path_len, &p.st)))
+    if (would_allow(j, OP_PROCESS_EXEC, p.path, p.path_len, &p.st) ||
+        (x->any && would_allow(j, OP_PROCESS_EXEC_INTERPRETER, p.path, p.path_len, &p.st)))
         return true;
-    ask_object(w, &r, x->any ? OP_PROCESS_EXEC_INTERPRETER : OP_PROCESS_EXEC, &p);
+    ask_object(j, &r, x->any ? OP_PROCESS_EXEC_INTERPRETER : OP_PROCESS_EXEC, &p);
     return false;
 }
 
-/* True when there is nothing left to watch. */
-static bool look_at(struct judge *w, const struct watched *x, bool acts, uint64_t now)
+/* Returns true if the process need not be watched any more. */
+static bool check_watched(struct judge *j, const struct watched_exec *x, bool acts, uint64_t now)
 {
-    /* in this order: whose stack has moved has its new program, too. None at all is the moment in
-     * which the process passes from its first thread to the one that executes: before it. */
-    uint64_t stack = stack_of(w, x->pid);
+    /* in this order: if the stack has moved, the new program is there, too. While the process
+     * passes from its main thread to the one that executes, there is no stack: that is before the
+     * exec. */
+    uint64_t stack = stack_of(j, x->pid);
     bool moved = stack && stack != x->stack;
-    OWN(fd) int exe = exe_of(w, x->pid, O_PATH);
+    OWN(fd) int exe = exe_of(j, x->pid, O_PATH);
     bool changed = exe >= 0 && (moved || !same_file(x, exe));
-    /* while the process is there its number means nobody else */
+    /* while the process exists, its pid is not reused */
     if (!is_alive(x))
         return true;
-    if (!changed) /* whoever calls again has come back from a failed attempt */
+    if (!changed) /* a thread that makes another call has failed to execute */
         return exe >= 0 && (acts || now - x->since > PATIENCE_MS);
-    if (w->exec_judged && !is_known(w, x, exe))
+    if (j->execs.judged && !may_run(j, x, exe))
         syscall(SYS_pidfd_send_signal, x->pidfd, SIGKILL, NULL, 0);
     return true;
 }
 
-void exec_look(struct judge *w, pid_t tid)
+void exec_check_watched(struct judge *j, pid_t tid)
 {
-    uint64_t now = w->nwatched ? now_ms() : 0;
-    for (size_t i = 0; i < w->nwatched;) {
-        struct watched *x = &w->watched[i];
+    uint64_t now = j->execs.nwatched ? now_ms() : 0;
+    for (size_t i = 0; i < j->execs.nwatched;) {
+        struct watched_exec *x = &j->execs.watched[i];
         bool meant = !tid || x->pid == tid || x->tid == tid;
-        if (!meant || !look_at(w, x, x->tid == tid, now)) {
+        if (!meant || !check_watched(j, x, x->tid == tid, now)) {
             i++;
             continue;
         }
         close(x->pidfd);
-        *x = w->watched[--w->nwatched];
+        *x = j->execs.watched[--j->execs.nwatched];
     }
 }
 
-const struct timespec *exec_pause(const struct judge *w)
+const struct timespec *exec_timeout(const struct judge *j)
 {
     static const struct timespec soon = {0, LOOK_SOON_MS * 1000000},
                                  later = {0, LOOK_LATER_MS * 1000000};
-    uint64_t now = w->nwatched ? now_ms() : 0;
-    for (size_t i = 0; i < w->nwatched; i++)
-        if (now - w->watched[i].since < SOON_MS)
+    uint64_t now = j->execs.nwatched ? now_ms() : 0;
+    for (size_t i = 0; i < j->execs.nwatched; i++)
+        if (now - j->execs.watched[i].since < SOON_MS)
             return &soon;
-    return w->nwatched ? &later : NULL;
+    return j->execs.nwatched ? &later : NULL;
 }
 
-/* ---- whoever calls ---- */
+/* ---- callers ---- */
 
-/* Ends the caller's process: the one that waits for an answer, and nobody who has its number later.
- */
-static void end_caller(struct judge *w, const struct request *r)
+/* Kills the caller's process: the one that waits for an answer, never a later one with the same
+ * pid. */
+static void kill_caller(struct judge *j, const struct request *r)
 {
-    pid_t pid = target_process(w, r);
+    pid_t pid = target_process(j, r);
     OWN(fd) int pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
-    if (pidfd >= 0 && request_is_valid(w, r))
+    if (pidfd >= 0 && request_is_valid(j, r))
         syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
 }
 
-/* A program that was started by a race may be gone before it is looked at, and leave children. So
- * whoever calls is looked at, too; which files are fine is remembered. */
-bool exec_caller_is_known(struct judge *w, const struct request *r)
+/* A program that won a race may exit before it is checked, and leave children. So callers are
+ * checked, too; programs that passed are remembered. */
+bool exec_caller_is_known(struct judge *j, const struct request *r)
 {
-    OWN(fd) int exe = exe_of(w, r->tid, O_PATH);
+    OWN(fd) int exe = exe_of(j, r->tid, O_PATH);
     struct pinned p = {.fd = exe, .parent = -1};
     struct stat st;
-    if (exe < 0 || fstat(exe, &st) < 0 || !request_is_valid(w, r))
+    if (exe < 0 || fstat(exe, &st) < 0 || !request_is_valid(j, r))
         return false;
-    struct program *known = &w->programs[(st.st_ino ^ st.st_dev) % PROGRAMS];
+    struct program *known = &j->execs.programs[(st.st_ino ^ st.st_dev) % KNOWN_PROGRAMS];
     if ((known->ino == st.st_ino && known->dev == st.st_dev) ||
-        (w->applied && w->own_program.ino == st.st_ino && w->own_program.dev == st.st_dev))
+        (j->applied.pid && j->execs.own_program.ino == st.st_ino &&
+         j->execs.own_program.dev == st.st_dev))
         return true;
-    if (pin_describe(w, r, 0, &p) < 0)
+    if (pin_describe(j, r, 0, &p) < 0)
         return false;
-    if (would_allow(w, OP_PROCESS_EXEC, p.path, p.path_len, &p.st) ||
-        would_allow(w, OP_PROCESS_EXEC_INTERPRETER, p.path, p.path_len, &p.st)) {
+    if (would_allow(j, OP_PROCESS_EXEC, p.path, p.path_len, &p.st) ||
+        would_allow(j, OP_PROCESS_EXEC_INTERPRETER, p.path, p.path_len, &p.st)) {
         *known = (struct program){st.st_dev, st.st_ino};
         return true;
     }
-    ask_object(w, r, OP_PROCESS_EXEC, &p);
-    end_caller(w, r);
+    ask_object(j, r, OP_PROCESS_EXEC, &p);
+    kill_caller(j, r);
     return false;
 }
 
 /* ---- executing ---- */
 
-struct answer handle_exec(struct judge *w, const struct request *r)
+struct answer handle_exec(struct judge *j, const struct request *r)
 {
     bool at = r->nr == SYS_execveat;
     int flags = at ? (int)r->args[4] : 0;
@@ -267,23 +272,23 @@ struct answer handle_exec(struct judge *w, const struct request *r)
     OWN(pinned) struct pinned p;
     if (flags & ~(AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW))
         return answer_errno(EINVAL);
-    int err = pin_object(w, r, at ? (int)r->args[0] : AT_FDCWD, r->args[at ? 1 : 0],
+    int err = pin_object(j, r, at ? (int)r->args[0] : AT_FDCWD, r->args[at ? 1 : 0],
                          (flags & AT_EMPTY_PATH ? PIN_EMPTY : 0) |
                              (flags & AT_SYMLINK_NOFOLLOW ? PIN_NOFOLLOW : 0),
                          0, &p);
     if (err == 0 && S_ISLNK(p.st.st_mode))
         err = -ELOOP;
     if (err == 0)
-        err = ask_image(w, r, &p, pin_object_copied, &image);
+        err = ask_image(j, r, &p, pin_object_copied, &image);
     if (err == 0)
-        err = watch(w, r, image);
+        err = watch_exec(j, r, image);
     return answer_verdict(err);
 }
 
 /* ---- the command itself ---- */
 
-/* The working directory is procfs when this is called; the command's is first_cwd. */
-static int pin_at_start(struct judge *w, const struct request *r, const char *path, size_t n,
+/* The judge's working directory is procfs here; the command's is first_cwd. */
+static int pin_at_start(struct judge *j, const struct request *r, const char *path, size_t n,
                         struct pinned *out)
 {
     char name[PATH_BYTES];
@@ -292,17 +297,17 @@ static int pin_at_start(struct judge *w, const struct request *r, const char *pa
         return -ENAMETOOLONG;
     memcpy(name, path, n);
     name[n] = '\0';
-    int fd = openat(w->first_cwd, name, O_PATH | O_CLOEXEC);
+    int fd = openat(j->execs.first_cwd, name, O_PATH | O_CLOEXEC);
     if (fd < 0)
         return -errno;
     out->fd = fd;
-    int err = pin_describe(w, r, 0, out);
+    int err = pin_describe(j, r, 0, out);
     if (err < 0)
         pinned_close(out);
     return err;
 }
 
-/* The next candidate for a name without a slash; 0 when there is none left. */
+/* The next candidate in PATH for a name without a slash. Returns its length; 0 at the end. */
 static int next_candidate(const char **search, const char *name, char out[PATH_BYTES])
 {
     if (!*search)
@@ -313,68 +318,68 @@ static int next_candidate(const char **search, const char *name, char out[PATH_B
     return len;
 }
 
-/* Whether it is a file that can be executed. */
-static int look_for(const struct judge *w, const char *path)
+/* Whether the path is an executable file. Returns 0 or a negative errno. */
+static int check_executable(const struct judge *j, const char *path)
 {
     struct stat st;
-    if (fstatat(w->first_cwd, path, &st, 0) < 0)
+    if (fstatat(j->execs.first_cwd, path, &st, 0) < 0)
         return -errno;
-    if (!S_ISREG(st.st_mode) || faccessat(w->first_cwd, path, X_OK, AT_EACCESS) < 0)
+    if (!S_ISREG(st.st_mode) || faccessat(j->execs.first_cwd, path, X_OK, AT_EACCESS) < 0)
         return -EACCES;
     return 0;
 }
 
-static int find_program(const struct judge *w, const char *name, char out[PATH_BYTES])
+static int find_program(const struct judge *j, const char *name, char out[PATH_BYTES])
 {
     const char *search = getenv("PATH");
     int err = -ENOENT, worst = -ENOENT;
     if (strchr(name, '/') || !name[0]) {
         snprintf(out, PATH_BYTES, "%s", name);
-        return look_for(w, out);
+        return check_executable(j, out);
     }
     search = search ? search : "/bin:/usr/bin";
     for (int n; err < 0 && (n = next_candidate(&search, name, out)) > 0;) {
-        err = n < PATH_BYTES ? look_for(w, out) : -ENAMETOOLONG;
+        err = n < PATH_BYTES ? check_executable(j, out) : -ENAMETOOLONG;
         worst = err == -EACCES ? err : worst;
     }
     return err < 0 ? worst : 0;
 }
 
-int exec_first(struct judge *w, int cwd, const char *name, char out[PATH_BYTES])
+int exec_judge_command(struct judge *j, int cwd, const char *name, char out[PATH_BYTES])
 {
     struct request r = {.tid = getpid(), .nr = SYS_execve};
     enum image image;
     OWN(pinned) struct pinned p = {.fd = -1, .parent = -1};
-    w->first_cwd = cwd;
-    int err = find_program(w, name, out);
+    j->execs.first_cwd = cwd;
+    int err = find_program(j, name, out);
     if (err == 0)
-        err = pin_at_start(w, &r, out, strlen(out), &p);
-    return err == 0 ? ask_image(w, &r, &p, pin_at_start, &image) : err;
+        err = pin_at_start(j, &r, out, strlen(out), &p);
+    return err == 0 ? ask_image(j, &r, &p, pin_at_start, &image) : err;
 }
 
 /* ---- code in memory ---- */
 
-static int ask_code(struct judge *w, const struct request *r)
+static int ask_code(struct judge *j, const struct request *r)
 {
-    return ask_about(w, r, OP_DYNAMIC_CODE_GENERATION, NULL, 0,
+    return ask_about(j, r, OP_DYNAMIC_CODE_GENERATION, NULL, 0,
                      r->nr == SYS_mmap ? "executable memory" : "memory made executable");
 }
 
-struct answer handle_map(struct judge *w, const struct request *r)
+struct answer handle_map(struct judge *j, const struct request *r)
 {
     int prot = (int)r->args[2], flags = (int)r->args[3];
     bool unnamed = flags & MAP_ANONYMOUS;
-    int err = unnamed || (prot & PROT_WRITE) ? ask_code(w, r) : 0;
+    int err = unnamed || (prot & PROT_WRITE) ? ask_code(j, r) : 0;
     if (err < 0 || unnamed)
         return answer_verdict(err);
     OWN(pinned) struct pinned p;
-    err = pin_descriptor(w, r, (int)r->args[4], 0, &p);
-    return answer_verdict(err == 0 ? ask_object(w, r, OP_FILE_MAP_EXECUTABLE, &p) : err);
+    err = pin_descriptor(j, r, (int)r->args[4], 0, &p);
+    return answer_verdict(err == 0 ? ask_object(j, r, OP_FILE_MAP_EXECUTABLE, &p) : err);
 }
 
-/* One line of maps: "from-to perms offset device inode   path". Asks about it when the call would
- * make it executable. */
-static int ask_line(struct judge *w, const struct request *r, char *line)
+/* One line of maps: "from-to perms offset device inode path". Asks about it if the call would make
+ * it executable. */
+static int ask_line(struct judge *j, const struct request *r, char *line)
 {
     unsigned long long from, to;
     char perms[8];
@@ -389,26 +394,26 @@ static int ask_line(struct judge *w, const struct request *r, char *line)
     const char *path = at ? line + at : "";
     bool file = path[0] == '/';
     if (file && strchr(path, '\\'))
-        return -EPERM; /* not as it is on disk */
-    int err = !file || writes || perms[1] == 'w' ? ask_code(w, r) : 0;
+        return -EPERM; /* the path is escaped, so not the real one */
+    int err = !file || writes || perms[1] == 'w' ? ask_code(j, r) : 0;
     if (err < 0 || !file || perms[2] == 'x')
         return err;
     char *deleted = strstr(line + at, " (deleted)");
     if (deleted && !deleted[10])
         *deleted = '\0';
-    return ask_name(w, r, OP_FILE_MAP_EXECUTABLE, path, strlen(path), NULL);
+    return ask_name(j, r, OP_FILE_MAP_EXECUTABLE, path, strlen(path), NULL);
 }
 
-/* mprotect(): which files lie in these addresses. Another thread may map something else there
- * meanwhile, as it may copy code: see the threat model. */
-struct answer handle_protect(struct judge *w, const struct request *r)
+/* mprotect(): finds the files mapped at these addresses. Another thread may map something else
+ * there meanwhile, just as it may copy code: see the threat model. */
+struct answer handle_protect(struct judge *j, const struct request *r)
 {
-    char name[32], *text = w->value;
+    char name[32], *text = j->value;
     size_t have = 0;
     int err = 0;
     snprintf(name, sizeof(name), "%d/maps", r->tid);
-    OWN(fd) int fd = openat(w->proc, name, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || !request_is_valid(w, r))
+    OWN(fd) int fd = openat(j->proc, name, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || !request_is_valid(j, r))
         return answer_errno(EPERM);
     for (ssize_t n; err == 0 && (n = read(fd, text + have, XATTR_BYTES - 1 - have)) > 0;) {
         have += (size_t)n;
@@ -416,7 +421,7 @@ struct answer handle_protect(struct judge *w, const struct request *r)
         char *line = text;
         for (char *end; err == 0 && (end = strchr(line, '\n')); line = end + 1) {
             *end = '\0';
-            err = ask_line(w, r, line);
+            err = ask_line(j, r, line);
         }
         have -= (size_t)(line - text);
         memmove(text, line, have);

@@ -3,12 +3,12 @@
 
 /*
  * Communication inside the sandbox: POSIX shared memory, semaphores and message queues, and sockets
- * of unusual families. For System V objects see handle-sysv.c.
+ * of unusual families. handle-sysv.c has System V objects.
  *
- * socket() has nothing but numbers for arguments, so the kernel performs it. POSIX shared memory
- * and semaphores are files in /dev/shm on Linux: whatever is asked about such a file is asked about
- * the object of that name, too. A message queue is named in memory that may change after it was
- * judged; the ipc namespace sees to it that every queue is the sandbox's own.
+ * The arguments of socket() are all numbers, so the kernel performs it. On Linux, POSIX shared
+ * memory and semaphores are files in /dev/shm: a question about such a file is also one about the
+ * object of that name. The name of a message queue is in memory, which may change after it was
+ * judged; the ipc namespace ensures that every queue is the sandbox's own.
  */
 
 #include <ctype.h>
@@ -26,16 +26,15 @@
 
 /* ---- POSIX names ---- */
 
-/* Programs pass "/name", and Apple's rules have it with and without the slash. with_slash has room
- * for it. */
-static int ask_named(struct judge *w, const struct request *r, enum vocab_op op,
+/* Programs pass "/name"; Apple's rules have names with and without the slash. */
+static int ask_named(struct judge *j, const struct request *r, enum vocab_op op,
                      const char *with_slash, size_t len)
 {
     struct graph_fact facts[] = {
         {.filter = FILTER_IPC_POSIX_NAME, .str = with_slash, .len = (uint32_t)len},
         {.filter = FILTER_IPC_POSIX_NAME, .str = with_slash + 1, .len = (uint32_t)len - 1},
     };
-    return ask_about(w, r, op, facts, 2, with_slash);
+    return ask_about(j, r, op, facts, 2, with_slash);
 }
 
 static const struct {
@@ -48,8 +47,8 @@ static const struct {
     {OP_FILE_WRITE_UNLINK, OP_IPC_POSIX_SHM_WRITE_UNLINK, OP_IPC_POSIX_SEM_UNLINK},
 };
 
-/* glibc makes a semaphore under a name of its own, six letters, and links it to the real one, which
- * is judged. */
+/* glibc creates a semaphore under a temporary name of six letters and links it to the real one,
+ * which is judged. */
 static bool is_unfinished(const char *name, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -60,7 +59,7 @@ static bool is_unfinished(const char *name, size_t n)
 
 static const char shm_folder[] = "/dev/shm/", sem_prefix[] = "sem.";
 
-int ask_posix_ipc(struct judge *w, const struct request *r, enum vocab_op op, const char *path,
+int ask_posix_ipc(struct judge *j, const struct request *r, enum vocab_op op, const char *path,
                   size_t len)
 {
     enum { FOLDER = sizeof(shm_folder) - 1, SEM = sizeof(sem_prefix) - 1 };
@@ -83,17 +82,17 @@ int ask_posix_ipc(struct judge *w, const struct request *r, enum vocab_op op, co
             continue;
         enum vocab_op asked = sem ? posix_ops[i].sem : posix_ops[i].shm;
         uint32_t node;
-        if (sem && is_unfinished(from, n) && !graph_uniform(w->graph, asked, &node))
+        if (sem && is_unfinished(from, n) && !graph_uniform(j->graph, asked, &node))
             return 0;
-        return ask_named(w, r, asked, name, n + 1);
+        return ask_named(j, r, asked, name, n + 1);
     }
     return 0;
 }
 
-/* mq_open() and mq_unlink(); the library has taken the slash off. */
-struct answer handle_queue(struct judge *w, const struct request *r)
+/* mq_open() and mq_unlink(); the C library has removed the slash. */
+struct answer handle_queue(struct judge *j, const struct request *r)
 {
-    char *name = w->path[0];
+    char *name = j->path[0];
     int n = target_string(r, r->args[0], name);
     if (n < 0)
         return answer_value(n);
@@ -101,15 +100,15 @@ struct answer handle_queue(struct judge *w, const struct request *r)
         return answer_errno(n == 0 ? ENOENT : n > 255 ? ENAMETOOLONG : EACCES);
     memmove(name + 1, name, (size_t)n + 1);
     name[0] = '/';
-    if (!request_is_valid(w, r))
+    if (!request_is_valid(j, r))
         return answer_errno(EPERM);
-    return answer_verdict(ask_named(w, r, OP_IPC_POSIX, name, (size_t)n + 1));
+    return answer_verdict(ask_named(j, r, OP_IPC_POSIX, name, (size_t)n + 1));
 }
 
 /* ---- sockets ---- */
 
-/* Apple's number of an address family. AF_ROUTE is how both systems call the socket that tells
- * about addresses and routes; the families that Linux alone has, have none. */
+/* Apple's number of an address family, or -1 for families of Linux only. Both systems have a socket
+ * that reports addresses and routes; Apple calls it AF_ROUTE. */
 static int64_t apple_family(int family)
 {
     static const struct {
@@ -129,7 +128,7 @@ static int64_t apple_family(int family)
     return -1;
 }
 
-struct answer handle_system_socket(struct judge *w, const struct request *r)
+struct answer handle_system_socket(struct judge *j, const struct request *r)
 {
     enum { TYPE = 0xf };
     char shown[64];
@@ -141,5 +140,5 @@ struct answer handle_system_socket(struct judge *w, const struct request *r)
     };
     snprintf(shown, sizeof(shown), "domain %d type %d protocol %d", (int)r->args[0],
              (int)r->args[1] & TYPE, (int)r->args[2]);
-    return answer_verdict(ask_about(w, r, OP_SYSTEM_SOCKET, facts, family < 0 ? 2 : 3, shown));
+    return answer_verdict(ask_about(j, r, OP_SYSTEM_SOCKET, facts, family < 0 ? 2 : 3, shown));
 }

@@ -2,12 +2,11 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Names: making, removing and moving them. All of it happens in pinned folders. Because one thread
- * performs every such call of the sandbox, nothing inside it can change a folder between the check
- * and the action.
+ * Creating, removing and moving names, always in pinned folders. Because one thread performs all
+ * such calls of the sandbox, nothing inside can change a folder between check and action.
  *
- * A second name for a file must not grant what the first denies, and moving a folder must neither
- * free something beneath it that was protected nor put something where it would be.
+ * A second name for a file must not grant what the first denies. Moving a folder must neither free
+ * something protected beneath it nor put something where it would be protected.
  */
 
 #include <dirent.h>
@@ -20,12 +19,14 @@
 
 #include "base/own.h"
 #include "kernel/judge/ask.h"
+#include "kernel/judge/created-repos.h"
+#include "kernel/judge/git-judge.h"
 #include "kernel/judge/handlers.h"
 #include "kernel/judge/judge.h"
 #include "kernel/judge/resolve.h"
 #include "kernel/judge/target.h"
 
-/* Where a call that names one path has its arguments: fooat(dirfd, path, …) or foo(path, …). */
+/* The arguments of a call with one path: fooat(dirfd, path, ...) or foo(path, ...). */
 struct at_args {
     int dirfd;
     uint64_t path;
@@ -44,7 +45,7 @@ static bool is_nr(const struct request *r, long nr)
     return r->nr == nr;
 }
 
-#ifndef SYS_mkdir /* architectures that have only the *at calls */
+#ifndef SYS_mkdir /* on architectures with only the *at calls */
 #define SYS_mkdir -1
 #define SYS_mknod -1
 #define SYS_symlink -1
@@ -57,32 +58,28 @@ static bool is_nr(const struct request *r, long nr)
 #define SYS_renameat -1
 #endif
 
-static struct answer done(int result)
-{
-    return answer_value(result < 0 ? -errno : 0);
-}
+/* ---- creating ---- */
 
-/* ---- making ---- */
-
-/* Pins the folder of a new name and asks whether something of this type may be made there. */
-static int pin_new(struct judge *w, const struct request *r, const struct at_args *a, mode_t type,
+/* Pins the folder of a new name and asks whether something of this type may be created there. */
+static int pin_new(struct judge *j, const struct request *r, const struct at_args *a, mode_t type,
                    int slot, struct pinned *p)
 {
     struct stat st = {.st_mode = type};
-    int err = pin_folder(w, r, a->dirfd, a->path, slot, p);
-    /* what is there already is told, rather than denied; where it is allowed the kernel tells */
-    if (err == 0 && !would_allow(w, OP_FILE_WRITE_CREATE, p->path, p->path_len, &st))
-        err = pin_look(w, p);
+    int err = pin_folder(j, r, a->dirfd, a->path, slot, p);
+    /* EEXIST takes precedence over a denial; if the policy allows it, the kernel returns EEXIST */
+    if (err == 0 && !would_allow(j, OP_FILE_WRITE_CREATE, p->path, p->path_len, &st))
+        err = pin_stat(j, p);
     if (err == 0 && p->found)
         err = -EEXIST;
     if (err == 0)
-        err = ask_create(w, r, p, type);
+        err = ask_create(j, r, p, type);
     if (err == 0)
-        err = git_before_name(w, r, p);
-    return err == 0 ? judge_take_umask(w, r) : err;
+        err = git_before_name(j, r, p);
+    return err == 0 ? judge_take_umask(j, r) : err;
 }
 
-/* A repository, or what git keeps for a submodule, a worktree or a rebase inside one. */
+/* Whether it is a repository, or a folder that git keeps for a submodule, worktree or rebase in
+ * one. */
 static bool is_git_folder(const struct pinned *p)
 {
     if (git_is_state_folder(p->path, p->path_len))
@@ -96,79 +93,79 @@ static bool is_git_folder(const struct pinned *p)
     return p->path_len >= 5 && memcmp(p->path + p->path_len - 5, "/.git", 5) == 0;
 }
 
-struct answer handle_mkdir(struct judge *w, const struct request *r)
+struct answer handle_mkdir(struct judge *j, const struct request *r)
 {
     struct at_args a = at_args(r, !is_nr(r, SYS_mkdir));
     OWN(pinned) struct pinned p;
-    int err = pin_new(w, r, &a, S_IFDIR, 0, &p);
+    int err = pin_new(j, r, &a, S_IFDIR, 0, &p);
     if (err < 0)
         return answer_value(err);
     if (mkdirat(p.parent, p.name, (mode_t)a.rest[0]) < 0)
         return answer_errno(errno);
     if (is_git_folder(&p))
-        created_repos_add(&w->repositories, p.path, p.path_len);
+        created_repos_add(&j->git.created, p.path, p.path_len);
     return answer_value(0);
 }
 
-struct answer handle_mknod(struct judge *w, const struct request *r)
+struct answer handle_mknod(struct judge *j, const struct request *r)
 {
     struct at_args a = at_args(r, !is_nr(r, SYS_mknod));
     mode_t mode = (mode_t)a.rest[0];
     OWN(pinned) struct pinned p;
-    int err = pin_new(w, r, &a, mode & S_IFMT ? mode & S_IFMT : S_IFREG, 0, &p);
+    int err = pin_new(j, r, &a, mode & S_IFMT ? mode & S_IFMT : S_IFREG, 0, &p);
     if (err == 0 && (S_ISCHR(mode) || S_ISBLK(mode)))
-        err = ask_name(w, r, OP_FILE_MKNOD, p.path, p.path_len, NULL);
+        err = ask_name(j, r, OP_FILE_MKNOD, p.path, p.path_len, NULL);
     if (err == 0)
-        err = ask_setugid(w, r, p.path, p.path_len, mode);
+        err = ask_setugid(j, r, p.path, p.path_len, mode);
     if (err < 0)
         return answer_value(err);
-    return done(mknodat(p.parent, p.name, mode, (dev_t)a.rest[1]));
+    return answer_result(mknodat(p.parent, p.name, mode, (dev_t)a.rest[1]));
 }
 
-struct answer handle_symlink(struct judge *w, const struct request *r)
+struct answer handle_symlink(struct judge *j, const struct request *r)
 {
     bool at = !is_nr(r, SYS_symlink);
     struct at_args a = {at ? (int)r->args[1] : AT_FDCWD, at ? r->args[2] : r->args[1], NULL};
     OWN(pinned) struct pinned p;
-    int err = pin_new(w, r, &a, S_IFLNK, 0, &p);
-    int n = err == 0 ? target_string(r, r->args[0], w->path[1]) : err;
+    int err = pin_new(j, r, &a, S_IFLNK, 0, &p);
+    int n = err == 0 ? target_string(r, r->args[0], j->path[1]) : err;
     if (n == 0)
         return answer_errno(ENOENT);
     if (n < 0)
         return answer_value(n);
-    if (!request_is_valid(w, r))
+    if (!request_is_valid(j, r))
         return answer_errno(EPERM);
-    return done(symlinkat(w->path[1], p.parent, p.name));
+    return answer_result(symlinkat(j->path[1], p.parent, p.name));
 }
 
-/* ---- what two names may do to each other ---- */
+/* ---- comparing two names ---- */
 
-/* What can be done to a file by any of its names. */
+/* What a process can do to a file through any of its names. */
 static const enum vocab_op guarded[] = {
     OP_FILE_WRITE_DATA,  OP_FILE_READ_DATA,   OP_FILE_WRITE_MODE,  OP_FILE_WRITE_OWNER,
     OP_FILE_WRITE_TIMES, OP_FILE_WRITE_XATTR, OP_FILE_WRITE_FLAGS,
 };
 
-/* Whether the second name would allow what the first denies; then the event tells of the first. */
-static int ask_not_freed(struct judge *w, const struct request *r, const char *from, size_t n,
+/* Fails if the second name would allow what the first denies; reports the denial for the first. */
+static int ask_not_freed(struct judge *j, const struct request *r, const char *from, size_t n,
                          const char *to, size_t m, const struct stat *st)
 {
     for (size_t i = 0; i < sizeof(guarded) / sizeof(guarded[0]); i++)
-        if (!would_allow(w, guarded[i], from, n, st) && would_allow(w, guarded[i], to, m, st)) {
-            int err = ask_name(w, r, guarded[i], from, n, st);
+        if (!would_allow(j, guarded[i], from, n, st) && would_allow(j, guarded[i], to, m, st)) {
+            int err = ask_name(j, r, guarded[i], from, n, st);
             return err < 0 ? err : -EPERM;
         }
     return 0;
 }
 
-/* One entry beneath a folder that moves: neither freed nor planted. */
-static int ask_carried(struct judge *w, const struct request *r, const char *from, size_t n,
-                       const char *to, size_t m, const struct stat *st)
+/* Asks about an entry beneath a folder that moves: it must be neither freed nor planted. */
+static int ask_moved_entry(struct judge *j, const struct request *r, const char *from, size_t n,
+                           const char *to, size_t m, const struct stat *st)
 {
-    int err = ask_not_freed(w, r, from, n, to, m, st);
-    if (err == 0 && would_allow(w, OP_FILE_WRITE_CREATE, from, n, st) &&
-        !would_allow(w, OP_FILE_WRITE_CREATE, to, m, st))
-        err = ask_name(w, r, OP_FILE_WRITE_CREATE, to, m, st);
+    int err = ask_not_freed(j, r, from, n, to, m, st);
+    if (err == 0 && would_allow(j, OP_FILE_WRITE_CREATE, from, n, st) &&
+        !would_allow(j, OP_FILE_WRITE_CREATE, to, m, st))
+        err = ask_name(j, r, OP_FILE_WRITE_CREATE, to, m, st);
     return err;
 }
 
@@ -180,7 +177,7 @@ struct carry {
     char from[PATH_BYTES * 2], to[PATH_BYTES * 2];
 };
 
-static int append(char *path, size_t n, const char *name)
+static int append_name(char *path, size_t n, const char *name)
 {
     size_t len = strlen(name);
     if (n + len + 2 > PATH_BYTES * 2)
@@ -205,12 +202,12 @@ static DIR *open_folder(int base, const char *name)
     return d;
 }
 
-/* Looks at everything beneath a folder that is about to move. Too deep or too much to look at is
- * refused: fail closed. */
-static int ask_beneath(struct judge *w, const struct request *r, const struct pinned *old,
+/* Asks about everything beneath a folder that is about to move. Refuses the move if there is too
+ * much to check. */
+static int ask_beneath(struct judge *j, const struct request *r, const struct pinned *old,
                        const struct pinned *new)
 {
-    static struct carry c; /* one thread performs calls */
+    static struct carry c; /* only one thread performs calls */
     int depth = 0;
     memcpy(c.from, old->path, old->path_len + 1);
     memcpy(c.to, new->path, new->path_len + 1);
@@ -228,14 +225,14 @@ static int ask_beneath(struct judge *w, const struct request *r, const struct pi
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
             continue;
         struct stat st;
-        int n = append(c.from, c.from_len[depth], e->d_name);
-        int m = append(c.to, c.to_len[depth], e->d_name);
+        int n = append_name(c.from, c.from_len[depth], e->d_name);
+        int m = append_name(c.to, c.to_len[depth], e->d_name);
         bool folder = e->d_type == DT_DIR || e->d_type == DT_UNKNOWN;
         int err = n < 0 || m < 0 || seen > CARRY_ENTRIES ? -EPERM : 0;
         if (err == 0 && fstatat(dirfd(c.open[depth]), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             err = errno == ENOENT ? 0 : -errno;
         else if (err == 0)
-            err = ask_carried(w, r, c.from, (size_t)n, c.to, (size_t)m, &st);
+            err = ask_moved_entry(j, r, c.from, (size_t)n, c.to, (size_t)m, &st);
         if (err == 0 && folder && S_ISDIR(st.st_mode)) {
             err = depth + 1 == CARRY_DEPTH ? -EPERM : 0;
             DIR *d = err ? NULL : open_folder(dirfd(c.open[depth]), e->d_name);
@@ -258,22 +255,22 @@ static int ask_beneath(struct judge *w, const struct request *r, const struct pi
 
 /* ---- linking ---- */
 
-/* Whether the second name grants nothing. A file that lies where nothing may be written, but may be
- * read, is on another device as far as links go: programs that link to save space or time (git, cp,
- * package managers) copy then, and nobody need be told. */
-static int ask_link(struct judge *w, const struct request *r, const struct pinned *old,
+/* Fails if the second name would grant something. If the file may be read but is where nothing may
+ * be written, returns EXDEV, as if it were on another device: programs that link to save space or
+ * time (git, cp, package managers) then copy it, and no report is needed. */
+static int ask_link(struct judge *j, const struct request *r, const struct pinned *old,
                     const struct pinned *new)
 {
     bool free = old->path[0] != '/' || old->st.st_nlink == 0;
-    if (!free && is_out_of_bounds(w, OP_FILE_WRITE_DATA, old->path, old->path_len, &old->st) &&
-        would_allow(w, OP_FILE_WRITE_DATA, new->path, new->path_len, &old->st) &&
-        would_allow(w, OP_FILE_READ_DATA, old->path, old->path_len, &old->st))
+    if (!free && is_out_of_bounds(j, OP_FILE_WRITE_DATA, old->path, old->path_len, &old->st) &&
+        would_allow(j, OP_FILE_WRITE_DATA, new->path, new->path_len, &old->st) &&
+        would_allow(j, OP_FILE_READ_DATA, old->path, old->path_len, &old->st))
         return -EXDEV;
     return free ? 0
-                : ask_not_freed(w, r, old->path, old->path_len, new->path, new->path_len, &old->st);
+                : ask_not_freed(j, r, old->path, old->path_len, new->path, new->path_len, &old->st);
 }
 
-struct answer handle_link(struct judge *w, const struct request *r)
+struct answer handle_link(struct judge *j, const struct request *r)
 {
     bool at = !is_nr(r, SYS_link);
     const uint64_t *a = r->args;
@@ -284,24 +281,24 @@ struct answer handle_link(struct judge *w, const struct request *r)
     OWN(pinned) struct pinned new = {.fd = -1, .parent = -1};
     unsigned how =
         (flags & AT_SYMLINK_FOLLOW ? 0 : PIN_NOFOLLOW) | (flags & AT_EMPTY_PATH ? PIN_EMPTY : 0);
-    int err = pin_object(w, r, at ? (int)a[0] : AT_FDCWD, at ? a[1] : a[0], how, 0, &old);
+    int err = pin_object(j, r, at ? (int)a[0] : AT_FDCWD, at ? a[1] : a[0], how, 0, &old);
     struct at_args to = {at ? (int)a[2] : AT_FDCWD, at ? a[3] : a[1], NULL};
     if (err == 0)
-        err = pin_new(w, r, &to, old.st.st_mode & S_IFMT, 1, &new);
+        err = pin_new(j, r, &to, old.st.st_mode & S_IFMT, 1, &new);
     if (err == 0)
-        err = ask_path(w, r, OP_FILE_LINK, &old);
+        err = ask_path(j, r, OP_FILE_LINK, &old);
     if (err == 0)
-        err = ask_link(w, r, &old, &new);
+        err = ask_link(j, r, &old, &new);
     if (err < 0)
         return answer_value(err);
-    /* straight from the pin where the kernel lets us (6.10) */
+    /* directly from the pin if the kernel can (6.10) */
     if (linkat(old.fd, "", new.parent, new.name, AT_EMPTY_PATH) == 0)
         return answer_value(0);
     if (errno != ENOENT)
         return answer_errno(errno);
     char name[32];
     snprintf(name, sizeof(name), "self/fd/%d", old.fd);
-    return done(linkat(AT_FDCWD, name, new.parent, new.name, AT_SYMLINK_FOLLOW));
+    return answer_result(linkat(AT_FDCWD, name, new.parent, new.name, AT_SYMLINK_FOLLOW));
 }
 
 /* ---- removing ---- */
@@ -314,23 +311,23 @@ static bool is_full_folder(const struct pinned *p)
     return fd >= 0 && syscall(SYS_getdents64, fd, block, sizeof(block)) > 48;
 }
 
-struct answer handle_unlink(struct judge *w, const struct request *r)
+struct answer handle_unlink(struct judge *j, const struct request *r)
 {
     bool at = is_nr(r, SYS_unlinkat);
     struct at_args a = at_args(r, at);
     int flags = at ? (int)a.rest[0] : is_nr(r, SYS_rmdir) ? AT_REMOVEDIR : 0;
     OWN(pinned) struct pinned p;
-    int err = pin_parent(w, r, a.dirfd, a.path, 0, &p);
+    int err = pin_parent(j, r, a.dirfd, a.path, 0, &p);
     if (err == 0 && !p.found)
         err = -ENOENT;
     if (err == 0 && (flags & AT_REMOVEDIR) &&
-        !would_allow(w, OP_FILE_WRITE_UNLINK, p.path, p.path_len, &p.st) && is_full_folder(&p))
-        err = -ENOTEMPTY; /* git tries this on purpose; nobody need be told */
+        !would_allow(j, OP_FILE_WRITE_UNLINK, p.path, p.path_len, &p.st) && is_full_folder(&p))
+        err = -ENOTEMPTY; /* git tries this on purpose; no report is needed */
     if (err == 0)
-        err = ask_path(w, r, OP_FILE_WRITE_UNLINK, &p);
+        err = ask_path(j, r, OP_FILE_WRITE_UNLINK, &p);
     if (err < 0)
         return answer_value(err);
-    return done(unlinkat(p.parent, p.name, flags));
+    return answer_result(unlinkat(p.parent, p.name, flags));
 }
 
 /* ---- moving ---- */
@@ -339,57 +336,57 @@ struct answer handle_unlink(struct judge *w, const struct request *r)
 #define RENAME_EXCHANGE (1 << 1)
 #endif
 
-/* Whether `old` may go to `new`'s place. What is replaced there is judged as it stands; what comes
- * brings along that the command made it. */
-static int ask_move(struct judge *w, const struct request *r, const struct pinned *old,
+/* Whether `old` may replace `new`. What is replaced is judged as it is; what moves stays something
+ * that the command created. */
+static int ask_move(struct judge *j, const struct request *r, const struct pinned *old,
                     const struct pinned *new)
 {
-    int err = ask_path(w, r, OP_FILE_WRITE_UNLINK, old);
+    int err = ask_path(j, r, OP_FILE_WRITE_UNLINK, old);
     if (err == 0 && new->found)
-        err = ask_path(w, r, OP_FILE_WRITE_UNLINK, new);
+        err = ask_path(j, r, OP_FILE_WRITE_UNLINK, new);
     if (err < 0)
         return err;
-    if (w->git.wanted && S_ISDIR(old->st.st_mode))
-        err = git_ask_folder_move(w, r, old, new);
+    if (j->git.wanted && S_ISDIR(old->st.st_mode))
+        err = git_ask_folder_move(j, r, old, new);
     if (err < 0)
         return err;
-    w->moving = old;
-    w->moving_to = new;
-    err = ask_name(w, r, OP_FILE_WRITE_CREATE, new->path, new->path_len, &old->st);
+    j->git.moving = old;
+    j->git.moving_to = new;
+    err = ask_name(j, r, OP_FILE_WRITE_CREATE, new->path, new->path_len, &old->st);
     if (err == 0)
-        err = ask_not_freed(w, r, old->path, old->path_len, new->path, new->path_len, &old->st);
+        err = ask_not_freed(j, r, old->path, old->path_len, new->path, new->path_len, &old->st);
     if (err == 0 && S_ISDIR(old->st.st_mode))
-        err = ask_beneath(w, r, old, new);
-    w->moving = w->moving_to = NULL;
+        err = ask_beneath(j, r, old, new);
+    j->git.moving = j->git.moving_to = NULL;
     return err;
 }
 
-struct answer handle_rename(struct judge *w, const struct request *r)
+struct answer handle_rename(struct judge *j, const struct request *r)
 {
     bool at = !is_nr(r, SYS_rename);
     const uint64_t *a = r->args;
     unsigned flags = is_nr(r, SYS_renameat2) ? (unsigned)a[4] : 0;
     OWN(pinned) struct pinned old;
     OWN(pinned) struct pinned new = {.fd = -1, .parent = -1};
-    int err = pin_parent(w, r, at ? (int)a[0] : AT_FDCWD, at ? a[1] : a[0], 0, &old);
+    int err = pin_parent(j, r, at ? (int)a[0] : AT_FDCWD, at ? a[1] : a[0], 0, &old);
     if (err == 0 && !old.found)
         err = -ENOENT;
     if (err == 0)
-        err = pin_parent(w, r, at ? (int)a[2] : AT_FDCWD, at ? a[3] : a[1], 1, &new);
+        err = pin_parent(j, r, at ? (int)a[2] : AT_FDCWD, at ? a[3] : a[1], 1, &new);
     if (err == 0 && (flags & RENAME_EXCHANGE) && !new.found)
         err = -ENOENT;
-    int judged = err == 0 && w->git.wanted ? git_judge_move(w, r, &old, &new, flags) : 0;
+    int judged = err == 0 && j->git.wanted ? git_judge_move(j, r, &old, &new, flags) : 0;
     if (judged < 0)
         err = judged;
     if (err == 0)
-        err = ask_move(w, r, &old, &new);
+        err = ask_move(j, r, &old, &new);
     if (err == 0 && (flags & RENAME_EXCHANGE))
-        err = ask_move(w, r, &new, &old);
-    git_settle(w);
+        err = ask_move(j, r, &new, &old);
+    git_clear(j);
     if (err == 0 && !new.found)
-        err = git_before_name(w, r, &new);
-    if (err == 0 && (flags & KABI_RENAME_WHITEOUT)) /* which leaves a device in the old place */
-        err = ask_name(w, r, OP_FILE_MKNOD, old.path, old.path_len,
+        err = git_before_name(j, r, &new);
+    if (err == 0 && (flags & KABI_RENAME_WHITEOUT)) /* it leaves a device at the old path */
+        err = ask_name(j, r, OP_FILE_MKNOD, old.path, old.path_len,
                        &(struct stat){.st_mode = S_IFCHR});
     if (err < 0)
         return answer_value(err);
@@ -398,6 +395,6 @@ struct answer handle_rename(struct judge *w, const struct request *r)
     if (syscall(SYS_renameat2, old.parent, old.name, new.parent, new.name, flags) < 0)
         return answer_errno(errno);
     if (S_ISDIR(old.st.st_mode))
-        created_repos_moved(&w->repositories, old.path, old.path_len, new.path, new.path_len);
+        created_repos_moved(&j->git.created, old.path, old.path_len, new.path, new.path_len);
     return answer_value(0);
 }

@@ -2,18 +2,17 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Calls that act on other processes: signals and scheduling. Everything that matters about them
- * stands in registers, so the kernel performs them itself once they are judged, and the receiver
- * sees who sent what. What can change is whom a number means: the process may have ended and its
- * number be used again, a group may have a new member. All of them live in the same sandbox, which
- * is what the walls see to.
+ * Calls that act on other processes: signals and scheduling. All their relevant arguments are in
+ * registers, so the kernel performs them once they are judged, and the receiver sees the real
+ * sender. What can change is which process a pid means: it may have exited and its pid been reused,
+ * or a group may have a new member. All of them are in the same sandbox, which the walls ensure.
  *
- * The group of the command itself is the one exception: it is that of whoever started it, and
- * kill(0, …) knows no namespaces. Where Landlock does not keep signals inside, the judge sends
- * them.
+ * The exception is the command's own process group: it is the group of the process that started
+ * Buckle, and kill(0, ...) ignores namespaces. If Landlock does not keep signals inside, the judge
+ * sends them.
  *
- * A call that reaches several processes is denied when one of them may not be reached: the kernel
- * would signal those it can and say nothing, and there is no way to leave one out.
+ * A call that reaches several processes is denied if one of them may not be reached: the kernel
+ * would signal the others without an error, and no process can be left out.
  */
 
 #include <errno.h>
@@ -31,42 +30,43 @@
 #include "kernel/judge/relation.h"
 #include "kernel/plan/plan.h"
 
-/* ---- whom ---- */
+/* ---- targets ---- */
 
-struct whom {
+struct action {
     enum vocab_op op;
-    const char *what; /* for people: SIGTERM, sched_setaffinity */
-    int64_t number;   /* Apple's number of the signal; -1: none */
+    const char *what; /* shown in events: SIGTERM, sched_setaffinity */
+    int64_t number;   /* Apple's number of the signal, or -1 */
 };
 
-static int ask_one(struct judge *w, const struct request *r, int relation, pid_t pid,
-                   const void *arg)
+static int ask_related(struct judge *j, const struct request *r, int relation, pid_t pid,
+                       const void *arg)
 {
-    const struct whom *whom = arg;
+    const struct action *action = arg;
     struct graph_fact facts[RELATION_FACTS + 1];
     char shown[64];
     size_t n = relation_facts(relation, pid, facts);
-    if (whom->number >= 0)
-        facts[n++] = (struct graph_fact){.filter = FILTER_SIGNAL_NUMBER, .num = whom->number};
-    snprintf(shown, sizeof(shown), "%s to %s %d", whom->what,
+    if (action->number >= 0)
+        facts[n++] = (struct graph_fact){.filter = FILTER_SIGNAL_NUMBER, .num = action->number};
+    snprintf(shown, sizeof(shown), "%s to %s %d", action->what,
              relation & RELATION_SELF      ? "itself,"
              : relation & RELATION_CHILD   ? "child"
              : relation & RELATION_GROUP   ? "group member"
              : relation & RELATION_SANDBOX ? "fellow"
                                            : "outsider",
              pid);
-    return ask_about(w, r, whom->op, facts, n, shown);
+    return ask_about(j, r, action->op, facts, n, shown);
 }
 
-static int ask_process(struct judge *w, const struct request *r, const struct whom *whom, pid_t pid)
+static int ask_process(struct judge *j, const struct request *r, const struct action *action,
+                       pid_t pid)
 {
-    int relation = relation_of(w, r, pid);
-    return relation < 0 ? relation : ask_one(w, r, relation, pid, whom);
+    int relation = relation_of(j, r, pid);
+    return relation < 0 ? relation : ask_related(j, r, relation, pid, action);
 }
 
 /* ---- signals ---- */
 
-/* Rules know Apple's numbers; the names are the same. Signals that macOS lacks have none. */
+/* Rules have Apple's numbers; the names are the same. Returns -1 for signals that macOS lacks. */
 static int64_t apple_signal(int sig, char name[32])
 {
     const char *known = sigabbrev_np(sig);
@@ -84,85 +84,87 @@ static int64_t apple_signal(int sig, char name[32])
                : -1;
 }
 
-/* Where a call has the signal's number. */
+/* The argument with the signal's number. */
 static int signal_of(const struct request *r)
 {
     bool third = r->nr == SYS_tgkill || r->nr == SYS_rt_tgsigqueueinfo;
     return (int)r->args[third ? 2 : 1];
 }
 
-static int ask_kill(struct judge *w, const struct request *r, const struct whom *whom, pid_t pid)
+static int ask_kill(struct judge *j, const struct request *r, const struct action *action,
+                    pid_t pid)
 {
     if (pid > 0)
-        return ask_process(w, r, whom, pid);
+        return ask_process(j, r, action, pid);
     if (pid == -1)
-        return relation_each(w, r, WHO_EVERYBODY, 0, ask_one, whom);
-    return relation_each(w, r, pid ? WHO_GROUP : WHO_OWN_GROUP, pid ? -pid : 0, ask_one, whom);
+        return relation_each(j, r, EACH_PROCESS, 0, ask_related, action);
+    return relation_each(j, r, pid ? EACH_OF_GROUP : EACH_OF_OWN_GROUP, pid ? -pid : 0, ask_related,
+                         action);
 }
 
-struct answer handle_signal(struct judge *w, const struct request *r)
+struct answer handle_signal(struct judge *j, const struct request *r)
 {
     char name[32];
     int sig = signal_of(r);
     pid_t pid = (pid_t)r->args[0];
     if (sig < 0 || sig > SIGRTMAX || (pid <= 0 && r->nr != SYS_kill) || pid == INT32_MIN)
         return answer_errno(EINVAL);
-    struct whom whom = {.op = OP_SIGNAL, .what = name, .number = apple_signal(sig, name)};
-    int err = ask_kill(w, r, &whom, pid);
-    /* the kernel would not stop at the sandbox's border */
-    if (err == 0 && pid == 0 && !w->scoped)
-        return answer_value(relation_signal_group(w, r, sig));
+    struct action action = {.op = OP_SIGNAL, .what = name, .number = apple_signal(sig, name)};
+    int err = ask_kill(j, r, &action, pid);
+    /* the kernel would also signal processes outside */
+    if (err == 0 && pid == 0 && !j->scoped)
+        return answer_value(relation_signal_group(j, r, sig));
     return answer_verdict(err);
 }
 
-/* fcntl(F_SETOWN): whoever owns a descriptor is signalled when something happens to it. With rules
- * about signals in force the filter leaves only SIGIO and SIGURG. */
-struct answer handle_owner(struct judge *w, const struct request *r)
+/* fcntl(F_SETOWN): the owner of a descriptor is signalled when something happens to it. If there
+ * are rules about signals, the filter leaves only SIGIO and SIGURG. */
+struct answer handle_owner(struct judge *j, const struct request *r)
 {
     static const int sent[] = {SIGIO, SIGURG};
     pid_t pid = (pid_t)r->args[2];
     int err = 0;
     if (pid == 0)
-        return answer_go_on(); /* nobody */
+        return answer_continue(); /* no owner */
     if (pid == INT32_MIN)
         return answer_errno(EINVAL);
     for (size_t i = 0; err == 0 && i < 2; i++) {
         char name[32];
-        struct whom whom = {OP_SIGNAL, name, apple_signal(sent[i], name)};
-        err = pid > 0 ? ask_process(w, r, &whom, pid)
-                      : relation_each(w, r, WHO_GROUP, -pid, ask_one, &whom);
+        struct action action = {OP_SIGNAL, name, apple_signal(sent[i], name)};
+        err = pid > 0 ? ask_process(j, r, &action, pid)
+                      : relation_each(j, r, EACH_OF_GROUP, -pid, ask_related, &action);
     }
     return answer_verdict(err);
 }
 
 /* ---- scheduling ---- */
 
-/* setpriority and ioprio_set can mean a group or everybody of a user. */
-static int ask_many(struct judge *w, const struct request *r, const struct whom *whom)
+/* setpriority and ioprio_set can mean a group, or all processes of a user. */
+static int ask_many(struct judge *j, const struct request *r, const struct action *action)
 {
     bool io = r->nr == SYS_ioprio_set;
     int which = (int)r->args[0];
     pid_t who = (pid_t)r->args[1];
     if (which == (io ? (int)IOPRIO_WHO_PROCESS : (int)PRIO_PROCESS))
-        return who < 0 ? -ESRCH : ask_process(w, r, whom, who);
+        return who < 0 ? -ESRCH : ask_process(j, r, action, who);
     if (which == (io ? (int)IOPRIO_WHO_PGRP : (int)PRIO_PGRP))
-        return relation_each(w, r, WHO_GROUP, who, ask_one, whom);
+        return relation_each(j, r, EACH_OF_GROUP, who, ask_related, action);
     if (which != (io ? (int)IOPRIO_WHO_USER : (int)PRIO_USER))
         return -EINVAL;
-    int err = ask_process(w, r, whom, 0);
-    err = err == 0 ? relation_each(w, r, WHO_EVERYBODY, 0, ask_one, whom) : err;
+    int err = ask_process(j, r, action, 0);
+    err = err == 0 ? relation_each(j, r, EACH_PROCESS, 0, ask_related, action) : err;
     return err == -ESRCH ? 0 : err;
 }
 
-struct answer handle_sched(struct judge *w, const struct request *r)
+struct answer handle_sched(struct judge *j, const struct request *r)
 {
     const char *name = "scheduling";
     for (size_t i = 0; i < judged_call_count; i++)
         if (judged_calls[i].nr[PLAN_NATIVE] == r->nr)
             name = judged_calls[i].name;
-    struct whom whom = {OP_SYSTEM_SCHED, name, -1};
+    struct action action = {OP_SYSTEM_SCHED, name, -1};
     if (r->nr == SYS_setpriority || r->nr == SYS_ioprio_set)
-        return answer_verdict(ask_many(w, r, &whom));
+        return answer_verdict(ask_many(j, r, &action));
     pid_t pid = (pid_t)r->args[0];
-    return pid < 0 ? answer_errno(EINVAL) : answer_verdict(ask_process(w, r, &whom, pid));
+    return pid < 0 ? answer_errno(EINVAL) : answer_verdict(ask_process(j, r, &action, pid));
 }

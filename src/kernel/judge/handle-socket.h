@@ -3,13 +3,29 @@
 #ifndef BK_KERNEL_JUDGE_HANDLE_SOCKET_H
 #define BK_KERNEL_JUDGE_HANDLE_SOCKET_H
 
-#include <stddef.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "kernel/judge/judge.h"
+#include "kernel/judge/kept-socket.h"
+#include "kernel/judge/own-socket.h"
+#include "kernel/judge/request.h"
 
-/* What handle-socket.c and handle-datagram.c share. */
+/* What the handlers of sockets share. */
+
+struct pinned;
+
+/* What the judge knows of the sandbox's sockets. */
+struct socket_use {
+    bool own_ns;                     /* the sandbox has its own network namespace, */
+    bool isolated;                   /* and nothing leads out of it */
+    bool dials;                      /* TCP leads to the gate (handle-dial.c) */
+    const struct gate_process *gate; /* if it does */
+    bool judged;                     /* the policy is asked about system-socket */
+    bool makes_sockets;              /* the judge makes the target's sockets, and keeps them */
+    bool datagrams;                  /* the target may have Unix datagram sockets */
+    struct own_sockets own;          /* bound by the command, which may connect to them */
+    struct kept_sockets kept;        /* if makes_sockets */
+};
 
 union address {
     struct sockaddr any;
@@ -17,49 +33,36 @@ union address {
     struct sockaddr_storage storage;
 };
 
-/* Copies an address; behind its bytes there is a NUL. */
+/* Copies an address and a NUL behind its bytes. Returns 0 or a negative errno. */
 int address_copy(const struct request *r, uint64_t from, uint64_t size, union address *to,
                  socklen_t *len);
 
-/* Asks about the Unix socket that the address names, by path or by abstract name. A path becomes
- * one that leads to the socket file in p, which is pinned there. */
-int ask_peer(struct judge *w, const struct request *r, union address *to, socklen_t *len,
+/* Asks about the Unix socket that the address names, by path or by abstract name. A path is
+ * replaced by one that leads to the socket file, which is pinned in p. Returns 0 or a negative
+ * errno. */
+int ask_peer(struct judge *j, const struct request *r, union address *to, socklen_t *len,
              struct pinned *p);
 
-/* Whether a socket of ours is a Unix datagram socket. */
 bool is_unix_datagram(int sock);
 
-/* ---- handle-dial.c ---- */
+/* ---- handle-dial.c; these return 0 or a negative errno ---- */
 
-/* Where a connection that leads to the gate was meant to go. */
+/* Where a connection that was redirected to the gate should go. */
 struct dialled {
-    bool announced; /* else nobody has to know */
+    bool announced; /* dial_announce() must announce it */
     uint8_t addr[16];
     uint16_t port;
 };
 
-/* Changes the address of a TCP socket into one that leads to the gate. */
-int dial_lead(struct judge *w, const struct request *r, int sock, union address *to, socklen_t *len,
-              struct dialled *d);
-/* The connection is made, or under way. */
-void dial_announce(const struct judge *w, int sock, const struct dialled *d);
-/* What the policy says of an Internet address that no road leads to; proto: of graph/net.h. */
-int dial_ask_alone(struct judge *w, const struct request *r, uint16_t proto,
-                   const union address *to, socklen_t len);
-/* What the policy says of an Internet socket's own address. */
-int dial_ask_bind(struct judge *w, const struct request *r, const union address *at);
-
-/* ---- handle-datagram.c ---- */
-
-/* Makes a datagram socket's connection: takes over p. */
-struct answer datagram_connect(struct judge *w, const struct request *r, int sock,
-                               const union address *to, socklen_t len);
-
-/* Binds a datagram socket of the target to a name in a folder, as what bind_to() does for others.
- */
-typedef int bind_fn(const struct judge *w, int folder, int sock, const union address *to,
-                    socklen_t len);
-int datagram_bind(struct judge *w, const struct pinned *p, int sock, const union address *to,
-                  socklen_t len, bind_fn *bind_to);
+/* Replaces the address of a TCP socket by one that leads to the gate. */
+int dial_redirect(struct judge *j, const struct request *r, int sock, union address *to,
+                  socklen_t *len, struct dialled *d);
+/* Announces d to the gate, once the connection is made or in progress. */
+void dial_announce(const struct judge *j, int sock, const struct dialled *d);
+/* Asks about an Internet address that nothing leads to; proto: of graph/net.h. */
+int dial_ask_isolated(struct judge *j, const struct request *r, uint16_t proto,
+                      const union address *to, socklen_t len);
+/* Asks about the local address of an Internet socket. */
+int dial_ask_bind(struct judge *j, const struct request *r, const union address *at);
 
 #endif

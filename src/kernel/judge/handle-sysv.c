@@ -2,13 +2,14 @@
 /* Copyright The Buckle Authors */
 
 /*
- * System V objects. Their calls have nothing but numbers for arguments, so the kernel performs them
- * once the policy has been asked.
+ * System V objects. The arguments of these calls are all numbers, so the kernel performs them once
+ * the policy allows it.
  *
- * Where there is no ipc namespace the objects of everybody else are in sight. Then the command's
- * own are made here, in its stead, and remembered; others do not exist for it. A number is given to
- * another object only long after its own is gone: semaphores and queues are removed here and
- * forgotten, and shared memory, which stays as long as somebody has it, knows who made it.
+ * Without an ipc namespace, the objects of all other processes are visible. Then the judge creates
+ * the command's objects on its behalf and remembers them; others do not exist for the command. The
+ * kernel reuses an id only long after its object is gone: the judge removes semaphores and queues
+ * itself and forgets them, and shared memory, which stays as long as a process uses it, records its
+ * creator.
  */
 
 #include <errno.h>
@@ -21,13 +22,14 @@
 #include "kernel/judge/ask.h"
 #include "kernel/judge/handlers.h"
 #include "kernel/judge/judge.h"
+#include "kernel/judge/own-object.h"
 
 static const struct kind {
     uint16_t op;
     int get, control;    /* system calls */
-    unsigned flags_at;   /* get: which argument has the flags */
-    unsigned command_at; /* control: which one says what to do */
-    int by_place;        /* from here on commands are about places in the kernel's table */
+    unsigned flags_at;   /* get: the argument with the flags */
+    unsigned command_at; /* control: the argument with the command */
+    int by_place;        /* commands from here on take an index into the kernel's table */
 } kinds[SYSV_KINDS] = {
     {OP_IPC_SYSV_SHM, SYS_shmget, SYS_shmctl, 2, 1, 13 /* SHM_STAT */},
     {OP_IPC_SYSV_SEM, SYS_semget, SYS_semctl, 2, 2, 18 /* SEM_STAT */},
@@ -42,9 +44,9 @@ static const struct kind *kind_of(enum vocab_op op)
     return k;
 }
 
-/* ---- objects of its own ---- */
+/* ---- the sandbox's own objects ---- */
 
-static long get(const struct kind *k, const struct request *r, int flags)
+static long sysv_get(const struct kind *k, const struct request *r, int flags)
 {
     uint64_t a[] = {r->args[0], r->args[1], r->args[2]};
     a[k->flags_at] = (unsigned)flags;
@@ -52,13 +54,13 @@ static long get(const struct kind *k, const struct request *r, int flags)
     return id < 0 ? -errno : id;
 }
 
-/* Whichever argument has the command: it is 0, and so may the other be. */
-static int destroy(const struct kind *k, int id)
+/* IPC_RMID is 0, and so may be the other argument, whichever the command is. */
+static int sysv_remove(const struct kind *k, int id)
 {
     return syscall(k->control, id, IPC_RMID, IPC_RMID) < 0 ? -errno : 0;
 }
 
-/* Shared memory that was removed while somebody had it can be gone meanwhile. */
+/* Shared memory that was removed while in use may be gone by now. */
 static bool is_gone(const struct kind *k, int id)
 {
     struct shmid_ds st;
@@ -75,30 +77,33 @@ static bool is_own(struct own_objects *own, const struct kind *k, int id)
     return false;
 }
 
-static long make(struct own_objects *own, const struct kind *k, const struct request *r, int flags)
+static long sysv_create(struct own_objects *own, const struct kind *k, const struct request *r,
+                        int flags)
 {
-    long id = get(k, r, flags | IPC_CREAT | IPC_EXCL);
+    long id = sysv_get(k, r, flags | IPC_CREAT | IPC_EXCL);
     if (id < 0 || own_object_add(own, (int)id))
         return id;
-    destroy(k, (int)id);
+    sysv_remove(k, (int)id);
     return -ENOSPC;
 }
 
-/* A key that somebody else has is as good as one of another user's. */
-static struct answer get_own(struct own_objects *own, const struct kind *k, const struct request *r)
+/* A key that another process uses is as good as another user's. */
+static struct answer get_own_object(struct own_objects *own, const struct kind *k,
+                                    const struct request *r)
 {
     int flags = (int)r->args[k->flags_at];
     bool makes = (int)r->args[0] == IPC_PRIVATE || (flags & IPC_CREAT);
-    long id = makes ? make(own, k, r, flags) : -EEXIST;
+    long id = makes ? sysv_create(own, k, r, flags) : -EEXIST;
     if (id != -EEXIST || (makes && (flags & IPC_EXCL)))
         return answer_value(id);
-    id = get(k, r, flags & ~(IPC_CREAT | IPC_EXCL));
+    id = sysv_get(k, r, flags & ~(IPC_CREAT | IPC_EXCL));
     if (id >= 0 && !is_own(own, k, (int)id))
         id = makes ? -EACCES : -ENOENT;
     return answer_value(id);
 }
 
-static struct answer use_own(struct own_objects *own, const struct kind *k, const struct request *r)
+static struct answer use_own_object(struct own_objects *own, const struct kind *k,
+                                    const struct request *r)
 {
     enum { COMMAND = 0xff };
     int id = (int)r->args[0], command = (int)r->args[k->command_at] & COMMAND;
@@ -109,7 +114,7 @@ static struct answer use_own(struct own_objects *own, const struct kind *k, cons
         return answer_errno(EINVAL);
     if (!controls || command != IPC_RMID || k->op == OP_IPC_SYSV_SHM)
         return answer_verdict(0);
-    int err = destroy(k, id);
+    int err = sysv_remove(k, id);
     if (err == 0)
         own_object_forget(own, id);
     return answer_value(err);
@@ -117,7 +122,7 @@ static struct answer use_own(struct own_objects *own, const struct kind *k, cons
 
 /* ---- asking ---- */
 
-struct answer handle_sysv(struct judge *w, const struct request *r)
+struct answer handle_sysv(struct judge *j, const struct request *r)
 {
     enum vocab_op op = OP_IPC_SYSV_SHM;
     const char *name = "shmat";
@@ -126,10 +131,10 @@ struct answer handle_sysv(struct judge *w, const struct request *r)
             op = judged_sets[judged_calls[i].set][0];
             name = judged_calls[i].name;
         }
-    int err = ask_about(w, r, op, NULL, 0, name);
-    if (err < 0 || w->own_ipc)
+    int err = ask_about(j, r, op, NULL, 0, name);
+    if (err < 0 || j->sysv.own_ns)
         return answer_verdict(err);
     const struct kind *k = kind_of(op);
-    struct own_objects *own = &w->objects[k - kinds];
-    return r->nr == k->get ? get_own(own, k, r) : use_own(own, k, r);
+    struct own_objects *own = &j->sysv.objects[k - kinds];
+    return r->nr == k->get ? get_own_object(own, k, r) : use_own_object(own, k, r);
 }

@@ -2,17 +2,17 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Moving a terminal's foreground. Shells inside do so for their jobs. But the kernel stops those
- * who are not in the foreground and read from the terminal, with everybody of the same process
- * group. So the foreground of the person's terminal moves only while it is the sandbox's: held by
- * one of its groups, or by the job that Buckle is.
+ * Moving a terminal's foreground. Shells inside do this for their jobs. But the kernel stops
+ * processes that read from the terminal outside its foreground, with their whole process group. So
+ * the foreground of the user's terminal moves only while it belongs to the sandbox: to one of its
+ * groups, or to the job that Buckle is in.
  *
- * There may be others in that job: a script that waits for us, the rest of a pipeline. If the
- * command was handed the terminal, it may have it all the same, since a shell that may not would
- * stop. When one of the others is stopped for that, the controller takes the terminal back
- * (launch.c), and after a few times it is not given again.
+ * That job may have other processes: a script that waits for Buckle, the rest of a pipeline. If the
+ * command's standard input is the terminal, it may still take the foreground, because a shell that
+ * may not would stop. If that stops one of the others, the controller takes the terminal back
+ * (launch.c); after a few times the command does not get it again.
  *
- * Terminals that are made inside belong to other sessions than ours, and concern nobody outside.
+ * Terminals that are created inside belong to other sessions and affect no process outside.
  */
 
 #include <errno.h>
@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "kernel/judge/ask.h"
 #include "kernel/judge/foreground.h"
 #include "kernel/judge/handlers.h"
 #include "kernel/judge/judge.h"
@@ -30,60 +31,60 @@
 
 enum { TAKEN_BACK = 3 }; /* times */
 
-static bool is_ours(const struct judge *w, pid_t group)
+static bool is_own_group(const struct judge *j, pid_t group)
 {
-    return foreground_is_ours(w->proc, group, getppid());
+    return foreground_is_ours(j->proc, group, getppid());
 }
 
-static struct answer refuse(struct judge *w, const struct request *r, pid_t because)
+static struct answer refuse_foreground(struct judge *j, const struct request *r, pid_t because)
 {
     char why[96];
     snprintf(why, sizeof(why),
              because ? "the terminal's foreground, which process %d outside shares"
-                     : "the terminal's foreground, which somebody outside has",
+                     : "the terminal's foreground, which a process outside has",
              because);
-    report_refused(w, r, OP_PSEUDO_TTY, why);
+    report_refused(j, r, OP_PSEUDO_TTY, why);
     return answer_errno(EPERM);
 }
 
-/* The terminal that a descriptor of the target's is; without the right to take it, the one that we
- * and the target share. */
-static int open_terminal(const struct judge *w, const struct request *r)
+/* Opens the terminal behind a descriptor of the target. If that may not be copied, opens the
+ * terminal that the judge shares with the target. */
+static int open_terminal(const struct judge *j, const struct request *r)
 {
-    int fd = target_take_fd(w, r, (int)r->args[0]);
+    int fd = target_take_fd(j, r, (int)r->args[0]);
     if (fd == -EPERM || fd == -ENOSYS)
         fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
     return fd;
 }
 
-struct answer handle_foreground(struct judge *w, const struct request *r)
+struct answer handle_foreground(struct judge *j, const struct request *r)
 {
     pid_t session = getsid(r->tid), job = getpgrp(), now, then;
-    if (w->applied)
-        return session == getsid(w->applied) ? refuse(w, r, 0) : answer_go_on();
+    if (j->applied.pid)
+        return session == getsid(j->applied.pid) ? refuse_foreground(j, r, 0) : answer_continue();
     if (session != getsid(0))
-        return answer_go_on();
+        return answer_continue();
     int err = target_read(r, r->args[2], &then, sizeof(then));
-    OWN(fd) int fd = err < 0 ? err : open_terminal(w, r);
-    if (fd < 0 || !request_is_valid(w, r))
+    OWN(fd) int fd = err < 0 ? err : open_terminal(j, r);
+    if (fd < 0 || !request_is_valid(j, r))
         return answer_value(fd < 0 ? fd : -EPERM);
     if (then < 0)
         return answer_errno(EINVAL);
     if (ioctl(fd, TIOCGPGRP, &now) < 0)
         return answer_errno(errno);
-    /* in a namespace of their own the number of our group is 0 to them */
-    if (w->pid_ns ? then == 0 : then == job)
+    /* in their pid namespace, our group's number is 0 */
+    if (j->pid_ns ? then == 0 : then == job)
         then = job;
-    else if (!w->pid_ns && !is_ours(w, then))
-        return refuse(w, r, 0);
-    pid_t other = now == job ? foreground_outsider(w->proc, job, getppid()) : 0;
-    w->taken_back += other && w->away;
-    bool shared = w->handed && w->taken_back < TAKEN_BACK;
-    if ((other && !shared) || (now != job && !is_ours(w, now)))
-        return refuse(w, r, other);
-    w->away = then != job && (other || (now != job && w->away));
-    /* there no number means anybody outside, whatever is exchanged by now */
-    if (w->pid_ns && then != job)
-        return answer_go_on();
+    else if (!j->pid_ns && !is_own_group(j, then))
+        return refuse_foreground(j, r, 0);
+    pid_t other = now == job ? foreground_outsider(j->proc, job, getppid()) : 0;
+    j->terminal.taken_back += other && j->terminal.away;
+    bool shared = j->terminal.handed && j->terminal.taken_back < TAKEN_BACK;
+    if ((other && !shared) || (now != job && !is_own_group(j, now)))
+        return refuse_foreground(j, r, other);
+    j->terminal.away = then != job && (other || (now != job && j->terminal.away));
+    /* there, no pid can mean a process outside, whatever changes */
+    if (j->pid_ns && then != job)
+        return answer_continue();
     return answer_value(ioctl(fd, TIOCSPGRP, &then) < 0 ? -errno : 0);
 }

@@ -2,16 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The judge's loop: receive a call, perform it or refuse it, answer. An answer is always given; an
- * internal error is a refusal. See judge.h for what it promises.
+ * Receives a call, performs or refuses it, and answers. It always answers; an internal error is a
+ * refusal. judge.h has its contract.
  */
-
-#include "kernel/judge/ask.h"
-#include "kernel/judge/creds.h"
-#include "kernel/judge/handlers.h"
-#include "kernel/judge/judge.h"
-#include "kernel/judge/target.h"
-#include "kernel/judge/thread-cache.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,116 +18,86 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "kernel/judge/ask.h"
+#include "kernel/judge/created-repos.h"
+#include "kernel/judge/creds.h"
+#include "kernel/judge/git-judge.h"
+#include "kernel/judge/handle-exec.h"
+#include "kernel/judge/handlers.h"
+#include "kernel/judge/judge.h"
+#include "kernel/judge/target.h"
+#include "kernel/judge/thread-cache.h"
 #include "kernel/plan/plan-int.h"
 
-typedef struct answer handler(struct judge *w, const struct request *r);
-
-static handler *const handlers[HANDLE_COUNT] = {
-    [HANDLE_OPEN] = handle_open,
-    [HANDLE_MKDIR] = handle_mkdir,
-    [HANDLE_MKNOD] = handle_mknod,
-    [HANDLE_SYMLINK] = handle_symlink,
-    [HANDLE_LINK] = handle_link,
-    [HANDLE_UNLINK] = handle_unlink,
-    [HANDLE_RENAME] = handle_rename,
-    [HANDLE_TRUNCATE] = handle_truncate,
-    [HANDLE_CHMOD] = handle_chmod,
-    [HANDLE_CHOWN] = handle_chown,
-    [HANDLE_TIMES] = handle_times,
-    [HANDLE_SETXATTR] = handle_setxattr,
-    [HANDLE_REMOVEXATTR] = handle_removexattr,
-    [HANDLE_CONNECT] = handle_connect,
-    [HANDLE_BIND] = handle_bind,
-    [HANDLE_SOCKET] = handle_socket,
-    [HANDLE_SEND] = handle_send,
-    [HANDLE_LISTEN] = handle_listen,
-    [HANDLE_IOCTL] = handle_ioctl,
-    [HANDLE_CREDS] = handle_creds,
-    [HANDLE_STAT] = handle_stat,
-    [HANDLE_STATX] = handle_statx,
-    [HANDLE_STATFS] = handle_statfs,
-    [HANDLE_ACCESS] = handle_access,
-    [HANDLE_READLINK] = handle_readlink,
-    [HANDLE_WATCH] = handle_watch,
-    [HANDLE_GETXATTR] = handle_getxattr,
-    [HANDLE_LISTXATTR] = handle_listxattr,
-    [HANDLE_SIGNAL] = handle_signal,
-    [HANDLE_FCNTL] = handle_fcntl,
-    [HANDLE_SCHED] = handle_sched,
-    [HANDLE_FORK] = handle_fork,
-    [HANDLE_SPACE] = handle_unshare,
-    [HANDLE_EXEC] = handle_exec,
-    [HANDLE_MAP] = handle_map,
-    [HANDLE_PROTECT] = handle_protect,
-    [HANDLE_SYSV] = handle_sysv,
-    [HANDLE_QUEUE] = handle_queue,
-    [HANDLE_UMASK] = handle_umask,
+static handler_fn *const handlers[HANDLE_COUNT] = {
+#define HANDLER(id, name) [HANDLE_##id] = handle_##name,
+#include "kernel/plan/syscalls.def"
 };
 
-int judge_init(struct judge *w, const struct plan *plan, const struct graph *g, int listener,
+int judge_init(struct judge *j, const struct plan *plan, const struct graph *g, int listener,
                int events, int proc, bool pid_ns)
 {
     struct stat st;
-    w->graph = g;
-    w->listener = listener;
-    w->events = events;
-    w->proc = proc;
-    w->inner_proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    w->pid_ns = pid_ns;
-    w->uid = w->caller_uid = getuid();
-    w->caller_gid = getgid();
-    w->who_matters = asks_who(g);
-    git_heed(w);
-    w->started = time(NULL);
-    w->names_judged = !plan_set_is_free(plan, SET_CREATES);
-    w->own_net = plan->net_ns;
-    w->own_ipc = plan->ipc_ns;
-    w->alone = plan->net_ns && !plan->gate;
-    w->dials = plan->dials;
-    w->makes_sockets = plan->makes_sockets;
-    w->sockets_judged = plan->ops[OP_SYSTEM_SOCKET].tier == TIER_JUDGED;
-    pthread_mutex_init(&w->kept.lock, NULL);
-    w->umask = umask(022);
-    umask(w->umask);
-    w->cache = graph_cache_new(g);
-    if (!w->cache || created_repos_init(&w->repositories) < 0 ||
-        fstat(w->inner_proc >= 0 ? w->inner_proc : proc, &st) < 0)
+    j->graph = g;
+    j->listener = listener;
+    j->events = events;
+    j->proc = proc;
+    j->procfs.inner = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    j->pid_ns = pid_ns;
+    j->uid = j->caller.uid = getuid();
+    j->caller.gid = getgid();
+    j->caller.matters = policy_asks_caller(g);
+    git_read_policy(j);
+    j->git.started = time(NULL);
+    j->names_judged = !plan_set_is_free(plan, SET_CREATES);
+    j->net.own_ns = plan->net_ns;
+    j->sysv.own_ns = plan->ipc_ns;
+    j->net.isolated = plan->net_ns && !plan->gate;
+    j->net.dials = plan->dials;
+    j->net.makes_sockets = plan->makes_sockets;
+    j->net.judged = plan->ops[OP_SYSTEM_SOCKET].tier == TIER_JUDGED;
+    pthread_mutex_init(&j->net.kept.lock, NULL);
+    j->umask = umask(022);
+    umask(j->umask);
+    j->cache = graph_cache_new(g);
+    if (!j->cache || created_repos_init(&j->git.created) < 0 ||
+        fstat(j->procfs.inner >= 0 ? j->procfs.inner : proc, &st) < 0)
         return -1;
-    w->own_proc_dev = st.st_dev;
-    w->proc_block = st.st_blksize;
-    judged_handlers(w->handler);
+    j->procfs.dev = st.st_dev;
+    j->procfs.block = st.st_blksize;
+    judged_handlers(j->handler);
     return 0;
 }
 
-int judge_update(struct judge *w, struct graph *g)
+int judge_update(struct judge *j, struct graph *g)
 {
     struct graph_cache *cache = graph_cache_new(g);
     if (!cache) {
         graph_free(g);
         return -ENOMEM;
     }
-    graph_cache_free(w->cache);
-    graph_free(w->updated);
-    w->cache = cache;
-    w->graph = w->updated = g;
-    w->who_matters = asks_who(g);
-    git_heed(w);
+    graph_cache_free(j->cache);
+    graph_free(j->updated);
+    j->cache = cache;
+    j->graph = j->updated = g;
+    j->caller.matters = policy_asks_caller(g);
+    git_read_policy(j);
     return 0;
 }
 
-int judge_take_umask(struct judge *w, const struct request *r)
+int judge_take_umask(struct judge *j, const struct request *r)
 {
     mode_t mask;
-    int err = thread_cache_umask(w, r, &mask);
+    int err = thread_cache_umask(j, r, &mask);
     if (err < 0)
         return err;
-    if (mask != w->umask)
+    if (mask != j->umask)
         umask(mask);
-    w->umask = mask;
+    j->umask = mask;
     return 0;
 }
 
-/* ---- waiting in somebody's stead ---- */
+/* ---- waiting on a caller's behalf ---- */
 
 enum { LOOK_NS = 20000000 };
 
@@ -143,13 +106,13 @@ static void on_look(int sig)
     (void)sig;
 }
 
-int judge_look_up_often(const struct judge *w, timer_t *timer)
+int judge_interrupt_waits(const struct judge *j, timer_t *timer)
 {
     struct sigaction act = {.sa_handler = on_look};
     struct sigevent tick = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMIN};
     struct itimerspec often = {{0, LOOK_NS}, {0, LOOK_NS}};
     sigset_t mask;
-    if (unshare(CLONE_FS) < 0 || fchdir(w->proc) < 0)
+    if (unshare(CLONE_FS) < 0 || fchdir(j->proc) < 0)
         return -errno;
     tick._sigev_un._tid = (pid_t)syscall(SYS_gettid);
     sigemptyset(&mask);
@@ -175,7 +138,7 @@ void judge_send(int listener, uint64_t id, int64_t value)
         ;
 }
 
-static void send_go_on(int listener, uint64_t id)
+static void send_continue(int listener, uint64_t id)
 {
     struct seccomp_notif_resp resp = {.id = id, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE};
     while (ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &resp) < 0 && errno == EINTR)
@@ -197,43 +160,44 @@ void judge_send_fd(int listener, uint64_t id, int fd, bool cloexec)
     close(fd);
 }
 
-void judge_try(struct judge *w, const struct request *r)
+void judge_call(struct judge *j, const struct request *r)
 {
     bool known = r->nr >= 0 && r->nr <= KABI_LAST_SYSCALL;
-    uint8_t h = known ? w->handler[r->nr] : HANDLE_COUNT;
-    if ((w->who_matters && ask_who(w, r) < 0) || (w->exec_judged && !exec_caller_is_known(w, r)))
-        h = HANDLE_COUNT;
-    if (creds_take(w, r) < 0)
-        h = HANDLE_COUNT;
-    if (w->git.nheld)
-        git_sync(w);
-    struct answer a = h < HANDLE_COUNT ? handlers[h](w, r) : answer_errno(EPERM);
+    uint8_t h = known ? j->handler[r->nr] : HANDLE_NONE;
+    if ((j->caller.matters && read_caller(j, r) < 0) ||
+        (j->execs.judged && !exec_caller_is_known(j, r)))
+        h = HANDLE_NONE;
+    if (creds_take(j, r) < 0)
+        h = HANDLE_NONE;
+    if (j->git.nheld)
+        git_sync(j);
+    struct answer a = h < HANDLE_COUNT ? handlers[h](j, r) : answer_errno(EPERM);
     if (!a.sent && a.value == -UNREADABLE)
-        a.value = ask_in_vain(w, r);
-    if (!a.sent && a.value == -NOWHERE)
-        a.value = ask_nowhere(w, r);
-    if (a.go_on)
-        send_go_on(w->listener, r->id);
+        a.value = refuse_unreadable(j, r);
+    if (!a.sent && a.value == -UNMOUNTED)
+        a.value = refuse_unmounted(j, r);
+    if (a.proceed)
+        send_continue(j->listener, r->id);
     else if (!a.sent)
-        judge_send(w->listener, r->id, a.value);
+        judge_send(j->listener, r->id, a.value);
 }
 
-static void answer_call(struct judge *w, const struct seccomp_notif *n)
+static void answer_call(struct judge *j, const struct seccomp_notif *n)
 {
     struct request r = {.id = n->id, .tid = (pid_t)n->pid, .nr = n->data.nr};
     for (int i = 0; i < 6; i++)
         r.args[i] = n->data.args[i];
-    if (w->nwatched)
-        exec_look(w, r.tid);
-    thread_cache_observe(w, &r);
-    judge_try(w, &r);
+    if (j->execs.nwatched)
+        exec_check_watched(j, r.tid);
+    thread_cache_observe(j, &r);
+    judge_call(j, &r);
 }
 
-void judge_answer(struct judge *w)
+void judge_next(struct judge *j)
 {
     struct seccomp_notif n;
     memset(&n, 0, sizeof(n));
     /* ENOENT: the caller died meanwhile */
-    if (ioctl(w->listener, SECCOMP_IOCTL_NOTIF_RECV, &n) == 0)
-        answer_call(w, &n);
+    if (ioctl(j->listener, SECCOMP_IOCTL_NOTIF_RECV, &n) == 0)
+        answer_call(j, &n);
 }

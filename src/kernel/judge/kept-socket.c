@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/* A list of copies, oldest first. Inode numbers are reused, so it is searched from the newest. */
+
 #include "kernel/judge/kept-socket.h"
 
 #include <errno.h>
@@ -29,8 +31,7 @@ int kept_socket_add(struct kept_sockets *s, int fd)
     return 0;
 }
 
-/* The newest: a number may have been somebody else's before. */
-static struct kept_socket *find(struct kept_sockets *s, ino_t number)
+static struct kept_socket *find_kept(struct kept_sockets *s, ino_t number)
 {
     for (uint32_t i = s->n; i-- > 0;)
         if (s->list[i].number == number)
@@ -41,7 +42,7 @@ static struct kept_socket *find(struct kept_sockets *s, ino_t number)
 int kept_socket_copy(struct kept_sockets *s, ino_t number)
 {
     pthread_mutex_lock(&s->lock);
-    const struct kept_socket *k = find(s, number);
+    const struct kept_socket *k = find_kept(s, number);
     int copy = !k ? -ENOENT : k->fd < 0 ? -EISCONN : fcntl(k->fd, F_DUPFD_CLOEXEC, 3);
     if (copy == -1)
         copy = -errno;
@@ -49,13 +50,13 @@ int kept_socket_copy(struct kept_sockets *s, ino_t number)
     return copy;
 }
 
-void kept_socket_let_go(struct kept_sockets *s, int fd)
+void kept_socket_release(struct kept_sockets *s, int fd)
 {
     struct stat st;
     if (s->n == 0 || fstat(fd, &st) < 0)
         return;
     pthread_mutex_lock(&s->lock);
-    struct kept_socket *k = find(s, st.st_ino);
+    struct kept_socket *k = find_kept(s, st.st_ino);
     if (k && k->fd >= 0)
         close(steal_fd(&k->fd));
     pthread_mutex_unlock(&s->lock);

@@ -8,16 +8,15 @@
 #include <sys/types.h>
 
 /*
- * Where descriptors cannot be taken from a child (many containers refuse pidfd_getfd), the judge
- * makes the command's sockets itself and keeps a copy of each until it is connected or listens:
- * from then on nobody but the command may keep it open. Not many are kept: the oldest go first, and
- * can no longer be connected. Used by several threads.
+ * Many containers refuse pidfd_getfd(). There the judge makes the command's sockets itself, and
+ * keeps a copy of each until it is connected or listens; from then on only the command may hold it
+ * open. If there are too many, the oldest is dropped and can no longer be connected. Thread-safe.
  */
 enum { KEPT_SOCKETS = 256 };
 
 struct kept_socket {
     ino_t number;
-    int fd; /* -1: it was let go */
+    int fd; /* -1: released */
 };
 
 struct kept_sockets {
@@ -26,11 +25,11 @@ struct kept_sockets {
     struct kept_socket list[KEPT_SOCKETS]; /* the oldest first */
 };
 
-/* Keeps a copy; 0 or a negated errno. */
+/* Keeps a copy. Returns 0 or a negative errno. */
 int kept_socket_add(struct kept_sockets *s, int fd);
-/* Another copy of one of them: -ENOENT when it is none, -EISCONN when it was let go. */
+/* Returns another copy; -ENOENT if the socket is not kept, -EISCONN if it was released. */
 int kept_socket_copy(struct kept_sockets *s, ino_t number);
-/* It is connected, or listens. fd: any copy of it. */
-void kept_socket_let_go(struct kept_sockets *s, int fd);
+/* Closes the kept copy, once the socket is connected or listens. fd: any copy of it. */
+void kept_socket_release(struct kept_sockets *s, int fd);
 
 #endif

@@ -6,12 +6,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* System V objects of one kind that were made for the command, by their numbers. */
+/* System V objects of one kind that the judge made for the command, by id. */
 enum { SYSV_KINDS = 3, OWN_OBJECTS = 256 };
 
 struct own_objects {
     uint32_t n;
     int32_t ids[OWN_OBJECTS];
+};
+
+/* The sandbox's System V objects (handle-sysv.c). */
+struct sysv_use {
+    bool own_ns;                            /* the ipc namespace shows no others */
+    struct own_objects objects[SYSV_KINDS]; /* otherwise: its own ones */
 };
 
 static inline bool own_object_is(const struct own_objects *o, int id)

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Sockets are known by what they are, not by their names: one that was removed leaves its name to
- * anybody, also to a server outside. File systems give the number of a removed file to the next
- * one, often at once; so each socket is held open, as a name only, for as long as it is remembered.
+ * Recognises sockets by inode, not by name: the name of a removed socket is free for any process,
+ * even a server outside. File systems often reuse an inode number at once, so each socket is held
+ * open with O_PATH for as long as it is remembered.
  */
 
 #include "kernel/judge/own-socket.h"
@@ -17,7 +17,7 @@
 
 #include "base/own.h"
 
-static void forget(struct own_sockets *s, uint32_t i)
+static void forget_socket(struct own_sockets *s, uint32_t i)
 {
     close(s->list[i].fd);
     s->n--;
@@ -29,9 +29,9 @@ static void make_room(struct own_sockets *s)
     struct stat st;
     for (uint32_t i = s->n; i-- > 0;)
         if (fstat(s->list[i].fd, &st) < 0 || st.st_nlink == 0)
-            forget(s, i);
+            forget_socket(s, i);
     if (s->n == OWN_SOCKETS)
-        forget(s, 0);
+        forget_socket(s, 0);
 }
 
 int own_socket_add(struct own_sockets *s, int folder, const char *name)

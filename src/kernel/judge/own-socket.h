@@ -8,15 +8,15 @@
 #include <sys/types.h>
 
 /*
- * Unix sockets that the command has bound to a name itself: gpg's agent, a tmux server, a database
- * of a test. Behind any other socket in the working directory stands somebody outside the sandbox.
- * Not many are remembered: when there is no room, first those go that have no name any more, then
- * the oldest, and count as strangers' from then on.
+ * Unix sockets that the command itself has bound: gpg's agent, a tmux server, a test's database.
+ * Any other socket in the working directory belongs to a process outside the sandbox. If there are
+ * too many, sockets without a name are forgotten first, then the oldest; they count as foreign from
+ * then on.
  */
 enum { OWN_SOCKETS = 128 };
 
 struct own_socket {
-    int fd; /* keeps the file's number from being used again */
+    int fd; /* keeps the inode number from being reused */
     dev_t dev;
     ino_t ino;
 };
@@ -26,10 +26,10 @@ struct own_sockets {
     struct own_socket list[OWN_SOCKETS]; /* the oldest first */
 };
 
-/* A socket has been bound to this name in the folder. 0, or a negated errno when it is not there.
- */
+/* Remembers the socket that was bound to this name. Returns 0, or a negative errno if it is not
+ * there. */
 int own_socket_add(struct own_sockets *s, int folder, const char *name);
-/* Whether the object that this descriptor pins is one of them. */
+/* Whether this descriptor pins one of them. */
 bool own_socket_is(const struct own_sockets *s, int fd);
 
 #endif

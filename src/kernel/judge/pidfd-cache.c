@@ -2,15 +2,14 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Descriptors of threads that call often. Opening and closing one takes longer than all else that
- * is needed to copy a socket.
+ * Pidfds of threads that call often. Opening and closing one takes longer than the rest of copying
+ * a socket.
  *
- * One that was opened for a number stays that very thread's; when the thread has ended, nothing can
- * be done with it. So whatever it still copies from was alive after the request was received, and
- * had the number that the request names: it is the caller if the request is valid afterwards, since
- * two that live cannot share a number. That is true of threads, not of processes, which go on
- * without the thread that was asked for: before 6.9, where only those can be opened, nothing is
- * kept.
+ * A pidfd stays with its thread; once the thread has exited, it is useless. So if copying through
+ * it still works, its thread was alive after the request arrived, with the tid that the request
+ * names. It is the caller if the request is still valid afterwards, because two living threads
+ * cannot share a tid. This holds for threads but not for processes, which outlive the thread that
+ * was opened. Kernels before 6.9 can open only processes, so nothing is cached there.
  */
 
 #include <errno.h>
@@ -19,34 +18,35 @@
 #include <unistd.h>
 
 #include "kernel/judge/judge.h"
+#include "kernel/judge/pidfd-cache.h"
 #include "kernel/judge/target.h"
 
 enum { THREAD = O_EXCL }; /* PIDFD_THREAD */
 
-static int copy_from(const struct held_pidfd *t, int fd)
+static int copy_fd(const struct held_pidfd *t, int fd)
 {
     int copy = (int)syscall(SYS_pidfd_getfd, t->fd, fd, 0);
     return copy < 0 ? -errno : copy;
 }
 
-static void let_go(struct held_pidfd *t)
+static void close_held(struct held_pidfd *t)
 {
     if (t->tid)
         close(t->fd);
     t->tid = 0;
 }
 
-int pidfd_cache_take_fd(struct judge *w, const struct request *r, int fd)
+int pidfd_cache_take_fd(struct judge *j, const struct request *r, int fd)
 {
-    struct held_pidfd *t = &w->tasks[(unsigned)r->tid % HELD_PIDFDS];
-    int copy = t->tid == r->tid ? copy_from(t, fd) : -ESRCH;
+    struct held_pidfd *t = &j->pidfds.held[(unsigned)r->tid % HELD_PIDFDS];
+    int copy = t->tid == r->tid ? copy_fd(t, fd) : -ESRCH;
     if (copy >= 0 || copy == -EBADF)
         return copy;
-    let_go(t);
+    close_held(t);
     t->fd = (int)syscall(SYS_pidfd_open, r->tid, THREAD);
     if (t->fd < 0)
-        return target_take_fd(w, r, fd);
+        return target_take_fd(j, r, fd);
     t->tid = r->tid;
-    copy = copy_from(t, fd);
-    return copy >= 0 || copy == -EBADF ? copy : target_take_fd(w, r, fd);
+    copy = copy_fd(t, fd);
+    return copy >= 0 || copy == -EBADF ? copy : target_take_fd(j, r, fd);
 }

@@ -2,18 +2,18 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Names in a procfs. The judge would be a confused deputy there: it may look into every process of
- * the sandbox and, above all, into itself. So before anything is done with an object of a procfs:
+ * Paths in a procfs. Here the judge could become a confused deputy: it may read every process of
+ * the sandbox and, above all, itself. So it checks every object of a procfs first:
  *
- *   which one      only the /proc that the target itself sees. Others (of a chroot, a container, a
- *                  copy elsewhere) number other processes, among them Buckle's own.
- *   whose entry    only processes of the sandbox, and what only a debugger may see of another
- *                  process only where the target could debug it.
- *   what it says   the policy is asked as for any path, and besides about processes
- *                  (process-info-*) and the kernel's variables (sysctl-*).
- *   changing       what rules the whole machine is nobody's, whatever the policy says of its path.
+ *   which procfs   only the /proc that the target itself sees. Others (of a chroot, a container, a
+ *                  second mount) show other pids, among them Buckle's own processes.
+ *   whose entry    only processes of the sandbox. Entries that need ptrace access to another
+ *                  process, only if the target could debug it.
+ *   its content    asks the policy about the path as about any other, and also about processes
+ *                  (process-info-*) and kernel variables (sysctl-*).
+ *   changing it    never if it affects the whole machine, whatever the policy allows.
  *
- * What "self" and its kin mean is resolve.c's business.
+ * resolve.c handles "self" and the like.
  */
 
 #include <ctype.h>
@@ -38,22 +38,22 @@
 static const char root[] = "/proc";
 enum { ROOT = sizeof(root) - 1 };
 
-/* On no device, and in blocks as every procfs has them: only then asking is worth its cost. */
-bool procfs_may_be(const struct judge *w, unsigned dev_major, blksize_t block)
+/* It has no device and the block size of every procfs: only then is it worth asking. */
+bool procfs_may_be(const struct judge *j, unsigned dev_major, blksize_t block)
 {
-    return dev_major == 0 && block == w->proc_block;
+    return dev_major == 0 && block == j->procfs.block;
 }
 
-bool procfs_is(const struct judge *w, int fd, const struct stat *st)
+bool procfs_is(const struct judge *j, int fd, const struct stat *st)
 {
     struct statfs fs;
-    return procfs_may_be(w, major(st->st_dev), st->st_blksize) && fstatfs(fd, &fs) == 0 &&
+    return procfs_may_be(j, major(st->st_dev), st->st_blksize) && fstatfs(fd, &fs) == 0 &&
            fs.f_type == PROC_SUPER_MAGIC;
 }
 
-/* ---- names ---- */
+/* ---- paths ---- */
 
-/* The process that a path is about, and the rest behind it; 0 when it is about none. */
+/* The process that a path belongs to, or 0; *rest becomes what follows it. */
 static pid_t process_of(const char *path, const char **rest)
 {
     char *end;
@@ -78,7 +78,7 @@ static bool starts_with(const char *rest, const char *name)
 
 /* ---- whose entry ---- */
 
-/* What the kernel shows to whoever may debug a process: to the judge, that is every one here. */
+/* Entries that need ptrace access; the judge has it for every process here. */
 static const char *const guarded[] = {
     "auxv",  "cwd",   "environ", "exe",          "fd",         "fdinfo", "io",
     "maps",  "mem",   "ns",      "map_files",    "pagemap",    "root",   "numa_maps",
@@ -93,7 +93,7 @@ static bool is_guarded(const char *rest)
     return false;
 }
 
-/* The lines that say whose a process is. */
+/* Reads the lines with the credentials of a process. */
 static bool read_creds(int proc, const char *of, char *text, size_t cap)
 {
     char name[32];
@@ -109,46 +109,46 @@ static bool read_creds(int proc, const char *of, char *text, size_t cap)
     return true;
 }
 
-/* Whether target and process are the same person in every respect, as debugging wants it. Only root
- * can make it otherwise. */
-static bool is_same_creds(const struct judge *w, const struct request *r, pid_t pid)
+/* Whether target and process have the same credentials in every respect, as ptrace requires. Only
+ * root can change them. */
+static bool is_same_creds(const struct judge *j, const struct request *r, pid_t pid)
 {
     char own[4096], its[4096], name[16];
-    if (w->uid != 0)
+    if (j->uid != 0)
         return true;
-    int proc = w->pid_ns ? w->inner_proc : w->proc;
+    int proc = j->pid_ns ? j->procfs.inner : j->proc;
     snprintf(name, sizeof(name), "%d", r->tid);
-    if (proc < 0 || !read_creds(w->proc, name, own, sizeof(own)))
+    if (proc < 0 || !read_creds(j->proc, name, own, sizeof(own)))
         return false;
     snprintf(name, sizeof(name), "%d", pid);
     return read_creds(proc, name, its, sizeof(its)) && strcmp(own, its) == 0;
 }
 
-int procfs_check(struct judge *w, const struct request *r, int fd, const struct stat *st,
+int procfs_check(struct judge *j, const struct request *r, int fd, const struct stat *st,
                  const char *path)
 {
     const char *rest = "";
-    if (!procfs_is(w, fd, st))
+    if (!procfs_is(j, fd, st))
         return 0;
     bool there = strncmp(path, root, ROOT) == 0 && (path[ROOT] == '/' || path[ROOT] == '\0');
-    if (st->st_dev != w->own_proc_dev || !there)
+    if (st->st_dev != j->procfs.dev || !there)
         return -EACCES;
     pid_t pid = process_of(path, &rest);
-    if (pid == 0 || pid == target_inner_process(w, r))
+    if (pid == 0 || pid == target_inner_process(j, r))
         return 1;
-    if (!w->pid_ns) {
-        int relation = relation_of(w, r, pid);
+    if (!j->pid_ns) {
+        int relation = relation_of(j, r, pid);
         if (relation < 0 || !(relation & RELATION_SANDBOX))
             return -EACCES;
     }
-    /* Buckle's own first process has all that the caller had: the kernel keeps the command out of
-     * it, and so must the judge, which it lets in */
-    if (w->pid_ns && pid == 1 && is_guarded(rest))
+    /* init has all privileges that the user's process had: the kernel keeps the command out of it,
+     * but not the judge */
+    if (j->pid_ns && pid == 1 && is_guarded(rest))
         return -EACCES;
-    return is_guarded(rest) && !is_same_creds(w, r, pid) ? -EACCES : 1;
+    return is_guarded(rest) && !is_same_creds(j, r, pid) ? -EACCES : 1;
 }
 
-/* ---- what it says ---- */
+/* ---- content ---- */
 
 static const struct {
     const char *name;
@@ -159,7 +159,7 @@ static const struct {
     {"statm", OP_PROCESS_INFO_RUSAGE},
 };
 
-static enum vocab_op op_of(const char *rest, unsigned what)
+static enum vocab_op op_of_entry(const char *rest, unsigned what)
 {
     if (what & PROCFS_CHANGE)
         return OP_PROCESS_INFO_SETCONTROL;
@@ -169,32 +169,32 @@ static enum vocab_op op_of(const char *rest, unsigned what)
     return OP_PROCESS_INFO_PIDINFO;
 }
 
-static int ask_process(struct judge *w, const struct request *r, const struct pinned *p,
+static int ask_process(struct judge *j, const struct request *r, const struct pinned *p,
                        unsigned what)
 {
     struct graph_fact facts[RELATION_FACTS];
     const char *rest = "";
     pid_t pid = process_of(p->path, &rest);
-    int relation = relation_of(w, r, pid);
+    int relation = relation_of(j, r, pid);
     if (relation < 0)
         return relation == -ESRCH ? -ENOENT : relation;
-    /* the first process is Buckle's own and has nothing to tell */
+    /* init is Buckle's own and reveals nothing */
     if (relation & RELATION_INIT)
         return 0;
     size_t n = relation_facts(relation, pid, facts);
-    return ask_about(w, r, op_of(rest, what), facts, n, p->path);
+    return ask_about(j, r, op_of_entry(rest, what), facts, n, p->path);
 }
 
-/* With a pid namespace the list has none but the sandbox's own. */
-static int ask_list(struct judge *w, const struct request *r, const struct pinned *p)
+/* In a pid namespace, the list has only the sandbox's own processes. */
+static int ask_list(struct judge *j, const struct request *r, const struct pinned *p)
 {
     struct graph_fact ours = {.filter = FILTER_TARGET, .num = 5 /* same-sandbox */};
-    return ask_about(w, r, OP_PROCESS_INFO_LISTPIDS, &ours, w->pid_ns ? 1 : 0, p->path);
+    return ask_about(j, r, OP_PROCESS_INFO_LISTPIDS, &ours, j->pid_ns ? 1 : 0, p->path);
 }
 
-/* kernel.hostname of /proc/sys/kernel/hostname. Its folders are asked about as kernel, and all of
- * it by no name. */
-static int ask_sysctl(struct judge *w, const struct request *r, const struct pinned *p,
+/* /proc/sys/kernel/hostname is kernel.hostname to the policy, its folder is kernel, and /proc/sys
+ * has no name. */
+static int ask_sysctl(struct judge *j, const struct request *r, const struct pinned *p,
                       unsigned what)
 {
     char name[256];
@@ -207,12 +207,12 @@ static int ask_sysctl(struct judge *w, const struct request *r, const struct pin
         *at = '.';
     struct graph_fact fact = {.filter = FILTER_SYSCTL_NAME, .str = name, .len = (uint32_t)n};
     enum vocab_op op = what & PROCFS_CHANGE ? OP_SYSCTL_WRITE : OP_SYSCTL_READ;
-    return ask_about(w, r, op, &fact, n ? 1 : 0, p->path);
+    return ask_about(j, r, op, &fact, n ? 1 : 0, p->path);
 }
 
 /* ---- changing ---- */
 
-/* What acts on the whole machine, or has it run programs outside. */
+/* Files that affect the whole machine, or make it run programs outside. */
 static const char *const machine[] = {
     "acpi",
     "bus",
@@ -242,17 +242,17 @@ static bool rules_machine(const char *path)
     return false;
 }
 
-int procfs_ask(struct judge *w, const struct request *r, const struct pinned *p, unsigned what)
+int procfs_ask(struct judge *j, const struct request *r, const struct pinned *p, unsigned what)
 {
-    if (p->fd < 0 || p->st.st_dev != w->own_proc_dev)
+    if (p->fd < 0 || p->st.st_dev != j->procfs.dev)
         return 0;
     bool below = strncmp(p->path, root, ROOT) == 0 && p->path[ROOT] == '/';
     if (below && (what & PROCFS_CHANGE) && rules_machine(p->path))
         return -EACCES;
     if (below && starts_with(p->path + ROOT + 1, "sys"))
-        return what & PROCFS_LOOK ? 0 : ask_sysctl(w, r, p, what);
+        return what & PROCFS_LOOK ? 0 : ask_sysctl(j, r, p, what);
     if (!below)
-        return what & PROCFS_READ ? ask_list(w, r, p) : 0;
+        return what & PROCFS_READ ? ask_list(j, r, p) : 0;
     const char *rest;
-    return process_of(p->path, &rest) ? ask_process(w, r, p, what) : 0;
+    return process_of(p->path, &rest) ? ask_process(j, r, p, what) : 0;
 }

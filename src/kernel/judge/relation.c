@@ -2,13 +2,12 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What one process is to another: itself, a descendant, of the same group, of the same sandbox. The
- * caller names the other by a number of its own pid namespace, which is not the judge's. The
- * sandbox's procfs speaks in those numbers, and so is asked first; where the wall keeps it from
- * being read, the host's is searched for the process that has this number inside.
+ * How one process is related to another: itself, a descendant, in the same group, in the same
+ * sandbox. The caller names the other by a pid of its own pid namespace, which the judge is not in.
+ * The sandbox's procfs uses those pids, so it is read first; if the wall hides it, the judge
+ * searches the host's procfs for the process that has this pid inside.
  *
- * Numbers are used again: an answer is true of the moment. Whoever acts on it has to say why that
- * is enough.
+ * Pids are reused: an answer holds only for the moment. Callers must explain why that is enough.
  */
 
 #include <dirent.h>
@@ -25,11 +24,11 @@
 #include "kernel/judge/relation.h"
 #include "kernel/judge/target.h"
 
-/* A procfs and who the caller is in its numbers. */
+/* A procfs and the caller's pid in it. */
 struct view {
     int proc;
     pid_t self;
-    bool outer;    /* the host's numbers, where the caller's own are others */
+    bool outer;    /* the host's pids, while the caller uses others */
     char pids[64]; /* outer: the caller's pid namespace */
 };
 
@@ -47,8 +46,8 @@ static int read_file(int proc, const char *name, char *text, size_t cap)
     return 0;
 }
 
-/* The name in front of them may contain anything. */
-int relation_kin(int proc, pid_t pid, pid_t *parent, pid_t *group)
+/* The process name in front of these fields may contain anything. */
+int relation_read_stat(int proc, pid_t pid, pid_t *parent, pid_t *group)
 {
     char name[32], text[512], state;
     snprintf(name, sizeof(name), "%d/stat", pid);
@@ -59,9 +58,8 @@ int relation_kin(int proc, pid_t pid, pid_t *parent, pid_t *group)
     return 0;
 }
 
-/* The number that a process (or thread) has in the namespace next below the host's; 0 when it is in
- * none. */
-static pid_t inner_of(int proc, const char *of)
+/* The pid of a process (or thread) in the namespace below the host's, or 0. */
+static pid_t inner_pid_of(int proc, const char *of)
 {
     char name[64], text[4096];
     int outer = 0, inner = 0;
@@ -82,20 +80,20 @@ static bool read_namespace(int proc, pid_t pid, char out[64])
 
 /* ---- views ---- */
 
-static int view_make(const struct judge *w, const struct request *r, struct view *v)
+static int view_make(const struct judge *j, const struct request *r, struct view *v)
 {
-    *v = (struct view){.proc = w->pid_ns ? w->inner_proc : w->proc};
-    v->self = target_inner_process(w, r);
+    *v = (struct view){.proc = j->pid_ns ? j->procfs.inner : j->proc};
+    v->self = target_inner_process(j, r);
     pid_t parent, group;
-    if (v->self > 0 && v->proc >= 0 && relation_kin(v->proc, v->self, &parent, &group) == 0)
-        return request_is_valid(w, r) ? 0 : -EPERM;
-    *v = (struct view){.proc = w->proc, .self = target_process(w, r), .outer = w->pid_ns};
+    if (v->self > 0 && v->proc >= 0 && relation_read_stat(v->proc, v->self, &parent, &group) == 0)
+        return request_is_valid(j, r) ? 0 : -EPERM;
+    *v = (struct view){.proc = j->proc, .self = target_process(j, r), .outer = j->pid_ns};
     if (v->self < 0 || (v->outer && !read_namespace(v->proc, v->self, v->pids)))
         return -EPERM;
-    return request_is_valid(w, r) ? 0 : -EPERM;
+    return request_is_valid(j, r) ? 0 : -EPERM;
 }
 
-/* The next process of a listing that the caller could name; 0 at its end. */
+/* The next process in the directory that the caller could name; 0 at the end. */
 static pid_t next_process(const struct view *v, DIR *dir)
 {
     char pids[64];
@@ -110,7 +108,7 @@ static pid_t next_process(const struct view *v, DIR *dir)
     return 0;
 }
 
-static DIR *list(int proc, const char *name)
+static DIR *open_dir(int proc, const char *name)
 {
     int fd = openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -119,7 +117,7 @@ static DIR *list(int proc, const char *name)
     return dir;
 }
 
-/* A thread of the caller itself, named as the caller names it. */
+/* Whether pid, in the caller's numbers, is a thread of the caller's own process. */
 static bool is_own_thread(const struct view *v, pid_t pid)
 {
     char name[64];
@@ -128,28 +126,28 @@ static bool is_own_thread(const struct view *v, pid_t pid)
         return faccessat(v->proc, name, F_OK, 0) == 0;
     }
     snprintf(name, sizeof(name), "%d/task", v->self);
-    DIR *dir = list(v->proc, name);
+    DIR *dir = open_dir(v->proc, name);
     bool found = false;
     for (struct dirent *e; dir && !found && (e = readdir(dir));) {
         snprintf(name, sizeof(name), "%d/task/%.20s", v->self, e->d_name);
-        found = inner_of(v->proc, name) == pid;
+        found = inner_pid_of(v->proc, name) == pid;
     }
     if (dir)
         closedir(dir);
     return found;
 }
 
-/* From the caller's number to the view's. */
+/* Translates the caller's pid into the view's; 0 if there is none. */
 static pid_t translate(const struct view *v, pid_t pid)
 {
     char name[16];
     if (!v->outer)
         return pid;
-    DIR *dir = list(v->proc, ".");
+    DIR *dir = open_dir(v->proc, ".");
     pid_t found = 0;
     while (dir && (found = next_process(v, dir)) > 0) {
         snprintf(name, sizeof(name), "%d", found);
-        if (inner_of(v->proc, name) == pid)
+        if (inner_pid_of(v->proc, name) == pid)
             break;
     }
     if (dir)
@@ -159,14 +157,14 @@ static pid_t translate(const struct view *v, pid_t pid)
 
 /* ---- relations ---- */
 
-enum { ANCESTORS = 4096 }; /* generations that are looked at */
+enum { ANCESTORS = 4096 }; /* generations to search */
 
-/* Whether somebody is among a process's ancestors, and which generation below him it is. */
+/* How many generations a process is below an ancestor; 0 if it does not descend from it. */
 static int generations(int proc, pid_t pid, pid_t ancestor)
 {
     pid_t parent, group;
     for (int n = 1; n < ANCESTORS && pid > 1; n++) {
-        if (relation_kin(proc, pid, &parent, &group) < 0)
+        if (relation_read_stat(proc, pid, &parent, &group) < 0)
             return 0;
         if (parent == ancestor)
             return n;
@@ -175,21 +173,21 @@ static int generations(int proc, pid_t pid, pid_t ancestor)
     return 0;
 }
 
-/* A process that sandboxed itself, and its descendants. When it is gone its number may be
- * anybody's, and nobody is one of them. */
-static bool is_applied(const struct judge *w, const struct view *v, pid_t pid)
+/* Whether pid is the process that sandboxed itself, or a descendant. Once that process is gone, its
+ * pid may be reused, so no process is. */
+static bool is_applied(const struct judge *j, const struct view *v, pid_t pid)
 {
-    bool alive = syscall(SYS_pidfd_send_signal, w->applied_fd, 0, NULL, 0) == 0;
-    return alive && (pid == w->applied || generations(v->proc, pid, w->applied) > 0);
+    bool alive = syscall(SYS_pidfd_send_signal, j->applied.fd, 0, NULL, 0) == 0;
+    return alive && (pid == j->applied.pid || generations(v->proc, pid, j->applied.pid) > 0);
 }
 
-/* Without a namespace of its own a sandbox is what descends from the keeper, the judge's child. */
-static bool is_inside(const struct judge *w, const struct view *v, pid_t pid, bool first)
+/* Without a pid namespace, the sandbox is what descends from the reaper, the judge's child. */
+static bool is_inside(const struct judge *j, const struct view *v, pid_t pid, bool first)
 {
-    if (w->pid_ns)
+    if (j->pid_ns)
         return !first;
-    if (w->applied)
-        return is_applied(w, v, pid);
+    if (j->applied.pid)
+        return is_applied(j, v, pid);
     return generations(v->proc, pid, getpid()) > 1;
 }
 
@@ -197,17 +195,17 @@ static bool is_first(const struct view *v, pid_t pid)
 {
     char name[16];
     snprintf(name, sizeof(name), "%d", pid);
-    return v->outer ? inner_of(v->proc, name) == 1 : pid == 1;
+    return v->outer ? inner_pid_of(v->proc, name) == 1 : pid == 1;
 }
 
-/* pid is the view's number. */
-static int relate(const struct judge *w, const struct view *v, pid_t pid)
+/* pid is in the view's numbers. */
+static int relation_in_view(const struct judge *j, const struct view *v, pid_t pid)
 {
     pid_t parent, group, own_parent, own_group;
     if (pid == v->self)
         return RELATION_SELF | RELATION_GROUP | RELATION_SANDBOX;
-    if (pid <= 0 || relation_kin(v->proc, pid, &parent, &group) < 0 ||
-        relation_kin(v->proc, v->self, &own_parent, &own_group) < 0)
+    if (pid <= 0 || relation_read_stat(v->proc, pid, &parent, &group) < 0 ||
+        relation_read_stat(v->proc, v->self, &own_parent, &own_group) < 0)
         return -ESRCH;
     bool first = is_first(v, pid);
     int relation = RELATION_OTHERS;
@@ -215,67 +213,67 @@ static int relate(const struct judge *w, const struct view *v, pid_t pid)
         relation |= RELATION_INIT;
     if (group == own_group)
         relation |= RELATION_GROUP;
-    if (is_inside(w, v, pid, first))
+    if (is_inside(j, v, pid, first))
         relation |= RELATION_SANDBOX;
     if (generations(v->proc, pid, v->self) > 0)
         relation |= RELATION_CHILD;
     return relation;
 }
 
-int relation_of(const struct judge *w, const struct request *r, pid_t pid)
+int relation_of(const struct judge *j, const struct request *r, pid_t pid)
 {
     struct view v;
-    int err = view_make(w, r, &v);
+    int err = view_make(j, r, &v);
     if (err < 0)
         return err;
     if (pid == 0 || is_own_thread(&v, pid))
         return RELATION_SELF | RELATION_GROUP | RELATION_SANDBOX;
-    return relate(w, &v, translate(&v, pid));
+    return relation_in_view(j, &v, translate(&v, pid));
 }
 
-/* Whether a process belongs to the set; its number as the caller knows it, or 0. */
-static pid_t member(const struct view *v, pid_t pid, enum relation_set set, pid_t group)
+/* If a process belongs to the set, its pid in the caller's numbers; otherwise 0. */
+static pid_t member_pid(const struct view *v, pid_t pid, enum relation_set set, pid_t group)
 {
     char name[16];
     pid_t parent, its, own;
-    if (set == WHO_GROUP) {
-        if (relation_kin(v->proc, pid, &parent, &its) < 0)
+    if (set == EACH_OF_GROUP) {
+        if (relation_read_stat(v->proc, pid, &parent, &its) < 0)
             return 0;
-        if (group == 0 && (relation_kin(v->proc, v->self, &parent, &own) < 0 || its != own))
+        if (group == 0 && (relation_read_stat(v->proc, v->self, &parent, &own) < 0 || its != own))
             return 0;
         if (group != 0 && its != group)
             return 0;
     } else if (pid == v->self || is_first(v, pid)) {
-        return 0; /* everybody is everybody else */
+        return 0; /* kill(-1) skips the caller and init */
     }
     snprintf(name, sizeof(name), "%d", pid);
-    return v->outer ? inner_of(v->proc, name) : pid;
+    return v->outer ? inner_pid_of(v->proc, name) : pid;
 }
 
-int relation_each(struct judge *w, const struct request *r, enum relation_set set, pid_t group,
+int relation_each(struct judge *j, const struct request *r, enum relation_set set, pid_t group,
                   relation_fn *ask, const void *arg)
 {
     struct view v;
-    int err = view_make(w, r, &v), found = 0;
+    int err = view_make(j, r, &v), found = 0;
     if (err < 0)
         return err;
     pid_t of = group ? translate(&v, group) : 0;
-    bool own = set == WHO_OWN_GROUP;
+    bool own = set == EACH_OF_OWN_GROUP;
     if (own)
-        set = WHO_GROUP;
+        set = EACH_OF_GROUP;
     if (group && of <= 0)
-        return -ESRCH; /* a group outlives its leader: the search by number misses it */
-    DIR *dir = list(v.proc, ".");
+        return -ESRCH; /* a group can outlive its leader, which this search by pid misses */
+    DIR *dir = open_dir(v.proc, ".");
     if (!dir)
         return -EPERM;
     for (pid_t pid; err == 0 && (pid = next_process(&v, dir)) > 0;) {
-        pid_t known = member(&v, pid, set, of);
-        int relation = known > 0 ? relate(w, &v, pid) : -ESRCH;
-        /* gone meanwhile, or none of them */
+        pid_t known = member_pid(&v, pid, set, of);
+        int relation = known > 0 ? relation_in_view(j, &v, pid) : -ESRCH;
+        /* gone meanwhile, or not in the sandbox */
         if (relation == -ESRCH || (own && relation >= 0 && !(relation & RELATION_SANDBOX)))
             continue;
         found++;
-        err = relation < 0 ? relation : ask(w, r, relation, known, arg);
+        err = relation < 0 ? relation : ask(j, r, relation, known, arg);
     }
     closedir(dir);
     return err < 0 ? err : found ? 0 : -ESRCH;
@@ -283,10 +281,9 @@ int relation_each(struct judge *w, const struct request *r, enum relation_set se
 
 /* ---- signalling the caller's own group ---- */
 
-/* Whether the kernel would let the caller signal this process: users have to match, as kill(2)
- * says.
- */
-static bool may_signal(const struct judge *w, pid_t caller, pid_t pid)
+/* Whether the kernel would let the caller signal this process: user ids must match, as kill(2)
+ * describes. */
+static bool may_signal(const struct judge *j, pid_t caller, pid_t pid)
 {
     unsigned ids[2][3];
     const pid_t who[] = {caller, pid};
@@ -294,7 +291,7 @@ static bool may_signal(const struct judge *w, pid_t caller, pid_t pid)
         char name[32], text[4096];
         snprintf(name, sizeof(name), "%d/status", who[i]);
         const char *at =
-            read_file(w->proc, name, text, sizeof(text)) < 0 ? NULL : strstr(text, "\nUid:");
+            read_file(j->proc, name, text, sizeof(text)) < 0 ? NULL : strstr(text, "\nUid:");
         if (!at || sscanf(at + 5, "%u %u %u", &ids[i][0], &ids[i][1], &ids[i][2]) != 3)
             return false;
     }
@@ -303,33 +300,33 @@ static bool may_signal(const struct judge *w, pid_t caller, pid_t pid)
            effective == ids[1][2];
 }
 
-/* 1 when it was signalled, 0 when it is none of them. */
-static int signal_member(const struct judge *w, const struct view *v, pid_t pid, int sig)
+/* Returns 1 if it signalled the process, 0 if that is not a member. */
+static int signal_member(const struct judge *j, const struct view *v, pid_t pid, int sig)
 {
     OWN(fd) int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    /* looked at once it cannot be anybody else any more */
-    if (pidfd < 0 || !member(v, pid, WHO_GROUP, 0) || !is_inside(w, v, pid, is_first(v, pid)) ||
-        !may_signal(w, v->self, pid))
+    /* check after opening: the pidfd stays with this process */
+    if (pidfd < 0 || !member_pid(v, pid, EACH_OF_GROUP, 0) ||
+        !is_inside(j, v, pid, is_first(v, pid)) || !may_signal(j, v->self, pid))
         return 0;
     return syscall(SYS_pidfd_send_signal, pidfd, sig, NULL, 0) == 0;
 }
 
-int relation_signal_group(const struct judge *w, const struct request *r, int sig)
+int relation_signal_group(const struct judge *j, const struct request *r, int sig)
 {
-    struct view v = {.proc = w->proc, .self = target_process(w, r), .outer = w->pid_ns};
+    struct view v = {.proc = j->proc, .self = target_process(j, r), .outer = j->pid_ns};
     int sent = 0;
     if (v.self < 0 || (v.outer && !read_namespace(v.proc, v.self, v.pids)) ||
-        !request_is_valid(w, r))
+        !request_is_valid(j, r))
         return -EPERM;
-    DIR *dir = list(v.proc, ".");
+    DIR *dir = open_dir(v.proc, ".");
     if (!dir)
         return -EPERM;
     for (pid_t pid; (pid = next_process(&v, dir)) > 0;)
         if (pid != v.self)
-            sent += signal_member(w, &v, pid, sig);
+            sent += signal_member(j, &v, pid, sig);
     closedir(dir);
-    /* last, for it may be the end of the call */
-    return sent + signal_member(w, &v, v.self, sig) ? 0 : -ESRCH;
+    /* last, because it may kill the caller */
+    return sent + signal_member(j, &v, v.self, sig) ? 0 : -ESRCH;
 }
 
 size_t relation_facts(int relation, pid_t pid, struct graph_fact *f)

@@ -2,14 +2,14 @@
 /* Copyright The Buckle Authors */
 
 /*
- * From a name that the target gave to an object that is pinned. The walk starts where the target's
- * would (its working directory, its descriptor, the root) and is done by the kernel in one
- * openat2() with O_PATH; afterwards nothing the target does can change which object is meant. The
- * canonical path is then read back from the pin.
+ * From a path that the target gave to a pinned object. The walk starts where the target's would
+ * (its working directory, a descriptor, the root). The kernel does it in one openat2() with O_PATH;
+ * after that, nothing the target does can change the object. The canonical path is then read back
+ * from the pin.
  *
- * Some names mean the caller itself: /proc/self, /proc/thread-self, /dev/fd, /dev/stdin and their
- * kin. They are rewritten to the target's own entries before the walk, because the judge would
- * otherwise find itself there, or nothing.
+ * Some paths mean the caller itself: /proc/self, /proc/thread-self, /dev/fd, /dev/stdin and the
+ * like. The judge rewrites them to the target's own entries before the walk; otherwise it would
+ * find itself there, or nothing.
  */
 
 #include <errno.h>
@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "kernel/judge/handlers.h"
+#include "kernel/judge/handle-userns.h"
 #include "kernel/judge/judge.h"
 #include "kernel/judge/procfs.h"
 #include "kernel/judge/resolve.h"
@@ -38,10 +38,10 @@ void pinned_close(struct pinned *p)
     p->fd = p->parent = -1;
 }
 
-/* Links of procfs lead to objects rather than names, and some of them to the judge's own: they are
- * never followed on the way, which gives ELOOP. */
+/* Magic links of procfs lead to objects instead of paths, some to the judge's own. So the walk
+ * never follows them, and returns ELOOP. */
 static bool
-    beneath; /* the name of this request must not lead to a root, which is not the target's */
+    beneath; /* the target has another root, so this request's path must stay beneath its start */
 
 static int walk(int base, const char *path, uint64_t flags)
 {
@@ -53,20 +53,20 @@ static int walk(int base, const char *path, uint64_t flags)
     return fd;
 }
 
-/* ---- names that mean the caller ---- */
+/* ---- paths that mean the caller ---- */
 
 static const struct {
-    const char *prefix, *below; /* stands for /proc/PROCESS/below */
-    bool thread;                /* or for /proc/PROCESS/task/THREAD */
+    const char *prefix, *below; /* means /proc/PROCESS/below */
+    bool thread;                /* or /proc/PROCESS/task/THREAD */
 } magic[] = {
     {"/proc/self", "", false},       {"/proc/thread-self", "", true},
     {"/dev/fd", "/fd", false},       {"/dev/stdin", "/fd/0", false},
     {"/dev/stdout", "/fd/1", false}, {"/dev/stderr", "/fd/2", false},
 };
 
-/* Rewrites such a path in place, to the target's entry in the /proc that the target sees, unless
- * such a link is meant itself. 0 or a negated errno. */
-static int rewrite_magic(struct judge *w, const struct request *r, char *path, unsigned flags)
+/* Rewrites such a path in place to the target's entry in its /proc, unless the link itself is
+ * meant. Returns 0 or a negative errno. */
+static int rewrite_magic(struct judge *j, const struct request *r, char *path, unsigned flags)
 {
     for (size_t i = 0; i < sizeof(magic) / sizeof(magic[0]); i++) {
         size_t n = strlen(magic[i].prefix), rest = strlen(path);
@@ -75,7 +75,7 @@ static int rewrite_magic(struct judge *w, const struct request *r, char *path, u
         if ((flags & PIN_NOFOLLOW) && path[n] == '\0')
             return 0;
         char head[64];
-        pid_t pid = target_inner_process(w, r), tid = target_inner_thread(w, r);
+        pid_t pid = target_inner_process(j, r), tid = target_inner_thread(j, r);
         if (pid < 0 || tid < 0)
             return -EPERM;
         size_t m = magic[i].thread
@@ -93,8 +93,8 @@ static int rewrite_magic(struct judge *w, const struct request *r, char *path, u
 
 /* ---- canonical paths ---- */
 
-/* Path of a pinned descriptor, as the kernel tells it. */
-static int read_back(int fd, char *out, size_t cap)
+/* The path of a pinned object, from the kernel. */
+static int path_of_fd(int fd, char *out, size_t cap)
 {
     char name[32];
     snprintf(name, sizeof(name), "self/fd/%d", fd);
@@ -105,39 +105,39 @@ static int read_back(int fd, char *out, size_t cap)
     return (int)n;
 }
 
-/* Path of a pinned folder. Asking where we are costs a third of what reading a link of procfs does,
- * which is left for folders that cannot be entered, were removed, or cannot be reached from the
- * root. Nothing else may ever be looked up from here. */
-static int folder_path(const struct judge *w, int fd, char *out, size_t cap)
+/* The path of a pinned folder. getcwd() takes a third of the time of reading a procfs link, which
+ * is left for folders that cannot be entered, were removed, or are unreachable from the root.
+ * Nothing else may be looked up while the working directory is changed. */
+static int folder_path(const struct judge *j, int fd, char *out, size_t cap)
 {
     long n = -1;
     if (fchdir(fd) == 0) {
         n = syscall(SYS_getcwd, out, cap - 1);
-        if (fchdir(w->proc) < 0)
-            abort(); /* names of pins would be looked up in a folder of the target's */
+        if (fchdir(j->proc) < 0)
+            abort(); /* paths of pins would be looked up in a folder of the target */
     }
-    return n > 1 && out[0] == '/' ? (int)n - 1 : read_back(fd, out, cap);
+    return n > 1 && out[0] == '/' ? (int)n - 1 : path_of_fd(fd, out, cap);
 }
 
-/* What a sentry shows becomes the real thing, before anything is asked about it. *at says where
- * that lies. */
-static int go_behind(const struct judge *w, int *fd, struct statx *at)
+/* If fd is a sentry's view, replaces it by the real object before anything is asked about it. *at
+ * describes the result. */
+static int swap_sentry_view(const struct judge *j, int *fd, struct statx *at)
 {
     char path[PATH_BYTES];
     int err = guarded_paths_glance(*fd, at);
-    if (err < 0 || !guarded_paths_shows(w->behind, at))
+    if (err < 0 || !guarded_paths_shows(j->guarded, at))
         return err;
-    int n = read_back(*fd, path, sizeof(path));
-    err = n < 0 ? n : guarded_paths_swap(w->behind, path, (size_t)n, fd);
+    int n = path_of_fd(*fd, path, sizeof(path));
+    err = n < 0 ? n : guarded_paths_swap(j->guarded, path, (size_t)n, fd);
     return err < 0 ? err : guarded_paths_glance(*fd, at);
 }
 
-/* A file that was unlinked while open shows up as "… (deleted)": it is judged by its last name. */
+/* The path of an unlinked open file ends in " (deleted)": judge it by its last path. */
 static size_t drop_deleted(char *path, size_t n, const struct stat *st)
 {
     static const char mark[] = " (deleted)";
     size_t m = sizeof(mark) - 1;
-    /* a file in memory never had a name: shown without the slash, it is the target's own */
+    /* a file in memory never had a path: without the slash, it counts as the target's own */
     if (st->st_nlink == 0 && strncmp(path, "/memfd:", 7) == 0) {
         memmove(path, path + 1, n--);
         return n;
@@ -153,65 +153,67 @@ static size_t drop_deleted(char *path, size_t n, const struct stat *st)
 
 enum { PROC_ROOT = 1 /* inode */, LINKS_FOLLOWED = 40 };
 
-static bool is_proc_root(const struct judge *w, int fd)
+static bool is_proc_root(const struct judge *j, int fd)
 {
     struct stat st;
-    return fstat(fd, &st) == 0 && st.st_ino == PROC_ROOT && procfs_is(w, fd, &st);
+    return fstat(fd, &st) == 0 && st.st_ino == PROC_ROOT && procfs_is(j, fd, &st);
 }
 
 /* The target's own entry in a procfs: what "self" and "thread-self" mean. */
-static int step_to_self(struct judge *w, const struct request *r, int from, bool thread)
+static int step_to_self(struct judge *j, const struct request *r, int from, bool thread)
 {
     char own[32];
-    pid_t pid = target_inner_process(w, r), tid = target_inner_thread(w, r);
+    pid_t pid = target_inner_process(j, r), tid = target_inner_thread(j, r);
     if (pid < 0 || tid < 0)
         return -EPERM;
     snprintf(own, sizeof(own), thread ? "%d/task/%d" : "%d", pid, tid);
     return walk(from, own, 0);
 }
 
-/* Follows a link of procfs that leads to an object, if its folder may be used at all. */
-static int step_by_magic(struct judge *w, const struct request *r, int from, const char *name)
+/* Follows a magic link of procfs, if its folder may be used at all. */
+static int step_by_magic(struct judge *j, const struct request *r, int from, const char *name)
 {
     char path[PATH_BYTES];
     struct stat st;
-    int n = read_back(from, path, sizeof(path));
+    int n = path_of_fd(from, path, sizeof(path));
     if (n < 0 || fstat(from, &st) < 0)
         return n < 0 ? n : -errno;
-    /* the link counts as the folder's: what is said of all its links is said of it */
+    /* check the link's path: a rule for the folder's links applies to it */
     if ((size_t)n + 1 + strlen(name) < sizeof(path)) {
         path[n++] = '/';
         memcpy(path + n, name, strlen(name) + 1);
     }
-    int err = procfs_check(w, r, from, &st, path);
+    int err = procfs_check(j, r, from, &st, path);
     if (err < 0)
         return err;
     int fd = openat(from, name, O_PATH | O_CLOEXEC);
     return fd < 0 ? -errno : fd;
 }
 
-/* One step from a pinned folder. */
-static int step(struct judge *w, const struct request *r, int from, const char *name, bool follow)
+/* Walks one component from a pinned folder. */
+static int walk_step(struct judge *j, const struct request *r, int from, const char *name,
+                     bool follow)
 {
     struct stat st;
     struct statx at;
-    bool root = is_proc_root(w, from), thread = strcmp(name, "thread-self") == 0;
+    bool root = is_proc_root(j, from), thread = strcmp(name, "thread-self") == 0;
     if (root && (thread || strcmp(name, "self") == 0))
-        return step_to_self(w, r, from, thread);
-    int fd = walk(from, name, O_NOFOLLOW), err = fd < 0 ? fd : go_behind(w, &fd, &at);
+        return step_to_self(j, r, from, thread);
+    int fd = walk(from, name, O_NOFOLLOW), err = fd < 0 ? fd : swap_sentry_view(j, &fd, &at);
     if (err < 0 && fd >= 0)
         close(fd);
-    /* links in its root are like others: they go on with their text */
+    /* symlinks in the root of a procfs are ordinary: they continue with their text */
     if (err < 0)
         return err;
     if (fd < 0 || !follow || root || fstat(fd, &st) < 0 || !S_ISLNK(st.st_mode) ||
-        !procfs_is(w, fd, &st))
+        !procfs_is(j, fd, &st))
         return fd;
     close(fd);
-    return step_by_magic(w, r, from, name);
+    return step_by_magic(j, r, from, name);
 }
 
-/* The path goes on with what a symbolic link says. 1 when it does, 0 when fd is no link. */
+/* If fd is a symlink, inserts its text at the start of rest. Returns 1 if so, 0 if it is none, or a
+ * negative errno. */
 static int splice_link(int fd, char *rest)
 {
     char text[PATH_BYTES];
@@ -230,9 +232,9 @@ static int splice_link(int fd, char *rest)
     return 1;
 }
 
-/* For names that lead through procfs: "self" there is not the judge, and what its links lead to
- * has to be the target's. Walks by hand, every step from a pin. */
-static int walk_by_hand(struct judge *w, const struct request *r, int base, const char *path,
+/* For paths through procfs: "self" there must not be the judge, and its magic links must lead to
+ * the target's objects. Walks component by component, always from a pin. */
+static int walk_by_hand(struct judge *j, const struct request *r, int base, const char *path,
                         bool follow_last)
 {
     char rest[PATH_BYTES * 2], name[256];
@@ -249,7 +251,7 @@ static int walk_by_hand(struct judge *w, const struct request *r, int base, cons
         name[n] = '\0';
         memmove(rest, from + n, strlen(from + n) + 1);
         bool follow = follow_last || rest[0];
-        OWN(fd) int next = step(w, r, at, name, follow);
+        OWN(fd) int next = walk_step(j, r, at, name, follow);
         if (next < 0)
             return next;
         int linked = follow ? splice_link(next, rest) : 0;
@@ -266,42 +268,42 @@ static int walk_by_hand(struct judge *w, const struct request *r, int base, cons
 
 /* ---- describing ---- */
 
-/* What lies on a mount that was taken away is shown by a path that begins there, and so means
- * something else. Only where mounts have changed can that be. */
-static int check_mount(const struct judge *w, const struct statx *at)
+/* An object on an unmounted file system shows a path that starts at that mount's root, so it seems
+ * to be another file. That is possible only if mounts have changed. */
+static int check_mount(const struct judge *j, const struct statx *at)
 {
-    if (!w->mounts_change || !w->naming || !(at->stx_mask & STATX_MNT_ID))
+    if (!j->mounts_changed || !j->names || !(at->stx_mask & STATX_MNT_ID))
         return 0;
-    if (w->mounts && mounts_reach(w->mounts, at->stx_mnt_id))
+    if (j->mounts && mounts_reach(j->mounts, at->stx_mnt_id))
         return 0;
-    /* what it was handed lies on mounts of the outside */
-    return mounts_reach(&w->naming->mounts, at->stx_mnt_id) ? 0 : -NOWHERE;
+    /* inherited descriptors are on mounts of the outside */
+    return mounts_reach(&j->names->mounts, at->stx_mnt_id) ? 0 : -UNMOUNTED;
 }
 
-/* Pipes and files in memory have no place to begin with; what was removed is nobody's any more. */
-static int check_object(const struct judge *w, int fd, const char *path, const struct stat *st)
+/* Pipes and files in memory have no path at all; a removed file's path no longer matters. */
+static int check_object(const struct judge *j, int fd, const char *path, const struct stat *st)
 {
     struct statx at;
-    if (!w->mounts_change || path[0] != '/' || st->st_nlink == 0)
+    if (!j->mounts_changed || path[0] != '/' || st->st_nlink == 0)
         return 0;
     int err = guarded_paths_glance(fd, &at);
-    return err < 0 ? err : check_mount(w, &at);
+    return err < 0 ? err : check_mount(j, &at);
 }
 
-int pin_describe(struct judge *w, const struct request *r, int slot, struct pinned *out)
+int pin_describe(struct judge *j, const struct request *r, int slot, struct pinned *out)
 {
-    char *path = w->canonical[slot];
-    int n = read_back(out->fd, path, PATH_BYTES);
+    char *path = j->canonical[slot];
+    int n = path_of_fd(out->fd, path, PATH_BYTES);
     if (n < 0)
         return n;
-    int err = guarded_paths_swap(w->behind, path, (size_t)n, &out->fd);
+    int err = guarded_paths_swap(j->guarded, path, (size_t)n, &out->fd);
     if (err < 0)
         return err;
     if (fstat(out->fd, &out->st) < 0)
         return -errno;
-    err = check_object(w, out->fd, path, &out->st);
+    err = check_object(j, out->fd, path, &out->st);
     if (err == 0)
-        err = procfs_check(w, r, out->fd, &out->st, path);
+        err = procfs_check(j, r, out->fd, &out->st, path);
     if (err < 0)
         return err;
     out->found = true;
@@ -311,26 +313,26 @@ int pin_describe(struct judge *w, const struct request *r, int slot, struct pinn
     return 0;
 }
 
-/* A glance is enough for a folder that lies in no procfs. */
-static int check_folder(struct judge *w, const struct request *r, int fd, const struct statx *at,
+/* A cheap check suffices for a folder outside procfs. */
+static int check_folder(struct judge *j, const struct request *r, int fd, const struct statx *at,
                         const char *path)
 {
     struct stat st;
-    if (!procfs_may_be(w, at->stx_dev_major, at->stx_blksize))
+    if (!procfs_may_be(j, at->stx_dev_major, at->stx_blksize))
         return 0;
-    return fstat(fd, &st) < 0 ? -errno : procfs_check(w, r, fd, &st, path);
+    return fstat(fd, &st) < 0 ? -errno : procfs_check(j, r, fd, &st, path);
 }
 
-/* parent's path + "/" + the name without its trailing slashes */
-static int describe_name(struct judge *w, const struct request *r, int slot, const struct statx *at,
+/* parent's path + "/" + the name without trailing slashes */
+static int describe_name(struct judge *j, const struct request *r, int slot, const struct statx *at,
                          struct pinned *out)
 {
-    char *path = w->canonical[slot];
-    int n = folder_path(w, out->parent, path, PATH_BYTES);
+    char *path = j->canonical[slot];
+    int n = folder_path(j, out->parent, path, PATH_BYTES);
     size_t len = strlen(out->name);
-    int err = n < 0 ? n : check_mount(w, at);
+    int err = n < 0 ? n : check_mount(j, at);
     if (err == 0)
-        err = check_folder(w, r, out->parent, at, path);
+        err = check_folder(j, r, out->parent, at, path);
     if (err < 0)
         return err;
     out->procfs = err > 0;
@@ -349,22 +351,23 @@ static int describe_name(struct judge *w, const struct request *r, int slot, con
 
 /* ---- walking ---- */
 
-/* Where the walk starts: a descriptor to close, or AT_FDCWD for an absolute path. */
-static int start_of(struct judge *w, const struct request *r, int dirfd, const char *path)
+/* Returns where the walk starts: a descriptor to close, AT_FDCWD for an absolute path, or a
+ * negative errno. */
+static int start_of(struct judge *j, const struct request *r, int dirfd, const char *path)
 {
     char name[16] = "cwd";
     if (path[0] == '/')
         return AT_FDCWD;
     if (dirfd != AT_FDCWD)
         snprintf(name, sizeof(name), "fd/%d", dirfd);
-    int fd = thread_cache_open(w, r, name, O_PATH);
-    if (fd < 0 && dirfd != AT_FDCWD) /* which knows more ways, and what to answer */
-        return target_pin_fd(w, r, dirfd);
+    int fd = thread_cache_open(j, r, name, O_PATH);
+    if (fd < 0 && dirfd != AT_FDCWD) /* it has more ways, and the right errno */
+        return target_pin_fd(j, r, dirfd);
     return fd < 0 ? -EPERM : fd;
 }
 
 struct start {
-    int base; /* a folder of ours, or AT_FDCWD for an absolute path */
+    int base; /* a descriptor of ours, or AT_FDCWD for an absolute path */
     char *path;
 };
 
@@ -376,39 +379,39 @@ static void start_close(struct start *s)
 }
 #define OWN_start start_close
 
-/* The path stands in the judge's buffer: finds out where the walk begins. */
-static int place(struct judge *w, const struct request *r, int dirfd, unsigned flags, int slot,
-                 struct start *s)
+/* Finds the start of the walk for the path in the judge's buffer. */
+static int find_start(struct judge *j, const struct request *r, int dirfd, unsigned flags, int slot,
+                      struct start *s)
 {
-    s->path = w->path[slot];
-    beneath = w->spaces && space_other_root(w, r);
-    int err = beneath && s->path[0] == '/' ? space_refuse_name(w, r) : 0;
+    s->path = j->path[slot];
+    beneath = j->makes_user_ns && userns_other_root(j, r);
+    int err = beneath && s->path[0] == '/' ? userns_refuse_path(j, r) : 0;
     if (err == 0)
-        err = rewrite_magic(w, r, s->path, flags);
+        err = rewrite_magic(j, r, s->path, flags);
     if (err < 0)
         return err;
-    s->base = start_of(w, r, dirfd, s->path);
+    s->base = start_of(j, r, dirfd, s->path);
     if (s->base < 0 && s->base != AT_FDCWD)
         return s->base;
-    if (!request_is_valid(w, r))
+    if (!request_is_valid(j, r))
         return -EPERM;
-    thread_cache_confirm(w, r);
+    thread_cache_confirm(j, r);
     return 0;
 }
 
-static int begin(struct judge *w, const struct request *r, int dirfd, uint64_t addr, unsigned flags,
-                 int slot, struct start *s)
+static int read_start(struct judge *j, const struct request *r, int dirfd, uint64_t addr,
+                      unsigned flags, int slot, struct start *s)
 {
-    int n = target_string(r, addr, w->path[slot]);
+    int n = target_string(r, addr, j->path[slot]);
     if (n < 0)
         return n;
     if (n == 0 && !(flags & PIN_EMPTY))
         return -ENOENT;
-    int err = place(w, r, dirfd, flags, slot, s);
+    int err = find_start(j, r, dirfd, flags, slot, s);
     return err < 0 ? err : n;
 }
 
-static int pin_from(struct judge *w, const struct request *r, const struct start *s, unsigned flags,
+static int pin_from(struct judge *j, const struct request *r, const struct start *s, unsigned flags,
                     int slot, struct pinned *out)
 {
     bool empty = s->path[0] == '\0';
@@ -418,60 +421,60 @@ static int pin_from(struct judge *w, const struct request *r, const struct start
                    : walk(s->base, s->path, flags & PIN_NOFOLLOW ? O_NOFOLLOW : 0);
     bool by_hand = fd == -ELOOP || (fd == -ENOENT && !(flags & PIN_QUICK));
     if (by_hand)
-        fd = walk_by_hand(w, r, s->base, s->path, !(flags & PIN_NOFOLLOW));
+        fd = walk_by_hand(j, r, s->base, s->path, !(flags & PIN_NOFOLLOW));
     if (fd < 0)
         return empty ? -EBADF : fd;
     out->fd = fd;
-    int err = pin_describe(w, r, slot, out);
+    int err = pin_describe(j, r, slot, out);
     if (err < 0)
         pinned_close(out);
     if (err != -EACCES || empty || by_hand)
         return err;
-    /* what the kernel found may be the judge's own, where the target's was meant */
-    if ((fd = walk_by_hand(w, r, s->base, s->path, !(flags & PIN_NOFOLLOW))) < 0)
+    /* the kernel may have found the judge's own entry instead of the target's */
+    if ((fd = walk_by_hand(j, r, s->base, s->path, !(flags & PIN_NOFOLLOW))) < 0)
         return fd;
     out->fd = fd;
-    if ((err = pin_describe(w, r, slot, out)) < 0)
+    if ((err = pin_describe(j, r, slot, out)) < 0)
         pinned_close(out);
     return err;
 }
 
-int pin_object(struct judge *w, const struct request *r, int dirfd, uint64_t path, unsigned flags,
+int pin_object(struct judge *j, const struct request *r, int dirfd, uint64_t path, unsigned flags,
                int slot, struct pinned *out)
 {
     OWN(start) struct start s = {.base = -1};
     *out = (struct pinned){.fd = -1, .parent = -1};
-    int n = begin(w, r, dirfd, path, flags, slot, &s);
+    int n = read_start(j, r, dirfd, path, flags, slot, &s);
     if (n < 0)
         return n;
-    return pin_from(w, r, &s, flags, slot, out);
+    return pin_from(j, r, &s, flags, slot, out);
 }
 
-/* Puts a path into the first buffer. */
-static int copy_in(struct judge *w, const char *path, size_t n)
+/* Copies a path into the first buffer. */
+static int copy_path(struct judge *j, const char *path, size_t n)
 {
     if (n >= PATH_BYTES)
         return -ENAMETOOLONG;
-    memcpy(w->path[0], path, n);
-    w->path[0][n] = '\0';
+    memcpy(j->path[0], path, n);
+    j->path[0][n] = '\0';
     return 0;
 }
 
-int pin_object_copied(struct judge *w, const struct request *r, const char *path, size_t n,
+int pin_object_copied(struct judge *j, const struct request *r, const char *path, size_t n,
                       struct pinned *out)
 {
     OWN(start) struct start s = {.base = -1};
     *out = (struct pinned){.fd = -1, .parent = -1};
-    int err = copy_in(w, path, n);
+    int err = copy_path(j, path, n);
     if (err == 0)
-        err = place(w, r, AT_FDCWD, 0, 0, &s);
+        err = find_start(j, r, AT_FDCWD, 0, 0, &s);
     if (err < 0)
         return err;
-    return pin_from(w, r, &s, 0, 0, out);
+    return pin_from(j, r, &s, 0, 0, out);
 }
 
 /* Splits "a/b/c//" into folder "a/b" and name "c//". */
-static const char *split(char *path, const char **folder)
+static const char *split_path(char *path, const char **folder)
 {
     size_t n = strlen(path);
     while (n > 1 && path[n - 1] == '/')
@@ -482,26 +485,26 @@ static const char *split(char *path, const char **folder)
         *folder = ".";
         return path;
     }
-    /* the name moves one byte to the right to make room for the folder's end */
+    /* move the name by one byte, to end the folder with NUL */
     memmove(path + n + 1, path + n, strlen(path + n) + 1);
     path[n] = '\0';
     *folder = path;
     return path + n + 1;
 }
 
-/* A sentry stands on the name itself: what lies behind it counts. */
-static int look_behind(const struct judge *w, struct pinned *out)
+/* A sentry is mounted on the name itself: what is behind it counts. */
+static int stat_behind_sentry(const struct judge *j, struct pinned *out)
 {
-    OWN(fd) int fd = guarded_paths_open(w->behind, out->path, out->path_len);
+    OWN(fd) int fd = guarded_paths_open(j->guarded, out->path, out->path_len);
     out->found = fd >= 0 && fstat(fd, &out->st) == 0;
     return out->found || fd == -ENOENT ? 0 : fd < 0 ? fd : -errno;
 }
 
-int pin_look(const struct judge *w, struct pinned *out)
+int pin_stat(const struct judge *j, struct pinned *out)
 {
     char name[256 + 1];
-    if (guarded_paths_covers(w->behind, out->path, out->path_len))
-        return look_behind(w, out);
+    if (guarded_paths_covers(j->guarded, out->path, out->path_len))
+        return stat_behind_sentry(j, out);
     size_t n = strlen(out->name);
     while (n > 1 && out->name[n - 1] == '/')
         n--;
@@ -513,87 +516,87 @@ int pin_look(const struct judge *w, struct pinned *out)
     return out->found || errno == ENOENT ? 0 : -errno;
 }
 
-static int pin_folder_at(struct judge *w, const struct request *r, int *base, int slot,
+static int pin_folder_at(struct judge *j, const struct request *r, int *base, int slot,
                          struct pinned *out)
 {
     const char *folder;
     struct statx at;
     *out = (struct pinned){.fd = -1, .parent = -1};
-    out->name = split(w->path[slot], &folder);
-    /* a bare name lies in the folder that is pinned already */
+    out->name = split_path(j->path[slot], &folder);
+    /* a bare name is in the folder that is already pinned */
     bool here = *base >= 0 && strcmp(folder, ".") == 0;
     int fd = here ? steal_fd(base) : walk(*base, folder, O_DIRECTORY);
     if (fd == -ENOENT || fd == -ELOOP)
-        fd = walk_by_hand(w, r, *base, folder, true);
+        fd = walk_by_hand(j, r, *base, folder, true);
     if (fd < 0)
         return fd;
     out->parent = fd;
-    int err = go_behind(w, &out->parent, &at);
+    int err = swap_sentry_view(j, &out->parent, &at);
     if (err == 0)
-        err = describe_name(w, r, slot, &at, out);
+        err = describe_name(j, r, slot, &at, out);
     if (err < 0)
         pinned_close(out);
     return err;
 }
 
-int pin_parent_at(struct judge *w, const struct request *r, int *base, int slot, struct pinned *out)
+int pin_parent_at(struct judge *j, const struct request *r, int *base, int slot, struct pinned *out)
 {
-    int err = pin_folder_at(w, r, base, slot, out);
+    int err = pin_folder_at(j, r, base, slot, out);
     if (err == 0)
-        err = pin_look(w, out);
+        err = pin_stat(j, out);
     if (err < 0)
         pinned_close(out);
     return err;
 }
 
-int pin_found(struct judge *w, const struct request *r, int slot, struct pinned *p)
+int pin_found(struct judge *j, const struct request *r, int slot, struct pinned *p)
 {
     int fd = walk(p->parent, p->name, O_NOFOLLOW);
     if (fd < 0)
         return fd;
     p->fd = fd;
-    return pin_describe(w, r, slot, p);
+    return pin_describe(j, r, slot, p);
 }
 
-int pin_folder(struct judge *w, const struct request *r, int dirfd, uint64_t path, int slot,
+int pin_folder(struct judge *j, const struct request *r, int dirfd, uint64_t path, int slot,
                struct pinned *out)
 {
     OWN(start) struct start s = {.base = -1};
     *out = (struct pinned){.fd = -1, .parent = -1};
-    int n = begin(w, r, dirfd, path, 0, slot, &s);
-    return n < 0 ? n : pin_folder_at(w, r, &s.base, slot, out);
+    int n = read_start(j, r, dirfd, path, 0, slot, &s);
+    return n < 0 ? n : pin_folder_at(j, r, &s.base, slot, out);
 }
 
-int pin_parent(struct judge *w, const struct request *r, int dirfd, uint64_t path, int slot,
+int pin_parent(struct judge *j, const struct request *r, int dirfd, uint64_t path, int slot,
                struct pinned *out)
 {
     OWN(start) struct start s = {.base = -1};
     *out = (struct pinned){.fd = -1, .parent = -1};
-    int n = begin(w, r, dirfd, path, 0, slot, &s);
-    return n < 0 ? n : pin_parent_at(w, r, &s.base, slot, out);
+    int n = read_start(j, r, dirfd, path, 0, slot, &s);
+    return n < 0 ? n : pin_parent_at(j, r, &s.base, slot, out);
 }
 
-int pin_parent_copied(struct judge *w, const struct request *r, const char *path, size_t n,
+int pin_parent_copied(struct judge *j, const struct request *r, const char *path, size_t n,
                       struct pinned *out)
 {
     OWN(start) struct start s = {.base = -1};
     *out = (struct pinned){.fd = -1, .parent = -1};
-    int err = n ? copy_in(w, path, n) : -ENOENT;
+    int err = n ? copy_path(j, path, n) : -ENOENT;
     if (err == 0)
-        err = place(w, r, AT_FDCWD, 0, 0, &s);
+        err = find_start(j, r, AT_FDCWD, 0, 0, &s);
     if (err < 0)
         return err;
-    return pin_parent_at(w, r, &s.base, 0, out);
+    return pin_parent_at(j, r, &s.base, 0, out);
 }
 
-int pin_descriptor(struct judge *w, const struct request *r, int fd, int slot, struct pinned *out)
+int pin_descriptor(struct judge *j, const struct request *r, int fd, int slot, struct pinned *out)
 {
     *out = (struct pinned){.fd = -1, .parent = -1};
-    int pin = target_pin_fd(w, r, fd);
+    int pin = target_pin_fd(j, r, fd);
     if (pin < 0)
         return pin;
     out->fd = pin;
-    int err = request_is_valid(w, r) ? pin_describe(w, r, slot, out) : -EPERM;
+    int err = request_is_valid(j, r) ? pin_describe(j, r, slot, out) : -EPERM;
     if (err < 0)
         pinned_close(out);
     return err;

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Most calls about one object exist in several forms: by path, by path without following a link at
- * its end, by path from a folder with flags, by descriptor. This table says which form a call has,
- * so that a handler sees only the pinned object and what the call wants with it.
+ * Most calls about one object have several forms: by path, by path without following a symlink at
+ * its end, by folder and path with flags, by descriptor. This table has the form of each call, so
+ * that a handler sees only the pinned object and the other arguments.
  */
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 #ifndef SYS_faccessat2
 #define SYS_faccessat2 439
 #endif
-#ifndef SYS_chmod /* architectures that have only the *at calls */
+#ifndef SYS_chmod /* on architectures with only the *at calls */
 #define SYS_chmod -1
 #define SYS_chown -1
 #define SYS_lchown -1
@@ -38,11 +38,11 @@
 
 enum form {
     BY_PATH,
-    BY_LINK, /* the path's last link is meant itself */
-    BY_FD,   /* not one that only names a file */
+    BY_LINK, /* a symlink at the end of the path is meant itself */
+    BY_FD,   /* except O_PATH */
     BY_ANY_FD,
     BY_AT,      /* folder, path, and perhaps flags */
-    BY_LINK_AT, /* folder, path, the link itself; an empty path means the first */
+    BY_LINK_AT, /* folder and path, as BY_LINK; an empty path means the folder itself */
 };
 
 enum {
@@ -54,9 +54,9 @@ enum {
 static const struct {
     long nr;
     uint8_t form;   /* enum form */
-    int8_t flags;   /* argument with AT_… flags, or -1 */
+    int8_t flags;   /* argument with AT_... flags, or -1 */
     int8_t rest;    /* first argument after those that name the object */
-    uint16_t known; /* flags that the call knows */
+    uint16_t known; /* flags that the call accepts */
 } forms[] = {
     {SYS_truncate, BY_PATH, -1, 1, 0},      {SYS_chmod, BY_PATH, -1, 1, 0},
     {SYS_fchmod, BY_FD, -1, 1, 0},          {SYS_fchmodat, BY_AT, -1, 2, 0},
@@ -88,25 +88,25 @@ void pin_name(const struct pinned *p, char out[32])
     snprintf(out, 32, "self/fd/%d", p->fd);
 }
 
-static int pin_held(struct judge *w, const struct request *r, int fd, struct named *n)
+static int pin_held(struct judge *j, const struct request *r, int fd, struct named *n)
 {
     n->held = fd;
-    return pin_descriptor(w, r, fd, 0, &n->p);
+    return pin_descriptor(j, r, fd, 0, &n->p);
 }
 
-static int pin_at(struct judge *w, const struct request *r, unsigned how, struct named *n)
+static int pin_at(struct judge *j, const struct request *r, unsigned how, struct named *n)
 {
     const uint64_t *a = r->args;
     bool times = r->nr == SYS_utimensat || r->nr == SYS_futimesat;
     if (a[1] == 0 && (times || (how & PIN_EMPTY)) && (int)a[0] != AT_FDCWD)
-        return pin_held(w, r, (int)a[0], n);
-    int err = pin_object(w, r, (int)a[0], a[1], how, 0, &n->p);
-    if (err == 0 && w->path[0][0] == '\0' && (int)a[0] != AT_FDCWD)
+        return pin_held(j, r, (int)a[0], n);
+    int err = pin_object(j, r, (int)a[0], a[1], how, 0, &n->p);
+    if (err == 0 && j->path[0][0] == '\0' && (int)a[0] != AT_FDCWD)
         n->held = (int)a[0];
     return err;
 }
 
-int pin_named(struct judge *w, const struct request *r, struct named *n)
+int pin_named(struct judge *j, const struct request *r, struct named *n)
 {
     const uint64_t *a = r->args;
     *n = (struct named){.p = {.fd = -1, .parent = -1}, .held = -1};
@@ -121,19 +121,19 @@ int pin_named(struct judge *w, const struct request *r, struct named *n)
         return -EINVAL;
     switch (forms[i].form) {
     case BY_PATH:
-        return pin_object(w, r, AT_FDCWD, a[0], 0, 0, &n->p);
+        return pin_object(j, r, AT_FDCWD, a[0], 0, 0, &n->p);
     case BY_LINK:
-        return pin_object(w, r, AT_FDCWD, a[0], PIN_NOFOLLOW, 0, &n->p);
+        return pin_object(j, r, AT_FDCWD, a[0], PIN_NOFOLLOW, 0, &n->p);
     case BY_FD:
-        if (target_fd_is_name(w, r, (int)a[0]))
+        if (target_fd_is_name(j, r, (int)a[0]))
             return -EBADF;
-        return pin_held(w, r, (int)a[0], n);
+        return pin_held(j, r, (int)a[0], n);
     case BY_ANY_FD:
-        return pin_held(w, r, (int)a[0], n);
+        return pin_held(j, r, (int)a[0], n);
     case BY_LINK_AT:
-        return pin_at(w, r, PIN_NOFOLLOW | PIN_EMPTY, n);
+        return pin_at(j, r, PIN_NOFOLLOW | PIN_EMPTY, n);
     default:
-        return pin_at(w, r,
+        return pin_at(j, r,
                       (n->flags & AT_SYMLINK_NOFOLLOW ? PIN_NOFOLLOW : 0) |
                           (n->flags & AT_EMPTY_PATH ? PIN_EMPTY : 0),
                       n);

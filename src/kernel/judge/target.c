@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Looking into the target. A request names a thread by number, and numbers are used again: what was
- * read counts only if the request is still valid afterwards, which callers check once, after
- * everything has been copied and pinned.
+ * Reading the target. A request names a thread by tid, and tids are reused: what was read counts
+ * only if the request is still valid afterwards. Callers check that once, after everything has been
+ * copied and pinned.
  */
 
 #include <errno.h>
@@ -19,14 +19,15 @@
 
 #include "base/own.h"
 #include "kernel/judge/judge.h"
+#include "kernel/judge/kept-socket.h"
 #include "kernel/judge/target.h"
 
-bool request_is_valid(const struct judge *w, const struct request *r)
+bool request_is_valid(const struct judge *j, const struct request *r)
 {
-    return ioctl(w->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &r->id) == 0;
+    return ioctl(j->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &r->id) == 0;
 }
 
-/* Where a container's filter refuses process_vm_readv(): the same memory, as a file. The judge's
+/* For containers that refuse process_vm_readv(): reads the same memory as a file. The judge's
  * working directory is the host's /proc. */
 static int read_as_file(const struct request *r, uint64_t addr, void *to, size_t n)
 {
@@ -48,15 +49,15 @@ int target_read(const struct request *r, uint64_t addr, void *to, size_t n)
 }
 
 #if defined(__aarch64__)
-#define ADDRESS_BITS UINT64_C(0x00ffffffffffffff) /* the top byte may carry a tag */
+#define ADDRESS_BITS UINT64_C(0x00ffffffffffffff) /* the top byte may be a tag */
 #else
 #define ADDRESS_BITS UINT64_MAX
 #endif
 
-/* The descriptor belongs to the memory that it was opened for, whoever is given the thread's number
- * next: it was the target's if the request is valid after it was opened. Where the target sees the
- * same /proc the walls do not let us open it for writing, and the number has to do. */
-int target_write(const struct judge *w, const struct request *r, uint64_t addr, const void *from,
+/* The descriptor stays with the memory that it was opened for, even if the tid is reused: it was
+ * the target's if the request is valid after opening it. If the target sees the same /proc, the
+ * walls forbid opening it for writing, and only the tid is left. */
+int target_write(const struct judge *j, const struct request *r, uint64_t addr, const void *from,
                  size_t n)
 {
     char name[32];
@@ -66,10 +67,10 @@ int target_write(const struct judge *w, const struct request *r, uint64_t addr, 
     if (addr == 0 || addr > INT64_MAX - n)
         return -EFAULT;
     snprintf(name, sizeof(name), "%d/mem", r->tid);
-    OWN(fd) int mem = openat(w->proc, name, O_WRONLY | O_CLOEXEC);
-    if (mem < 0 && w->pid_ns)
+    OWN(fd) int mem = openat(j->proc, name, O_WRONLY | O_CLOEXEC);
+    if (mem < 0 && j->pid_ns)
         return -EPERM;
-    if (!request_is_valid(w, r))
+    if (!request_is_valid(j, r))
         return -EPERM;
     struct iovec ours = {(void *)(uintptr_t)from, n}, theirs = {(void *)(uintptr_t)addr, n};
     ssize_t put = mem < 0 ? process_vm_writev(r->tid, &ours, 1, &theirs, 1, 0)
@@ -77,8 +78,8 @@ int target_write(const struct judge *w, const struct request *r, uint64_t addr, 
     return put >= 0 && (size_t)put == n ? 0 : -EFAULT;
 }
 
-/* Page by page: a string may end just before memory that is not there. Most are short, and copying
- * a whole page takes longer than they are worth. */
+/* Reads page by page, because a string may end just before unmapped memory. Most strings are short,
+ * and copying a whole page would take longer. */
 int target_string(const struct request *r, uint64_t addr, char *to)
 {
     enum { PAGE = 4096, SHORT = 256 };
@@ -100,13 +101,13 @@ int target_string(const struct request *r, uint64_t addr, char *to)
     return -ENAMETOOLONG;
 }
 
-static int status_field(const struct judge *w, const struct request *r, const char *key, char *out,
+static int status_field(const struct judge *j, const struct request *r, const char *key, char *out,
                         size_t cap)
 {
-    return proc_status_field(w->proc, r->tid, key, out, cap);
+    return proc_status_field(j->proc, r->tid, key, out, cap);
 }
 
-/* A set of signals in the text of /proc/TID/status. */
+/* Reads a set of signals from the text of /proc/TID/status. */
 static bool signals_in(const char *text, const char *key, uint64_t *set)
 {
     const char *at = strstr(text, key);
@@ -114,143 +115,143 @@ static bool signals_in(const char *text, const char *key, uint64_t *set)
     return at != NULL;
 }
 
-bool target_is_interrupted(const struct judge *w, const struct request *r)
+bool target_is_interrupted(const struct judge *j, const struct request *r)
 {
     char name[32], text[4096];
     uint64_t own, shared, blocked;
     snprintf(name, sizeof(name), "%d/status", r->tid);
-    OWN(fd) int fd = openat(w->proc, name, O_RDONLY | O_CLOEXEC);
+    OWN(fd) int fd = openat(j->proc, name, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
     text[n > 0 ? n : 0] = '\0';
     return !signals_in(text, "\nSigPnd:", &own) || !signals_in(text, "\nShdPnd:", &shared) ||
            !signals_in(text, "\nSigBlk:", &blocked) || ((own | shared) & ~blocked);
 }
 
-/* The folder of its descriptors is root's when a process has become somebody else and executed
- * nothing since, and we act as that one. */
-static int pin_copy(const struct judge *w, const struct request *r, int fd)
+/* For a process that changed its credentials and has not executed since: its fd folder belongs to
+ * root, but the judge acts with its credentials. */
+static int pin_copy(const struct judge *j, const struct request *r, int fd)
 {
     char name[32];
-    OWN(fd) int copy = target_take_fd(w, r, fd);
+    OWN(fd) int copy = target_take_fd(j, r, fd);
     if (copy < 0)
         return copy;
     snprintf(name, sizeof(name), "self/fd/%d", copy);
-    int pin = openat(w->proc, name, O_PATH | O_CLOEXEC);
+    int pin = openat(j->proc, name, O_PATH | O_CLOEXEC);
     return pin < 0 ? -EPERM : pin;
 }
 
-int target_pin_fd(const struct judge *w, const struct request *r, int fd)
+int target_pin_fd(const struct judge *j, const struct request *r, int fd)
 {
     char name[64];
     if (fd < 0)
         return -EBADF;
     snprintf(name, sizeof(name), "%d/fd/%d", r->tid, fd);
-    int pin = openat(w->proc, name, O_PATH | O_CLOEXEC);
+    int pin = openat(j->proc, name, O_PATH | O_CLOEXEC);
     if (pin < 0 && errno == EACCES)
-        return pin_copy(w, r, fd);
+        return pin_copy(j, r, fd);
     if (pin < 0)
         return errno == ENOENT ? -EBADF : -EPERM;
     return pin;
 }
 
-bool target_fd_is_name(const struct judge *w, const struct request *r, int fd)
+bool target_fd_is_name(const struct judge *j, const struct request *r, int fd)
 {
     char name[64];
     struct stat st;
     snprintf(name, sizeof(name), "%d/fd/%d", r->tid, fd);
-    if (fstatat(w->proc, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+    if (fstatat(j->proc, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
         return !(st.st_mode & 0600);
-    OWN(fd) int copy = errno == EACCES ? target_take_fd(w, r, fd) : -1;
+    OWN(fd) int copy = errno == EACCES ? target_take_fd(j, r, fd) : -1;
     return copy >= 0 && (fcntl(copy, F_GETFL) & O_PATH);
 }
 
-pid_t target_process(const struct judge *w, const struct request *r)
+pid_t target_process(const struct judge *j, const struct request *r)
 {
     char text[32];
-    int err = status_field(w, r, "\nTgid:", text, sizeof(text));
+    int err = status_field(j, r, "\nTgid:", text, sizeof(text));
     return err < 0 ? err : (pid_t)atoi(text);
 }
 
-/* Status lists a number for each namespace from the reader's inwards; ours is the first below it.
- */
-static pid_t inner_number(const struct judge *w, const struct request *r, const char *key)
+/* Status lists a pid for each namespace from the reader's inwards; the sandbox's is the first
+ * below. */
+static pid_t inner_number(const struct judge *j, const struct request *r, const char *key)
 {
     char text[128], *at = text;
-    int err = status_field(w, r, key, text, sizeof(text));
+    int err = status_field(j, r, key, text, sizeof(text));
     if (err < 0)
         return err;
     long n = strtol(at, &at, 10);
-    if (w->pid_ns)
+    if (j->pid_ns)
         n = strtol(at, &at, 10);
     return n > 0 ? (pid_t)n : -EPERM;
 }
 
-pid_t target_inner_process(const struct judge *w, const struct request *r)
+pid_t target_inner_process(const struct judge *j, const struct request *r)
 {
-    return inner_number(w, r, "\nNStgid:");
+    return inner_number(j, r, "\nNStgid:");
 }
 
-pid_t target_inner_thread(const struct judge *w, const struct request *r)
+pid_t target_inner_thread(const struct judge *j, const struct request *r)
 {
-    return inner_number(w, r, "\nNSpid:");
+    return inner_number(j, r, "\nNSpid:");
 }
 
-/* Where a container's filter refuses pidfd_getfd(): the same object, opened once more in the way
- * the target has it open. Sockets cannot be opened so. */
-static int open_once_more(const struct judge *w, const struct request *r, int fd)
+/* For containers that refuse pidfd_getfd(): opens the same object again, with the access the target
+ * has. This fails for sockets. */
+static int open_once_more(const struct judge *j, const struct request *r, int fd)
 {
     char name[64];
     struct stat st;
     snprintf(name, sizeof(name), "%d/fd/%d", r->tid, fd);
-    if (fstatat(w->proc, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+    if (fstatat(j->proc, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT ? -EBADF : -EPERM;
     bool reads = st.st_mode & S_IRUSR, writes = st.st_mode & S_IWUSR;
     if (!reads && !writes)
-        return -EBADF; /* it only names a file */
+        return -EBADF; /* O_PATH */
     int mode = reads && writes ? O_RDWR : writes ? O_WRONLY : O_RDONLY;
-    OWN(fd) int copy = openat(w->proc, name, mode | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+    OWN(fd) int copy = openat(j->proc, name, mode | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
     if (copy < 0 || fcntl(copy, F_SETFL, 0) < 0)
         return -EPERM;
     return steal_fd(&copy);
 }
 
-/* Or, when it is a socket, one that was made here. */
-static int kept_copy(const struct judge *w, const struct request *r, int fd)
+/* For a socket: copies the one that the judge made. */
+static int kept_copy(const struct judge *j, const struct request *r, int fd)
 {
     char name[64], link[64];
     unsigned long number;
     snprintf(name, sizeof(name), "%d/fd/%d", r->tid, fd);
-    ssize_t n = readlinkat(w->proc, name, link, sizeof(link) - 1);
+    ssize_t n = readlinkat(j->proc, name, link, sizeof(link) - 1);
     if (n < 0)
         return errno == ENOENT ? -EBADF : -EPERM;
     link[n] = '\0';
     return sscanf(link, "socket:[%lu]", &number) == 1
-               ? kept_socket_copy((struct kept_sockets *)&w->kept, number)
+               ? kept_socket_copy((struct kept_sockets *)&j->net.kept, number)
                : -ENOENT;
 }
 
-/* pidfd_open() takes processes only before 6.9: then the thread's process is looked up. */
-static int open_task(const struct judge *w, const struct request *r)
+/* Before 6.9, pidfd_open() takes only processes: then opens the thread's process. */
+static int open_task(const struct judge *j, const struct request *r)
 {
     enum { THREAD = O_EXCL }; /* PIDFD_THREAD */
     int fd = (int)syscall(SYS_pidfd_open, r->tid, THREAD);
     if (fd >= 0 || errno != EINVAL)
         return fd < 0 ? -EPERM : fd;
-    pid_t pid = target_process(w, r);
+    pid_t pid = target_process(j, r);
     if (pid < 0)
         return pid;
     fd = (int)syscall(SYS_pidfd_open, pid, 0);
     return fd < 0 ? -EPERM : fd;
 }
 
-int target_take_fd(const struct judge *w, const struct request *r, int fd)
+int target_take_fd(const struct judge *j, const struct request *r, int fd)
 {
-    OWN(fd) int pidfd = open_task(w, r);
+    OWN(fd) int pidfd = open_task(j, r);
     if (pidfd < 0)
         return pidfd;
     int copy = (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
     if (copy >= 0 || errno == EBADF)
         return copy < 0 ? -EBADF : copy;
-    copy = w->makes_sockets ? kept_copy(w, r, fd) : -ENOENT;
-    return copy == -ENOENT ? open_once_more(w, r, fd) : copy;
+    copy = j->net.makes_sockets ? kept_copy(j, r, fd) : -ENOENT;
+    return copy == -ENOENT ? open_once_more(j, r, fd) : copy;
 }

@@ -2,24 +2,23 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What is remembered of the threads that call, because finding it out costs more than the rest of a
- * call: reading /proc/TID/status takes 10 µs.
+ * What the judge remembers of the threads that call, because finding it out costs more than the
+ * rest of a call: reading /proc/TID/status takes 10 µs.
  *
- * A thread is remembered with a descriptor of its folder in /proc, which belongs to that very
- * thread and to nobody who is given its number later. If the folder is found alive after the
- * request was received, and the request is valid afterwards, both are the same thread: two that
- * live cannot share a number.
+ * The cache holds a descriptor of each thread's folder in /proc. It stays with that thread, even if
+ * its tid is reused. If the folder is alive after the request arrived, and the request is valid
+ * afterwards, both mean the same thread: two living threads cannot share a tid.
  *
- * The umask of a thread changes when it, or one that shares it, calls umask(). The filter shows us
- * those calls, and each makes everything that was known old. The kernel then goes on with the call;
- * its argument is in a register and cannot change. But it does so when it likes, so until the
- * caller was seen to have its new mask, or to be doing something else, what others have is read and
- * not remembered. Two threads that share a mask and change it at the same time may be seen in
+ * A thread's umask changes when it calls umask(), or another thread that shares it does. The filter
+ * reports those calls, and each invalidates all cached umasks. The kernel then performs the call;
+ * its argument is in a register and cannot change. But it may do so at any later time. So until the
+ * caller was seen with its new umask, or making another call, the judge reads umasks without
+ * caching them. If two threads that share a umask change it at the same time, the judge may see
  * either order.
  *
- * A thread that executes a program while it is not the first of its process takes over that one's
- * number and folder. It has the same mask, unless it stopped sharing: once something inside does
- * that (unshare(), or clone() of a thread without CLONE_FS) nothing is remembered any more.
+ * If a thread other than the main one executes a program, it takes over the main thread's tid and
+ * folder. It has the same umask, unless it stopped sharing: once something inside does that
+ * (unshare(), or clone() of a thread without CLONE_FS), the judge caches no umask any more.
  */
 
 #include <errno.h>
@@ -37,36 +36,36 @@
 #include "kernel/judge/target.h"
 #include "kernel/judge/thread-cache.h"
 
-static struct cached_thread *slot_of(struct judge *w, pid_t tid)
+static struct cached_thread *slot_of(struct judge *j, pid_t tid)
 {
-    return &w->known[(unsigned)tid % KNOWN_THREADS];
+    return &j->threads.known[(unsigned)tid % KNOWN_THREADS];
 }
 
-/* The thread's folder, opened anew. */
-static struct cached_thread *get_to_know(struct judge *w, const struct request *r)
+/* Opens the thread's folder and caches it. */
+static struct cached_thread *cache_thread(struct judge *j, const struct request *r)
 {
-    struct cached_thread *k = slot_of(w, r->tid);
+    struct cached_thread *k = slot_of(j, r->tid);
     char name[16];
     if (k->tid)
         close(k->folder);
     snprintf(name, sizeof(name), "%d", r->tid);
     *k = (struct cached_thread){.tid = r->tid, .seen = r->id};
-    k->folder = openat(w->proc, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    k->folder = openat(j->proc, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (k->folder >= 0)
         return k;
     k->tid = 0;
     return NULL;
 }
 
-int thread_cache_open(struct judge *w, const struct request *r, const char *name, int flags)
+int thread_cache_open(struct judge *j, const struct request *r, const char *name, int flags)
 {
-    struct cached_thread *k = slot_of(w, r->tid);
+    struct cached_thread *k = slot_of(j, r->tid);
     bool fresh = k->tid != r->tid;
     if (fresh)
-        k = get_to_know(w, r);
+        k = cache_thread(j, r);
     int fd = k ? openat(k->folder, name, flags | O_CLOEXEC) : -1;
-    if (fd < 0 && k && !fresh) { /* another thread by now */
-        k = get_to_know(w, r);
+    if (fd < 0 && k && !fresh) { /* the tid was reused */
+        k = cache_thread(j, r);
         fd = k ? openat(k->folder, name, flags | O_CLOEXEC) : -1;
     }
     if (fd < 0)
@@ -75,34 +74,34 @@ int thread_cache_open(struct judge *w, const struct request *r, const char *name
     return fd;
 }
 
-/* What is known of the caller, if it is the one that is known. */
-static struct cached_thread *known_caller(struct judge *w, const struct request *r)
+/* Returns the caller's entry, new or confirmed to be alive; or NULL. */
+static struct cached_thread *known_caller(struct judge *j, const struct request *r)
 {
-    struct cached_thread *k = slot_of(w, r->tid);
+    struct cached_thread *k = slot_of(j, r->tid);
     if (k->tid == r->tid && k->seen == r->id)
         return k;
     if (k->tid != r->tid || faccessat(k->folder, ".", F_OK, 0) < 0)
-        k = get_to_know(w, r);
+        k = cache_thread(j, r);
     if (k)
         k->seen = r->id;
     return k;
 }
 
-void thread_cache_confirm(struct judge *w, const struct request *r)
+void thread_cache_confirm(struct judge *j, const struct request *r)
 {
-    struct cached_thread *k = slot_of(w, r->tid);
+    struct cached_thread *k = slot_of(j, r->tid);
     if (k->tid == r->tid && k->seen == r->id)
         k->sure = r->id;
 }
 
 /* ---- the umask ---- */
 
-/* A thread's mask; or a negated errno. */
+/* Returns a thread's umask or a negative errno. */
 static int read_umask(int folder)
 {
     char text[256];
     OWN(fd) int fd = openat(folder, "status", O_RDONLY | O_CLOEXEC);
-    /* it stands in the second line; the name in the first has at most 64 bytes */
+    /* it is in the second line; the name in the first has at most 64 bytes */
     ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
     if (n <= 0)
         return -EPERM;
@@ -113,58 +112,59 @@ static int read_umask(int folder)
     return mask <= 0777 && end && *end == '\n' ? (int)mask : -EPERM;
 }
 
-/* Forgets about calls of umask() that are over: their callers are gone, have what they wanted, or
- * are making the call that is being answered. */
-static void settle_changes(struct judge *w, const struct request *r)
+/* Forgets calls of umask() that are complete: their callers are gone, have the new umask, or make
+ * the current call. */
+static void settle_changes(struct judge *j, const struct request *r)
 {
-    for (size_t i = 0; i < w->nchanging;) {
-        struct changing *c = &w->changing[i];
+    for (size_t i = 0; i < j->threads.nchanging;) {
+        struct changing *c = &j->threads.changing[i];
         int mask = c->tid == r->tid ? -ESRCH : read_umask(c->folder);
         if (mask >= 0 && (mode_t)mask != c->mask) {
             i++;
             continue;
         }
         close(c->folder);
-        *c = w->changing[--w->nchanging];
+        *c = j->threads.changing[--j->threads.nchanging];
     }
 }
 
-int thread_cache_umask(struct judge *w, const struct request *r, mode_t *mask)
+int thread_cache_umask(struct judge *j, const struct request *r, mode_t *mask)
 {
-    struct cached_thread *k = known_caller(w, r);
+    struct cached_thread *k = known_caller(j, r);
     if (!k)
         return -EPERM;
-    if (!k->has_umask || k->umask_as_of != w->umask_changes || w->umask_unsteady) {
-        settle_changes(w, r);
+    if (!k->has_umask || k->umask_as_of != j->threads.umask_changes || j->threads.umask_unsteady) {
+        settle_changes(j, r);
         int got = read_umask(k->folder);
         if (got < 0)
             return got;
         k->umask = (mode_t)got;
-        k->umask_as_of = w->umask_changes;
-        k->has_umask = w->nchanging == 0;
+        k->umask_as_of = j->threads.umask_changes;
+        k->has_umask = j->threads.nchanging == 0;
     }
     *mask = k->umask;
-    return k->sure == r->id || request_is_valid(w, r) ? 0 : -EPERM;
+    return k->sure == r->id || request_is_valid(j, r) ? 0 : -EPERM;
 }
 
-void thread_cache_observe(struct judge *w, const struct request *r)
+void thread_cache_observe(struct judge *j, const struct request *r)
 {
     if (r->nr == SYS_clone && (r->args[0] & (CLONE_THREAD | CLONE_FS)) == CLONE_THREAD)
-        w->umask_unsteady = true;
+        j->threads.umask_unsteady = true;
 }
 
-struct answer handle_umask(struct judge *w, const struct request *r)
+struct answer handle_umask(struct judge *j, const struct request *r)
 {
-    settle_changes(w, r);
-    w->umask_changes++;
-    struct cached_thread *k = known_caller(w, r);
+    settle_changes(j, r);
+    j->threads.umask_changes++;
+    struct cached_thread *k = known_caller(j, r);
     int folder = k ? fcntl(k->folder, F_DUPFD_CLOEXEC, 3) : -1;
-    if (r->nr != SYS_umask || folder < 0 || w->nchanging == CHANGING_MAX) {
-        w->umask_unsteady = true;
+    if (r->nr != SYS_umask || folder < 0 || j->threads.nchanging == CHANGING_MAX) {
+        j->threads.umask_unsteady = true;
         if (folder >= 0)
             close(folder);
-        return answer_go_on();
+        return answer_continue();
     }
-    w->changing[w->nchanging++] = (struct changing){r->tid, folder, (mode_t)r->args[0] & 0777};
-    return answer_go_on();
+    j->threads.changing[j->threads.nchanging++] =
+        (struct changing){r->tid, folder, (mode_t)r->args[0] & 0777};
+    return answer_continue();
 }

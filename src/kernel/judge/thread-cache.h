@@ -3,17 +3,44 @@
 #ifndef BK_KERNEL_JUDGE_THREAD_CACHE_H
 #define BK_KERNEL_JUDGE_THREAD_CACHE_H
 
-#include "kernel/judge/judge.h"
+#include "kernel/judge/request.h"
 
 /* What the judge remembers of the threads that call. */
 
-/* Opens something in the caller's folder in /proc; or a negated errno. */
-int thread_cache_open(struct judge *w, const struct request *r, const char *name, int flags);
-/* The request was found valid after everything that was opened for it so far. */
-void thread_cache_confirm(struct judge *w, const struct request *r);
-/* Looks at every call before it is answered. */
-void thread_cache_observe(struct judge *w, const struct request *r);
-/* 0 or a negated errno. Checks by itself that the request is valid. */
-int thread_cache_umask(struct judge *w, const struct request *r, mode_t *mask);
+enum { KNOWN_THREADS = 64, CHANGING_MAX = 16 };
+
+struct cached_thread {
+    pid_t tid;     /* 0: free */
+    int folder;    /* its /proc/TID */
+    uint64_t seen; /* the last request during which the folder was alive */
+    uint64_t sure; /* the last request that was valid after that */
+    bool has_umask;
+    mode_t umask;
+    uint64_t umask_as_of;
+};
+
+/* A call of umask() that the kernel performs. */
+struct changing {
+    pid_t tid;
+    int folder;
+    mode_t mask;
+};
+
+struct thread_cache {
+    struct cached_thread known[KNOWN_THREADS]; /* by tid */
+    struct changing changing[CHANGING_MAX];
+    size_t nchanging;
+    uint64_t umask_changes;
+    bool umask_unsteady; /* a cached umask may be wrong at any time */
+};
+
+/* Opens a file in the caller's /proc folder. Returns a descriptor or a negative errno. */
+int thread_cache_open(struct judge *j, const struct request *r, const char *name, int flags);
+/* Call it once the request was found valid after everything opened so far. */
+void thread_cache_confirm(struct judge *j, const struct request *r);
+/* Call it for every call before it is answered. */
+void thread_cache_observe(struct judge *j, const struct request *r);
+/* Reads the caller's umask, and checks that the request is valid. Returns 0 or a negative errno. */
+int thread_cache_umask(struct judge *j, const struct request *r, mode_t *mask);
 
 #endif

@@ -2,12 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The table. Entries are in no order; each FIFO entry knows which FIFO it waits at, and those at
- * the same one share a watch and the end that is held for readers. All of it happens in the
+ * The table of waiting calls. Entries are in no order. Each FIFO entry records its FIFO; entries at
+ * the same FIFO share a watch and the end that is held for readers. All of this happens in the
  * judge's thread, between two calls.
  */
-
-#include "kernel/judge/waiting-calls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,35 +19,37 @@
 #include "kernel/judge/ask.h"
 #include "kernel/judge/creds.h"
 #include "kernel/judge/fifo.h"
+#include "kernel/judge/judge.h"
 #include "kernel/judge/resolve.h"
 #include "kernel/judge/target.h"
+#include "kernel/judge/waiting-calls.h"
 
 enum {
     WAITING_MAX = 8192,
-    DESCRIPTORS_LEFT = 64, /* that judging takes */
-    /* in microseconds, as all times here */
-    LOOK = 20000,      /* between two looks whether a caller is still there */
-    SOON = 1000,       /* until the first, for those who have to be tried again */
-    LOOKS_TAKE = 1000, /* at most, in one go */
-    FEW = 16,          /* FIFOs that are looked at although we are told of them */
+    DESCRIPTORS_LEFT = 64, /* that judging needs */
+    /* times are in microseconds */
+    LOOK = 20000,      /* between two checks whether a caller is still there */
+    SOON = 1000,       /* until the first retry */
+    LOOKS_TAKE = 1000, /* limit for all retries in one go */
+    FEW = 16,          /* up to so many FIFOs are retried although they are watched */
 };
 
 struct waiting {
     struct request r;
-    uint64_t number;     /* in the order of coming */
-    struct fifo_end end; /* a FIFO's; else fd is FIFO_NONE */
-    uint64_t due;        /* when it is looked at next */
-    uint64_t until;      /* when its time is over; 0: never */
+    uint64_t number;     /* in order of arrival */
+    struct fifo_end end; /* of a FIFO; otherwise fd is FIFO_NONE */
+    uint64_t due;        /* when to retry it */
+    uint64_t until;      /* when it times out; 0: never */
     uint32_t pause;
     int late;
 };
 
-/* One judge in a process. Memory that nobody waits in is never touched. */
+/* A process has one judge. Unused entries are never touched, so they take no memory. */
 static struct waiting list[WAITING_MAX];
 static uint32_t count, cursor;
 static uint64_t next_look, last_sweep;
-static int events = -1; /* inotify */
-static bool again;      /* list[cursor] is being tried again, and has not ended */
+static int events = -1;    /* inotify */
+static bool still_waiting; /* set if the call that is being retried must wait again */
 
 static uint64_t clock_now(void)
 {
@@ -78,9 +78,9 @@ static struct fifo_place place_of(const struct waiting *e)
     return (struct fifo_place){e->end.dev, e->end.ino};
 }
 
-/* ---- coming and going ---- */
+/* ---- adding and removing ---- */
 
-/* Others at the same FIFO take over what it held and was told. */
+/* Passes on the held end and the watch to others at the same FIFO. */
 static void remove_at(uint32_t i)
 {
     struct waiting gone = list[i];
@@ -100,40 +100,40 @@ static void remove_at(uint32_t i)
     fifo_end(&gone.end);
 }
 
-static void answer_at(struct judge *w, uint32_t i, int value)
+static void answer_at(struct judge *j, uint32_t i, int value)
 {
     struct request r = list[i].r;
     remove_at(i);
-    judge_send(w->listener, r.id, value);
+    judge_send(j->listener, r.id, value);
 }
 
-/* Gives the descriptor away, or the error. */
-static void end_at(struct judge *w, uint32_t i, int fd)
+/* Answers with the descriptor or the error. */
+static void finish_at(struct judge *j, uint32_t i, int fd)
 {
     struct request r = list[i].r;
     bool cloexec = list[i].end.flags & O_CLOEXEC;
     if (fd < 0) {
-        answer_at(w, i, fd);
+        answer_at(j, i, fd);
         return;
     }
     remove_at(i);
-    judge_send_fd(w->listener, r.id, fd, cloexec);
+    judge_send_fd(j->listener, r.id, fd, cloexec);
 }
 
-/* Forgets those whose callers are gone; not at every call of somebody who fills the table. */
-static void sweep(const struct judge *w)
+/* Removes entries whose callers are gone; rarely, in case a program keeps filling the table. */
+static void remove_dead(const struct judge *j)
 {
     enum { SELDOM = 200000 };
     if (clock_now() - last_sweep < SELDOM)
         return;
     last_sweep = clock_now();
     for (uint32_t i = count; i-- > 0;)
-        if (!request_is_valid(w, &list[i].r))
+        if (!request_is_valid(j, &list[i].r))
             remove_at(i);
 }
 
-/* fd: the highest that is open, more or less; -1: any. */
-static bool has_room(const struct judge *w, int fd)
+/* fd: roughly the highest open descriptor; -1: any. */
+static bool has_room(const struct judge *j, int fd)
 {
     static rlim_t most;
     struct rlimit limit;
@@ -141,12 +141,12 @@ static bool has_room(const struct judge *w, int fd)
         most = limit.rlim_cur;
     bool full = count == WAITING_MAX || (fd >= 0 && (rlim_t)fd + DESCRIPTORS_LEFT >= most);
     if (full)
-        sweep(w);
+        remove_dead(j);
     return count < WAITING_MAX && !(fd >= 0 && (rlim_t)fd + DESCRIPTORS_LEFT >= most);
 }
 
-/* due, until and pause are set here. */
-static struct waiting *add(const struct waiting *e, uint32_t pause)
+/* Sets due and pause. */
+static struct waiting *add_entry(const struct waiting *e, uint32_t pause)
 {
     struct waiting *added = &list[count++];
     static uint64_t last;
@@ -163,8 +163,8 @@ static const struct answer later = {.sent = true};
 
 /* ---- FIFOs ---- */
 
-/* Whether we are told when something happens to it. */
-static bool is_told(const struct waiting *e)
+/* Whether inotify reports what it waits for. */
+static bool is_watched(const struct waiting *e)
 {
     if (e->end.watch < 0 || fifo_reads(&e->end) || e->end.held >= 0)
         return e->end.watch >= 0;
@@ -174,15 +174,16 @@ static bool is_told(const struct waiting *e)
     return false;
 }
 
-/* Opens as who calls, who may be somebody else than the last one. -EAGAIN: it waits on. */
-static int try_at(struct judge *w, uint32_t i, bool opened)
+/* Opens with the credentials of this caller, which may differ from the last one's. Returns -EAGAIN
+ * if it must wait on. */
+static int try_fifo(struct judge *j, uint32_t i, bool opened)
 {
-    int err = creds_take(w, &list[i].r);
+    int err = creds_take(j, &list[i].r);
     return err < 0 ? err : fifo_try(&list[i].end, opened);
 }
 
-/* If no writer has come for the reader that has waited longest, none has for the others. */
-static bool has_no_writer(struct judge *w, struct fifo_place at)
+/* If no writer has come for the oldest reader, none has come for the others. */
+static bool has_no_writer(struct judge *j, struct fifo_place at)
 {
     uint32_t oldest = WAITING_MAX;
     for (uint32_t i = 0; i < count; i++)
@@ -191,50 +192,51 @@ static bool has_no_writer(struct judge *w, struct fifo_place at)
             oldest = i;
     if (oldest == WAITING_MAX)
         return true;
-    int fd = try_at(w, oldest, false);
+    int fd = try_fifo(j, oldest, false);
     if (fd == -EAGAIN)
         return true;
-    end_at(w, oldest, fd);
+    finish_at(j, oldest, fd);
     return false;
 }
 
-/* Lets go those who need not wait any more. Whoever is let go may be whom another one waits for. */
-static void look_at_fifo(struct judge *w, struct fifo_place at, bool opened)
+/* Answers the calls at a FIFO that need not wait any more. Each may be the end that another one
+ * waits for. */
+static void retry_fifo(struct judge *j, struct fifo_place at, bool opened)
 {
     for (bool changed = true; changed; opened = false) {
-        bool no_writer = has_no_writer(w, at), no_reader = false;
+        bool no_writer = has_no_writer(j, at), no_reader = false;
         changed = !no_writer;
         for (uint32_t i = count; i-- > 0;) {
             if (!waits_at(&list[i], at) || (fifo_reads(&list[i].end) ? no_writer : no_reader))
                 continue;
             bool reads = fifo_reads(&list[i].end);
-            int fd = try_at(w, i, opened);
+            int fd = try_fifo(j, i, opened);
             no_reader |= fd == -EAGAIN && !reads;
             changed |= fd != -EAGAIN;
             if (fd != -EAGAIN)
-                end_at(w, i, fd);
+                finish_at(j, i, fd);
         }
     }
 }
 
-static bool may_read(struct judge *w, const struct pinned *p)
+static bool may_read(struct judge *j, const struct pinned *p)
 {
-    /* what has no path the target holds already */
+    /* the target already holds what has no path */
     return p->path_len == 0 || p->path[0] != '/' ||
-           would_allow(w, OP_FILE_READ_DATA, p->path, p->path_len, &p->st);
+           would_allow(j, OP_FILE_READ_DATA, p->path, p->path_len, &p->st);
 }
 
-/* Nobody hears of what happened before it waited, unless more happens than we can hear of. As whom
- * we act may have changed then. */
-static int hear_first(struct judge *w, const struct request *r)
+/* Reads events from before this call first, so that it does not see them, unless there are too
+ * many. That may switch credentials. */
+static int read_pending_events(struct judge *j, const struct request *r)
 {
     enum { ENOUGH = 4 };
-    for (int i = 0; i < ENOUGH && events >= 0 && wait_hear(w); i++)
+    for (int i = 0; i < ENOUGH && events >= 0 && wait_read_events(j); i++)
         ;
-    return creds_take(w, r);
+    return creds_take(j, r);
 }
 
-/* Only the first who waits at a FIFO opens both ends: others would be told of that. */
+/* Only the first that waits at a FIFO opens both ends: the others would get events of that. */
 static void begin_waiting(struct waiting *e)
 {
     bool alone = true;
@@ -245,32 +247,32 @@ static void begin_waiting(struct waiting *e)
     if (events < 0)
         events = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     fifo_watch(&e->end, events);
-    add(e, is_told(e) ? LOOK : SOON);
+    add_entry(e, is_watched(e) ? LOOK : SOON);
 }
 
-struct answer wait_fifo(struct judge *w, const struct request *r, struct pinned *p, int flags)
+struct answer wait_fifo(struct judge *j, const struct request *r, struct pinned *p, int flags)
 {
     struct waiting e = {.r = *r};
-    bool reads = may_read(w, p);
-    if (!has_room(w, p->fd))
+    bool reads = may_read(j, p);
+    if (!has_room(j, p->fd))
         return answer_errno(ENFILE);
-    int fd = hear_first(w, r);
+    int fd = read_pending_events(j, r);
     if (fd == 0)
         fd = fifo_begin(&e.end, p->fd, flags, reads);
     if (fd >= 0)
-        judge_send_fd(w->listener, r->id, fd, flags & O_CLOEXEC);
+        judge_send_fd(j->listener, r->id, fd, flags & O_CLOEXEC);
     if (fd != -EAGAIN)
         return fd < 0 ? answer_value(fd) : later;
-    p->fd = -1; /* the entry's now */
+    p->fd = -1; /* owned by the entry now */
     begin_waiting(&e);
-    /* what came before there was a watch, and those who have waited for this one */
-    look_at_fifo(w, place_of(&e), false);
+    /* check for what came before the watch, and for calls that waited for this one */
+    retry_fifo(j, place_of(&e), false);
     return later;
 }
 
-/* ---- calls that are made again ---- */
+/* ---- calls that are retried ---- */
 
-/* How long a socket has for what it does; 0: for ever. */
+/* The socket's timeout for sending; 0: none. */
 static uint64_t patience_of(int sock)
 {
     struct timeval t = {0};
@@ -280,60 +282,60 @@ static uint64_t patience_of(int sock)
     return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_usec;
 }
 
-struct answer wait_again(struct judge *w, const struct request *r, int sock, int late, int full)
+struct answer wait_again(struct judge *j, const struct request *r, int sock, int late, int full)
 {
     struct waiting e = {.r = *r, .end = {.fd = FIFO_NONE, .held = FIFO_NONE}, .late = late};
-    if (w->again) {
-        again = true;
+    if (j->again) {
+        still_waiting = true;
         return later;
     }
-    if (!has_room(w, -1))
+    if (!has_room(j, -1))
         return answer_errno(full);
     uint64_t patience = patience_of(sock);
     e.until = patience ? clock_now() + patience : 0;
-    add(&e, SOON);
+    add_entry(&e, SOON);
     return later;
 }
 
-/* Whether it waits on. */
-static bool try_again(struct judge *w, uint32_t i)
+/* Returns whether it must wait on. */
+static bool retry_call(struct judge *j, uint32_t i)
 {
     struct request r = list[i].r;
-    again = false;
-    w->again = true;
-    judge_try(w, &r);
-    w->again = false;
-    return again;
+    still_waiting = false;
+    j->again = true;
+    judge_call(j, &r);
+    j->again = false;
+    return still_waiting;
 }
 
-/* ---- looking ---- */
+/* ---- retrying ---- */
 
-/* Whether the entry is still there. */
-static bool look_at(struct judge *w, uint32_t i, uint64_t now)
+/* Returns whether the entry is still there. */
+static bool retry_entry(struct judge *j, uint32_t i, uint64_t now)
 {
     struct waiting *e = &list[i];
-    if (!request_is_valid(w, &e->r)) {
+    if (!request_is_valid(j, &e->r)) {
         remove_at(i);
         return false;
     }
-    if (target_is_interrupted(w, &e->r)) {
-        answer_at(w, i, -EINTR);
+    if (target_is_interrupted(j, &e->r)) {
+        answer_at(j, i, -EINTR);
         return false;
     }
-    bool told = is_fifo(e) && is_told(e);
-    e->pause = told || e->pause >= LOOK / 2 ? LOOK : 2 * e->pause;
+    bool watched = is_fifo(e) && is_watched(e);
+    e->pause = watched || e->pause >= LOOK / 2 ? LOOK : 2 * e->pause;
     e->due = now + e->pause;
-    if (told && count > FEW)
+    if (watched && count > FEW)
         return true;
     if (is_fifo(e)) {
         uint32_t before = count;
-        look_at_fifo(w, place_of(e), false);
+        retry_fifo(j, place_of(e), false);
         return count == before;
     }
-    if (try_again(w, i)) {
+    if (retry_call(j, i)) {
         if (!e->until || now < e->until)
             return true;
-        answer_at(w, i, -e->late);
+        answer_at(j, i, -e->late);
     } else {
         remove_at(i);
     }
@@ -348,9 +350,9 @@ static uint64_t earliest(void)
     return first;
 }
 
-/* In turn, and where there is not time for all of them the next ones in the next look. When one has
- * not waited in vain there may be room for another: that is right after the next call. */
-void wait_look(struct judge *w)
+/* Retries in turn; if there is no time for all, the others are next. If one has finished, another
+ * may be able to as well: retries again right after the next call. */
+void wait_retry(struct judge *j)
 {
     if (count == 0)
         return;
@@ -361,13 +363,13 @@ void wait_look(struct judge *w)
     for (; left > 0 && count > 0 && clock_now() < over; left--) {
         if (cursor >= count)
             cursor = 0;
-        if (list[cursor].due > now || look_at(w, cursor, now))
+        if (list[cursor].due > now || retry_entry(j, cursor, now))
             cursor++;
     }
     next_look = count < before ? now : left ? now + LOOK : earliest();
 }
 
-const struct timespec *wait_pause(const struct timespec *other)
+const struct timespec *wait_timeout(const struct timespec *other)
 {
     static struct timespec pause;
     if (count == 0)
@@ -379,31 +381,31 @@ const struct timespec *wait_pause(const struct timespec *other)
     return &pause;
 }
 
-/* ---- being told ---- */
+/* ---- events ---- */
 
-int wait_events(void)
+int wait_event_fd(void)
 {
     return count ? events : -1;
 }
 
-static void hear_watch(struct judge *w, int watch)
+static void retry_watched(struct judge *j, int watch)
 {
     for (uint32_t i = 0; i < count; i++)
         if (is_fifo(&list[i]) && list[i].end.watch == watch) {
-            look_at_fifo(w, place_of(&list[i]), true);
+            retry_fifo(j, place_of(&list[i]), true);
             return;
         }
 }
 
-/* Too much has happened to be told. */
-static void hear_overflow(struct judge *w)
+/* inotify lost events. */
+static void retry_all_fifos(struct judge *j)
 {
     for (uint32_t i = count; i-- > 0;)
         if (i < count && is_fifo(&list[i]))
-            look_at_fifo(w, place_of(&list[i]), false);
+            retry_fifo(j, place_of(&list[i]), false);
 }
 
-bool wait_hear(struct judge *w)
+bool wait_read_events(struct judge *j)
 {
     union {
         struct inotify_event first;
@@ -414,9 +416,9 @@ bool wait_hear(struct judge *w)
         const struct inotify_event *e = (const void *)(block.bytes + at);
         at += (ssize_t)(sizeof(*e) + e->len);
         if (e->mask & IN_Q_OVERFLOW)
-            hear_overflow(w);
+            retry_all_fifos(j);
         else if (e->mask & IN_OPEN)
-            hear_watch(w, e->wd);
+            retry_watched(j, e->wd);
     }
     return n > 0;
 }

@@ -3,31 +3,38 @@
 #ifndef BK_KERNEL_JUDGE_WAITING_CALLS_H
 #define BK_KERNEL_JUDGE_WAITING_CALLS_H
 
-#include "kernel/judge/judge.h"
+#include <time.h>
+
+#include "kernel/judge/request.h"
 
 /*
- * Judged calls that wait, in the kernel's own way for as long as their caller lives and no signal
- * wants it back: opening a FIFO, connecting, sending. Each is an entry in a table of the judge's;
- * none has a thread. What they wait for is told (inotify), or tried again, at first after a
- * millisecond and then more rarely. Few are looked at in one go, so that others do not wait for
- * those who wait.
+ * Judged calls that wait, as long as their caller lives and gets no signal: opening a FIFO,
+ * connecting, sending. Each is an entry in a table; none needs a thread. inotify reports some of
+ * the events they wait for; the judge retries the others, first after a millisecond and then less
+ * often. It retries only a few at a time, so that other calls are not delayed.
  *
- * When the table is full, or descriptors are about to run out, the call fails: `full` says how.
+ * If the table is full, or descriptors are about to run out, the call fails.
  */
 
-/* Opens a FIFO in the way that waits. Takes over the pin when it has to. */
-struct answer wait_fifo(struct judge *w, const struct request *r, struct pinned *p, int flags);
+struct pinned;
 
-/* The call is made again later, from its beginning: it is copied and judged anew each time. late:
- * the errno with which it ends when the time is over that the socket has for it (SO_SNDTIMEO). */
-struct answer wait_again(struct judge *w, const struct request *r, int sock, int late, int full);
+/* Opens a FIFO the way that blocks. May take over p->fd. */
+struct answer wait_fifo(struct judge *j, const struct request *r, struct pinned *p, int flags);
 
-/* For the loop that answers calls: what to poll besides (or -1), what to do when it can be read
- * (false: there was nothing), and what to do now and then. other: how long to sleep otherwise;
- * NULL: for ever. */
-int wait_events(void);
-bool wait_hear(struct judge *w);
-void wait_look(struct judge *w);
-const struct timespec *wait_pause(const struct timespec *other);
+/* Makes the call again later from the start: each time, its arguments are copied and judged again.
+ * late: the errno to end with after the socket's timeout (SO_SNDTIMEO); full: if the table is full.
+ */
+struct answer wait_again(struct judge *j, const struct request *r, int sock, int late, int full);
+
+/* For the loop that answers calls. */
+
+/* A descriptor to poll, or -1. */
+int wait_event_fd(void);
+/* Reads it once it is readable. Returns false if there was nothing. */
+bool wait_read_events(struct judge *j);
+/* Retries the calls that are due. */
+void wait_retry(struct judge *j);
+/* How long to sleep. other: how long to sleep otherwise; NULL: for ever. */
+const struct timespec *wait_timeout(const struct timespec *other);
 
 #endif

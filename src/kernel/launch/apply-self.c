@@ -40,7 +40,6 @@
 
 #include "base/own.h"
 #include "kernel/host/kabi.h"
-#include "kernel/judge/handlers.h"
 #include "kernel/judge/judge.h"
 #include "kernel/judge/waiting-calls.h"
 #include "kernel/launch/walls.h"
@@ -194,30 +193,30 @@ static struct file_names naming;
 
 static int become_judge(const struct applying *a, int pidfd, int listener, int events)
 {
-    struct judge *w = &the_judge;
+    struct judge *j = &the_judge;
     struct stat exe;
-    if (judge_init(w, a->plan, a->graph, listener, events, a->proc, false) < 0)
+    if (judge_init(j, a->plan, a->graph, listener, events, a->proc, false) < 0)
         return -1;
     int mounts = openat(a->proc, "self/mountinfo", O_RDONLY | O_CLOEXEC);
     if (mounts < 0)
         return -1;
     file_names_open(&naming, mounts, a->plan->opt.mounts);
-    w->naming = &naming;
-    w->mounts_change = true; /* its file descriptors may be on a mount that is gone */
-    w->behind = &no_guarded_paths;
-    w->applied = a->process;
-    w->applied_fd = pidfd;
-    w->scoped = a->plan->scoped & KABI_LL_SCOPE_SIGNAL;
-    w->spaces = a->plan->opt.keep_userns;
-    w->datagrams = true; /* it may already have one */
-    w->joins = a->walls >= 0;
-    w->creds_vary = a->plan->host.root;
+    j->names = &naming;
+    j->mounts_changed = true; /* its file descriptors may be on a mount that is gone */
+    j->guarded = &no_guarded_paths;
+    j->applied.pid = a->process;
+    j->applied.fd = pidfd;
+    j->scoped = a->plan->scoped & KABI_LL_SCOPE_SIGNAL;
+    j->makes_user_ns = a->plan->opt.keep_userns;
+    j->net.datagrams = true; /* it may already have one */
+    j->joins_user_ns = a->walls >= 0;
+    j->creds.vary = a->plan->host.root;
     bool exec_asked = false;
     for (size_t i = 0; i < a->plan->ncalls; i++)
         exec_asked |= a->plan->calls[i].passable;
-    w->exec_judged = exec_asked && !a->plan->exec_by_caller;
+    j->execs.judged = exec_asked && !a->plan->exec_by_caller;
     if (fstatat(a->proc, "self/exe", &exe, 0) == 0) /* inherited from the process by the fork */
-        w->own_program = (struct program){exe.st_dev, exe.st_ino};
+        j->execs.own_program = (struct program){exe.st_dev, exe.st_ino};
     if (a->plan->host.notify_sync)
         ioctl(listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, KABI_NOTIF_SYNC_WAKE_UP);
     return 0;
@@ -228,16 +227,16 @@ static void __attribute__((noreturn)) judge(void)
     struct pollfd fds[] = {
         {the_judge.listener, POLLIN, 0}, {-1, POLLIN, 0}, {naming.mounts.fd, POLLPRI, 0}};
     for (;;) {
-        fds[1].fd = wait_events();
-        int n = ppoll(fds, 3, wait_pause(exec_pause(&the_judge)), NULL);
-        exec_look(&the_judge, 0);
-        wait_look(&the_judge);
+        fds[1].fd = wait_event_fd();
+        int n = ppoll(fds, 3, wait_timeout(exec_timeout(&the_judge)), NULL);
+        exec_check_watched(&the_judge, 0);
+        wait_retry(&the_judge);
         if (n > 0 && (fds[2].revents & POLLPRI))
             naming.mounts.current = false;
         if (n > 0 && fds[1].revents)
-            wait_hear(&the_judge);
+            wait_read_events(&the_judge);
         if (n > 0 && (fds[0].revents & POLLIN))
-            judge_answer(&the_judge);
+            judge_next(&the_judge);
         else if (n > 0 && (fds[0].revents & (POLLHUP | POLLNVAL)))
             break; /* no caller is left; POLLERR: interrupted by a signal */
     }

@@ -3,7 +3,7 @@
 #ifndef BK_KERNEL_LAUNCH_DEVICE_WALL_H
 #define BK_KERNEL_LAUNCH_DEVICE_WALL_H
 
-#include "graph/graph.h"
+#include "graph/eval.h"
 #include "kernel/plan/plan.h"
 
 /*

@@ -381,7 +381,7 @@ static int prepare_init(struct control *c, struct bk_err *err)
     struct init *g = c->init;
     if (host_spaces(l->host).pid && !g->pid && g->ready < 0)
         init_start(g, l->host, l->cwd);
-    if (l->meanwhile && l->meanwhile(l->arg, err) < 0)
+    if (l->meanwhile && l->meanwhile(l->run, err) < 0)
         return -1;
     init_send(g, c->events); /* a judge that exited has reported why, or we notice soon */
     if (g->ready < 0)

@@ -39,9 +39,9 @@ struct launch {
     struct launch_policy policy; /* or empty, and then: */
     /* Called in the judge's process while it is as unconfined as the caller. Fills *out, or reports
      * the error to the user and returns -1 (the launch fails in STEP_POLICY). */
-    int (*prepare)(void *arg, struct launch_policy *out);
+    int (*prepare)(void *run, struct launch_policy *out);
     /* Called in the caller's process while the judge does that; -1 ends the launch. */
-    int (*meanwhile)(void *arg, struct bk_err *err);
+    int (*meanwhile)(void *run, struct bk_err *err);
     const struct host *host; /* the host that the policy is, or will be, planned for */
     struct init *init;       /* started already (init.h), always taken over; or NULL */
     char *const *argv;
@@ -77,13 +77,14 @@ struct launch {
     size_t nuser_fds;
     /* For a policy that can change: makes a graph from the bytes of launch_update(), in each
      * process that enforces it. Returns NULL on failure; then the old policy stays. */
-    struct graph *(*compile)(void *arg, const void *bytes, size_t n);
+    struct graph *(*compile)(void *run, const void *bytes, size_t n);
     /* Called in the calling thread for a connection that no rule decides, and again when the
      * question is withdrawn. NULL: the answer is no. Answer with consent_answer(channel, q->id, …),
      * from here or later from any thread, until launch_run() returns. */
     void (*on_question)(void *arg, const struct consent_question *q, int channel);
     uint32_t ask_ms; /* how long to wait for an answer; 0: CONSENT_MS */
-    void *arg;
+    void *arg;       /* for on_event, on_heard and on_question */
+    void *run;       /* for prepare, meanwhile and compile */
 };
 
 /* The step in which a launch failed. Its remedy or hint is in steps.def. */

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 #include "kernel/plan/plan.h"
 
@@ -51,45 +50,36 @@ const uint16_t judged_sets[SET_COUNT][SET_OPS] = {
 
 const struct judged_call judged_calls[] = {
 #define JUDGED(name, x86, arm, handler, set, when) {#name, {x86, arm}, HANDLE_##handler, set, when},
-#define REFUSED(name, x86, arm, err, why)
-#define TESTED(name, x86, arm)
 #include "kernel/plan/syscalls.def"
 };
 const size_t judged_call_count = sizeof(judged_calls) / sizeof(judged_calls[0]);
 
 const struct refused_call refused_calls[] = {
-#define JUDGED(name, x86, arm, handler, set, when)
 #define REFUSED(name, x86, arm, err, why) {#name, {x86, arm}, err, why},
-#define TESTED(name, x86, arm)
 #include "kernel/plan/syscalls.def"
 };
 const size_t refused_call_count = sizeof(refused_calls) / sizeof(refused_calls[0]);
 
-/* Calls that the filter may ask about after looking at their arguments. */
+/* Calls that the filter may send to the judge after testing their arguments. */
 static const struct {
-    int nr;
-    enum judged_handler handler;
+    int16_t nr[2];
+    uint8_t handler;
 } tested[] = {
-    {SYS_socket, HANDLE_SOCKET},   {SYS_socketpair, HANDLE_SOCKET},
-    {SYS_ioctl, HANDLE_IOCTL},     {SYS_fcntl, HANDLE_FCNTL},
-    {SYS_clone, HANDLE_FORK},      {SYS_unshare, HANDLE_SPACE},
-    {SYS_mmap, HANDLE_MAP},        {SYS_mprotect, HANDLE_PROTECT},
-    {SYS_shmat, HANDLE_SYSV},      {SYS_pkey_mprotect, HANDLE_PROTECT},
-    {SYS_setuid, HANDLE_CREDS},    {SYS_setgid, HANDLE_CREDS},
-    {SYS_setreuid, HANDLE_CREDS},  {SYS_setregid, HANDLE_CREDS},
-    {SYS_setresuid, HANDLE_CREDS}, {SYS_setresgid, HANDLE_CREDS},
-    {SYS_setfsuid, HANDLE_CREDS},  {SYS_setfsgid, HANDLE_CREDS},
-    {SYS_setgroups, HANDLE_CREDS}, {SYS_capset, HANDLE_CREDS},
-    {SYS_sendto, HANDLE_SEND},     {SYS_sendmsg, HANDLE_SEND},
-    {SYS_sendmmsg, HANDLE_SEND},   {SYS_listen, HANDLE_LISTEN},
+#define TESTED(name, x86, arm, handler) {{x86, arm}, HANDLE_##handler},
+#include "kernel/plan/syscalls.def"
 };
+
+static void set_handler(uint8_t *by_number, const int16_t nr[2], uint8_t handler)
+{
+    if (nr[PLAN_NATIVE] >= 0)
+        by_number[nr[PLAN_NATIVE]] = handler;
+}
 
 void judged_handlers(uint8_t by_number[KABI_LAST_SYSCALL + 1])
 {
-    memset(by_number, HANDLE_COUNT, KABI_LAST_SYSCALL + 1);
+    memset(by_number, HANDLE_NONE, KABI_LAST_SYSCALL + 1);
     for (size_t i = 0; i < sizeof(tested) / sizeof(tested[0]); i++)
-        by_number[tested[i].nr] = (uint8_t)tested[i].handler;
+        set_handler(by_number, tested[i].nr, tested[i].handler);
     for (size_t i = 0; i < judged_call_count; i++)
-        if (judged_calls[i].nr[PLAN_NATIVE] >= 0)
-            by_number[judged_calls[i].nr[PLAN_NATIVE]] = (uint8_t)judged_calls[i].handler;
+        set_handler(by_number, judged_calls[i].nr, judged_calls[i].handler);
 }

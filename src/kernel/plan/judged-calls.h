@@ -10,50 +10,14 @@
 #include "vocab/vocab.h"
 
 /*
- * The rows of syscalls.def as a table that planner and judge share: which calls can be judged,
- * what the policy is asked for each, and which handler performs them.
+ * The rows of syscalls.def as tables that planner and judge share: which calls can be judged,
+ * which operations the policy is asked about, and which handler performs each call.
  */
 enum judged_handler {
-    HANDLE_OPEN,
-    HANDLE_MKDIR,
-    HANDLE_MKNOD,
-    HANDLE_SYMLINK,
-    HANDLE_LINK,
-    HANDLE_UNLINK,
-    HANDLE_RENAME,
-    HANDLE_TRUNCATE,
-    HANDLE_CHMOD,
-    HANDLE_CHOWN,
-    HANDLE_TIMES,
-    HANDLE_SETXATTR,
-    HANDLE_REMOVEXATTR,
-    HANDLE_CONNECT,
-    HANDLE_BIND,
-    HANDLE_SOCKET, /* socket and socketpair: Unix datagrams */
-    HANDLE_SEND,   /* sendto, sendmsg and sendmmsg: the same */
-    HANDLE_LISTEN,
-    HANDLE_IOCTL,
-    HANDLE_CREDS, /* setuid and its kin */
-    HANDLE_STAT,
-    HANDLE_STATX,
-    HANDLE_STATFS,
-    HANDLE_ACCESS,
-    HANDLE_READLINK,
-    HANDLE_WATCH, /* inotify_add_watch */
-    HANDLE_GETXATTR,
-    HANDLE_LISTXATTR,
-    HANDLE_SIGNAL,
-    HANDLE_FCNTL, /* owners and leases */
-    HANDLE_SCHED,
-    HANDLE_FORK,  /* clone, fork and vfork */
-    HANDLE_SPACE, /* unshare */
-    HANDLE_EXEC,
-    HANDLE_MAP,     /* mmap of code */
-    HANDLE_PROTECT, /* mprotect to code */
-    HANDLE_SYSV,
-    HANDLE_QUEUE,
-    HANDLE_UMASK, /* umask, and what stops sharing it: only heard */
+#define HANDLER(id, name) HANDLE_##id,
+#include "kernel/plan/syscalls.def"
     HANDLE_COUNT,
+    HANDLE_NONE = HANDLE_COUNT,
 };
 
 /* Sets of operations that one call may need. */
@@ -90,11 +54,11 @@ enum judged_set {
 enum { SET_OPS = 10 };
 extern const uint16_t judged_sets[SET_COUNT][SET_OPS]; /* filled up with OP_NONE */
 
-/* When a call asks. */
+/* When a call goes to the judge. */
 enum judged_when {
     WHEN_ALWAYS,
     WHEN_OPENS, /* by its open flags: reading, writing and naming are different operations */
-    WHEN_TESTS, /* by its mode: none only asks whether something is there */
+    WHEN_TESTS, /* by its mode: 0 only tests whether something exists */
 };
 
 struct judged_call {
@@ -118,7 +82,7 @@ extern const size_t judged_call_count;
 extern const struct refused_call refused_calls[];
 extern const size_t refused_call_count;
 
-/* Handlers by native call numbers; HANDLE_COUNT where there is none. */
+/* Fills in the handler of each native call number; HANDLE_NONE if there is none. */
 void judged_handlers(uint8_t by_number[KABI_LAST_SYSCALL + 1]);
 
 #endif

@@ -197,9 +197,7 @@ static const struct {
     int16_t nr[2];
     void (*fill)(const struct plan *p, struct sys_rule *r);
 } tested[] = {
-#define JUDGED(name, x86, arm, handler, set, when)
-#define REFUSED(name, x86, arm, err, why)
-#define TESTED(name, x86, arm) {#name, {x86, arm}, filter_##name},
+#define TESTED(name, x86, arm, handler) {#name, {x86, arm}, filter_##name},
 #include "kernel/plan/syscalls.def"
 };
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "graph/graph.h"
+#include "graph/eval.h"
 #include "kernel/host/file-names.h"
 
 /*

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#include "graph/graph.h"
+#include "graph/eval.h"
 #include "report/event.h"
 
 /*

@@ -48,7 +48,7 @@ static struct graph *compile(const struct launch *l, int sealed)
     void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, sealed, 0);
     if (bytes == MAP_FAILED)
         return NULL;
-    struct graph *g = l->compile(l->arg, bytes, (size_t)st.st_size);
+    struct graph *g = l->compile(l->run, bytes, (size_t)st.st_size);
     munmap(bytes, (size_t)st.st_size);
     return g;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-#include "settings/grant.h"
+#include "run/grant.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -28,17 +28,18 @@ bool grants_know(const char *option)
     return w && w->allow;
 }
 
-static int renew(struct grants *g, const struct run_source *base, size_t n, struct buf *waits,
-                 struct bk_err *err)
+static int update_policy(struct grants *g, const struct run_source *base, size_t n,
+                         struct buf *waits, struct bk_err *err)
 {
     struct run_source all[GRANTS_SOURCES + 1];
-    bool shipped = n && (base[0].kind == RUN_SHIPPED || base[0].protects);
+    bool shipped = n && source_is_shipped(&base[0]);
     size_t count = 0;
     for (size_t i = 0; i < n; i++)
         if (!base[i].last)
             all[count++] = base[i];
     if (g->text.n)
         all[count++] = (struct run_source){.kind = RUN_TEXT,
+                                           .from = SOURCE_GRANT,
                                            .name = "<grants>",
                                            .text = g->text.s,
                                            .n = g->text.n,
@@ -62,14 +63,14 @@ int grants_base(struct grants *g, const struct run_source *sources, size_t n, st
 {
     if (n > GRANTS_SOURCES)
         return err_set(err, BK_E_LIMIT, "a policy of more than %d texts", GRANTS_SOURCES);
-    if (renew(g, sources, n, waits, err) < 0)
+    if (update_policy(g, sources, n, waits, err) < 0)
         return -1;
     grants_moved(g, sources, n);
     return 0;
 }
 
-/* That something was granted is worth telling like what was denied. */
-static void tell(const struct grants *g, const char *option, const char *what)
+/* Grants are reported like denials. */
+static void report_grant(const struct grants *g, const char *option, const char *what)
 {
     static struct event e; /* large */
     const struct rule_word *w = rule_word_find(option);
@@ -85,20 +86,21 @@ static void tell(const struct grants *g, const char *option, const char *what)
     size_t n = strlen(what);
     e.path_len = (uint32_t)(n < EVENT_PATH ? n : EVENT_PATH - 1);
     memcpy(e.path, what, e.path_len);
-    g->run->spec->on_event(g->run->spec->arg, &e);
+    g->run->spec->launch.on_event(g->run->spec->launch.arg, &e);
 }
 
 int grants_add(struct grants *g, const char *option, const char *value, struct buf *waits,
                struct bk_err *err)
 {
     size_t before = g->text.n, links = g->links.n;
-    bool shipped = g->nbase && (g->base[0].kind == RUN_SHIPPED || g->base[0].protects);
-    if (rule_write(option, value, g->run->spec->cwd, shipped, &g->text, &g->links, err) == 0 &&
-        renew(g, g->base, g->nbase, waits, err) == 0) {
-        tell(g, option, value);
+    bool shipped = g->nbase && source_is_shipped(&g->base[0]);
+    if (rule_write(option, value, g->run->spec->launch.cwd, shipped, &g->text, &g->links, err) ==
+            0 &&
+        update_policy(g, g->base, g->nbase, waits, err) == 0) {
+        report_grant(g, option, value);
         return 0;
     }
-    if (g->text.s) { /* as if it had never been asked for */
+    if (g->text.s) { /* undo it */
         g->text.n = before;
         g->text.s[before] = '\0';
     }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* What the machine's policy holds against whatever else a run is given. */
+/* The machine's ceilings for any other policy. */
 
-#include "base/own.h"
 #include "settings/settings.h"
 
 static bool policy_gives(const struct settings *s, enum setting_id id)
@@ -23,20 +22,8 @@ unsigned settings_ceilings(const struct settings *s)
            (policy_gives(s, SETTING_UNIX_SOCKETS) ? CEILING_SOCKETS : 0u);
 }
 
-int settings_caps(const char *cwd, const char *tmpdir, struct buf *out, struct bk_err *err)
-{
-    OWN(settings) struct settings s = {0};
-    struct settings_result r;
-    if (!settings_policy_there())
-        return 0;
-    if (settings_init(&s, cwd, err) < 0 || settings_add_policy(&s, err) < 0 ||
-        settings_build(&s, tmpdir, &r, err) < 0)
-        return -1;
-    return s.n ? access_caps_sbpl(&r.policy, settings_ceilings(&s), out, err) : 0;
-}
-
-int settings_caps_userns(struct settings *s, struct bk_err *err)
-{
+<int settings_check_userns(struct settings *s, struct bk_err *err)
+>{
     struct setting_values v;
     if (settings_values(s, SETTING_NESTED_USERNS, &v) < 0)
         return err_nomem(err);

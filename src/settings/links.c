@@ -4,11 +4,11 @@
 /*
  * A note is 'r' or 'w' and three strings, each with its NUL.
  *
- * Writing to what lies in the link's own folder is no more than the command can do already, if all
- * of the folder is open to it; links like current → releases/12 are of this kind.
+ * Writing inside the link's own folder is harmless if the command can already write all of that
+ * folder; links like current → releases/12 are of this kind.
  */
 
-#include "run/links.h"
+#include "settings/links.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static bool stays_in_folder(const struct graph *g, struct graph_cache *cache, co
     OWN(buf) struct buf any = {0};
     size_t folder = (size_t)(strrchr(link, '/') - link) + 1;
     buf_add(&any, link, folder);
-    buf_str(&any, "\x01"); /* a name that no pattern means */
+    buf_str(&any, "\x01"); /* a name that no pattern is made for */
     return buf_ok(&any) && strncmp(link, target, folder) == 0 && may_make(g, cache, any.s);
 }
 

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What the kernel does for guards and nothing else: one FUSE file system, bound to each path, and
- * answers to what binding asks. The server is a process that ends with the first one of the place.
+ * Only the kernel's work for sentries: one FUSE file system, bound to each path, and answers to the
+ * requests that binding causes. The server is a process that ends with init.
  */
 
 #include <errno.h>
@@ -121,7 +121,7 @@ void guard_points(void)
     pid_t server = fork();
     if (server == 0)
         serve(device);
-    close(device); /* when the server is killed, nobody waits for it */
+    close(device); /* when the server is killed, nothing waits for it */
     for (size_t i = 0; i < npoints; i++) {
         char name[32];
         int on = open(points[i], O_PATH | O_CLOEXEC);

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Rules for the very end of a profile, after whatever a command line or another front end had to
- * say: what stays denied. A list that is a ceiling denies everything outside of it.
+ * Rules for the end of a profile, after those of flags and other front ends: what stays denied. A
+ * list that is a ceiling denies everything outside of it.
  */
 
 #include <string.h>
@@ -35,7 +35,7 @@ static int deny_places(struct writer *w, const char *operations, const struct pl
     return 0;
 }
 
-/* Devices, and what processes say of themselves, are not what a list of folders is about. */
+/* A list of folders is not about devices and /proc/PID. */
 static int cap_writes(struct writer *w)
 {
     struct place tmpdir = {.path = w->p->tmpdir, .origin = "TMPDIR"};
@@ -69,7 +69,7 @@ static int cap_hosts(struct writer *w)
     return 0;
 }
 
-/* Sockets that the command makes itself are nobody else's affair. */
+/* The command may use the sockets that it creates itself. */
 static int cap_sockets(struct writer *w)
 {
     write_open(w, "deny", "network-outbound");
@@ -100,8 +100,9 @@ static int write_caps(struct writer *w, unsigned ceilings)
     return write_denied_hosts(w);
 }
 
-int access_caps_sbpl(const struct access *p, unsigned ceilings, struct buf *out, struct bk_err *err)
-{
+<int access_ceilings_sbpl(const struct access *p, unsigned ceilings, struct buf *out,
+                         struct bk_err *err)
+>{
     const struct access_target target = {0};
     struct buf text = {0};
     struct writer w = {.p = p, .t = &target, .out = &text, .err = err};

@@ -2,12 +2,11 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The process that stands next to the command: the first one of its pid namespace, which laid the
- * ground with every capability there is and gives them up around the time when the command starts,
- * or the keeper where there is no such namespace. Threads try everything that leads into it, over
- * and over from the first moment on, so that whatever is open for a moment only is met as well.
- * Every line must tell of a failure. Signals are number 0, nothing is written, and what would be
- * set is what is already set.
+ * Attacks on the process next to the command: init of its pid namespace, which set everything up
+ * with all capabilities and drops them around the time when the command starts, or the reaper where
+ * there is no such namespace. Threads try every way into it, over and over from the first moment
+ * on, to catch what is open only briefly. Every line must report a failure. Signals are number 0,
+ * nothing is written, and values are only set to what they already are.
  */
 
 #include <errno.h>
@@ -287,8 +286,8 @@ static void *insist(void *arg)
     return NULL;
 }
 
-/* What it can do at this moment, for the test to see which moment it was. */
-static void tell_state(const char *when)
+/* What it can do at this moment, so that the test knows which moment it was. */
+static void report_state(const char *when)
 {
     static const char *const fields[] = {"CapPrm:", "NoNewPrivs:", "Seccomp:"};
     char path[96], line[256];
@@ -309,18 +308,18 @@ static int first(char **a)
     for (uintptr_t i = 0; i < THREADS; i++)
         must(-pthread_create(&threads[i], NULL, insist, (void *)(i * ATTEMPTS / THREADS)),
              "thread");
-    tell_state("early");
+    report_state("early");
     for (size_t i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
-    tell_state("late");
+    report_state("late");
     for (size_t i = 0; i < ATTEMPTS; i++) {
         errno = came[i];
-        tell(attempts[i].what, came[i] < 0 ? 0 : -1);
+        report(attempts[i].what, came[i] < 0 ? 0 : -1);
     }
     return 0;
 }
 
-/* What a debugger does with the programs that it starts. */
+/* What a debugger does with the programs it starts. */
 static int first_trace_own(char **a)
 {
     int status = 0;
@@ -332,7 +331,7 @@ static int first_trace_own(char **a)
         _exit(0);
     }
     must(waitpid(child, &status, WUNTRACED), "wait");
-    tell("own: let it go on", WIFSTOPPED(status) ? ptrace(PTRACE_CONT, child, NULL, NULL) : -1);
+    report("own: let it go on", WIFSTOPPED(status) ? ptrace(PTRACE_CONT, child, NULL, NULL) : -1);
     return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
-#ifndef BK_NET_PEER_H
-#define BK_NET_PEER_H
+#ifndef BK_GRAPH_PEER_H
+#define BK_GRAPH_PEER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,11 +2,11 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Namespaces of the target's own. Making one is refused, and told, so that a program whose sandbox
- * fails has an explanation. Where user namespaces are allowed, two things need care: who is who in
- * one is written to a file of procfs that only its owner may open, and a process that changed its
- * root means other files than the judge by the same names, unless they begin in a folder that it
- * has open and stay beneath.
+ * The target's own namespaces. Creating one is refused and reported, so that a program whose
+ * sandbox fails has an explanation. If user namespaces are allowed, two things need care. Only the
+ * owner of a namespace may open its id maps, which are files of procfs. And once a process has
+ * changed its root, paths mean other files to it than to the judge, unless they start at a
+ * descriptor that it has open and stay beneath.
  */
 
 #include <errno.h>
@@ -20,47 +20,49 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "kernel/judge/ask.h"
+#include "kernel/judge/handle-userns.h"
 #include "kernel/judge/handlers.h"
 #include "kernel/judge/judge.h"
-#include "kernel/judge/relation.h"
 #include "kernel/judge/resolve.h"
 #include "kernel/judge/target.h"
 
-/* The same as the filter's: where user namespaces are allowed, only mount namespaces are not. */
-bool space_is_refused(const struct judge *w, uint64_t flags)
+/* As in the filter: if user namespaces are allowed, only mount namespaces are refused. */
+bool userns_is_refused(const struct judge *j, uint64_t flags)
 {
-    return flags & (w->spaces ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS);
+    return flags & (j->makes_user_ns ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS);
 }
 
-struct answer space_refuse(struct judge *w, const struct request *r)
+struct answer userns_refuse(struct judge *j, const struct request *r)
 {
-    report_refused(w, r, OP_SYSTEM_PRIVILEGE, w->spaces ? "mount namespace" : EVENT_USER_NAMESPACE);
+    report_refused(j, r, OP_SYSTEM_PRIVILEGE,
+                   j->makes_user_ns ? "mount namespace" : EVENT_USER_NAMESPACE);
     return answer_errno(EPERM);
 }
 
-struct answer handle_unshare(struct judge *w, const struct request *r)
+struct answer handle_unshare(struct judge *j, const struct request *r)
 {
-    return space_is_refused(w, r->args[0]) ? space_refuse(w, r) : handle_umask(w, r);
+    return userns_is_refused(j, r->args[0]) ? userns_refuse(j, r) : handle_umask(j, r);
 }
 
 /* ---- roots ---- */
 
-bool space_other_root(const struct judge *w, const struct request *r)
+bool userns_other_root(const struct judge *j, const struct request *r)
 {
     char name[32];
     struct stat theirs, ours;
     snprintf(name, sizeof(name), "%d/root", r->tid);
-    return fstatat(w->proc, name, &theirs, 0) < 0 || stat("/", &ours) < 0 ||
+    return fstatat(j->proc, name, &theirs, 0) < 0 || stat("/", &ours) < 0 ||
            theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino;
 }
 
-int space_refuse_name(struct judge *w, const struct request *r)
+int userns_refuse_path(struct judge *j, const struct request *r)
 {
-    report_refused(w, r, OP_FILE_CHROOT, "a process that changed its root");
+    report_refused(j, r, OP_FILE_CHROOT, "a process that changed its root");
     return -EPERM;
 }
 
-/* ---- who is who ---- */
+/* ---- id maps ---- */
 
 static bool is_id_map(const struct pinned *p)
 {
@@ -72,9 +74,9 @@ static bool is_id_map(const struct pinned *p)
     return false;
 }
 
-/* In a process of its own that shares our descriptors: becomes a member of the target's user
- * namespace, in whose name the file is opened, and leaves it in our table. There the target could
- * be root, but cannot see it (pid namespace) or not look into it (Landlock). */
+/* Runs in a process that shares our descriptors: joins the target's user namespace, opens the file
+ * there, and leaves it in our table. The target may be root in that namespace, but cannot see this
+ * process (pid namespace) or not access it (Landlock). */
 static int open_inside(int space, int pin, int flags)
 {
     char name[32];
@@ -85,8 +87,8 @@ static int open_inside(int space, int pin, int flags)
     return fd < 0 ? -errno : fd;
 }
 
-/* The result comes back through the pipe; a member of the target's namespace is nobody to trust, so
- * it is looked at: whatever came must be the pinned file. */
+/* The result comes back through a pipe. A process in the target's namespace is not trusted, so
+ * checks that the result is the pinned file. */
 static int open_elsewhere(int space, const struct pinned *p, int flags)
 {
     int ends[2], fd = -EIO, status;
@@ -112,14 +114,14 @@ static int open_elsewhere(int space, const struct pinned *p, int flags)
     return fd;
 }
 
-int space_open(struct judge *w, const struct request *r, const struct pinned *p, int flags)
+int userns_open(struct judge *j, const struct request *r, const struct pinned *p, int flags)
 {
     char name[32];
-    if (!w->spaces || !w->joins || !is_id_map(p) || (flags & O_ACCMODE) == O_RDONLY)
+    if (!j->makes_user_ns || !j->joins_user_ns || !is_id_map(p) || (flags & O_ACCMODE) == O_RDONLY)
         return -ENOTSUP;
     snprintf(name, sizeof(name), "%d/ns/user", r->tid);
-    OWN(fd) int space = openat(w->proc, name, O_RDONLY | O_CLOEXEC);
-    if (space < 0 || !request_is_valid(w, r))
+    OWN(fd) int space = openat(j->proc, name, O_RDONLY | O_CLOEXEC);
+    if (space < 0 || !request_is_valid(j, r))
         return -EPERM;
     return open_elsewhere(space, p, flags & O_ACCMODE);
 }

@@ -5,7 +5,7 @@
  * Parses and prints hosts and addresses. Addresses are 16 bytes; IPv4 is mapped to ::ffff:a.b.c.d.
  */
 
-#include "net/peer.h"
+#include "graph/peer.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -2,14 +2,15 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Presets that come with the program are profiles (profiles/preset-NAME.sb), written with the words
- * of preset.sb, so that a profile can import them too. Here they are read as data: each form is one
- * of those words, and each path a string, (home "/x") or (here "x").
+ * Shipped presets are profiles (profiles/preset-NAME.sb), written with the procedures of preset.sb,
+ * so that profiles can import them too. This reads them as data: each form calls one of those
+ * procedures, and each path is a string, (home "/x") or (here "x").
  */
 
 #include <stdio.h>
 #include <string.h>
 
+#include "policy/presets.h"
 #include "sbpl/read.h"
 #include "sbpl/sbpl.h"
 #include "settings/preset-int.h"
@@ -21,7 +22,7 @@ struct text {
     struct symtab *syms;
     const char *name;
     const struct val
-        *imported; /* forms of secrets.sb or its like, for names that stand for lists */
+        *imported; /* forms of an imported text such as secrets.sb, which defines names of lists */
     struct bk_err *err;
 };
 
@@ -50,7 +51,7 @@ static bool is_word(const struct val *v, const char *name)
     return val_is(v, V_SYMBOL) && strlen(name) == v->n && memcmp(v->s, name, v->n) == 0;
 }
 
-/* "x", (home "/x") or (here "x") as presets in YAML would spell it. NULL: it is none. */
+/* "x", (home "/x") or (here "x") as presets in YAML spell it. NULL: not a path. */
 static const char *read_path(struct text *t, const struct val *v)
 {
     char path[PATH_MAX];
@@ -108,7 +109,7 @@ static const struct val *quoted_list(const struct val *v)
     return quoted ? v->cdr->car : NULL;
 }
 
-/* '("x" …), or what (define name '("x" …)) of the imported forms makes of the name. */
+/* '("x" …), or the list that (define name '("x" …)) of the imported forms gives to the name. */
 static const struct val *find_list(const struct text *t, const struct val *name)
 {
     const struct val *itself = quoted_list(name);
@@ -210,7 +211,7 @@ static bool is_preset(const struct sbpl_builtin *b)
     return strncmp(b->name, PREFIX, strlen(PREFIX)) == 0;
 }
 
-int preset_shipped(struct arena *a, struct preset_config *c, struct bk_err *err)
+int presets_read_shipped(struct arena *a, struct preset_config *c, struct bk_err *err)
 {
     size_t n = 0;
     for (const struct sbpl_builtin *b = sbpl_builtins; b->name; b++)

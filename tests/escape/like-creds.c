@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Everyday calls of somebody else than who was started: see like.c. */
+/* Everyday calls under other credentials than those at start: see like.c. */
 
 #include <fcntl.h>
 #include <grp.h>
@@ -24,36 +24,36 @@ static void owner_of(const char *path)
     mode_of(path);
 }
 
-/* What somebody tries in a folder that everybody may write to. */
+/* What another user tries in a world-writable folder. */
 static void try_everything(const char *who)
 {
     char name[64];
     printf("as %s\n", who);
     snprintf(name, sizeof(name), "made-by-%s", who);
-    tell_fd("create", open(name, O_WRONLY | O_CREAT | O_EXCL, 0666));
+    report_fd("create", open(name, O_WRONLY | O_CREAT | O_EXCL, 0666));
     owner_of(name);
-    tell("give away", chown(name, 7, (gid_t)-1));
-    tell("give to a group", chown(name, (uid_t)-1, 4243));
+    report("give away", chown(name, 7, (gid_t)-1));
+    report("give to a group", chown(name, (uid_t)-1, 4243));
     owner_of(name);
     snprintf(name, sizeof(name), "folder-of-%s", who);
-    tell("make a folder", mkdir(name, 0777));
+    report("make a folder", mkdir(name, 0777));
     owner_of(name);
-    tell_fd("create in a closed folder", open("closed/x", O_WRONLY | O_CREAT | O_EXCL, 0666));
-    tell("and remove it", unlink("closed/x"));
+    report_fd("create in a closed folder", open("closed/x", O_WRONLY | O_CREAT | O_EXCL, 0666));
+    report("and remove it", unlink("closed/x"));
     int here = open(".", O_RDONLY | O_DIRECTORY);
-    tell_fd("create from a descriptor", openat(here, "by-fd", O_WRONLY | O_CREAT | O_EXCL, 0666));
-    tell("mode by descriptor", fchmodat(here, "by-fd", 0600, 0));
-    tell("remove from a descriptor", unlinkat(here, "by-fd", 0));
+    report_fd("create from a descriptor", openat(here, "by-fd", O_WRONLY | O_CREAT | O_EXCL, 0666));
+    report("mode by descriptor", fchmodat(here, "by-fd", 0600, 0));
+    report("remove from a descriptor", unlinkat(here, "by-fd", 0));
     close(here);
-    tell_fd("write root's", open("of-root", O_WRONLY));
-    tell_fd("write the group's", open("of-group", O_WRONLY));
-    tell_fd("write another's", open("of-other", O_WRONLY));
-    tell("mode of another's", chmod("of-other", 0640));
-    tell("times of another's", utimensat(AT_FDCWD, "of-other", NULL, 0));
-    tell("link to another's", link("of-other", "sticky/link"));
-    tell("remove the link", unlink("sticky/link"));
-    tell("rename in a sticky folder", rename("sticky/mine", "sticky/yours"));
-    tell("and back", rename("sticky/yours", "sticky/mine"));
+    report_fd("write root's", open("of-root", O_WRONLY));
+    report_fd("write the group's", open("of-group", O_WRONLY));
+    report_fd("write another's", open("of-other", O_WRONLY));
+    report("mode of another's", chmod("of-other", 0640));
+    report("times of another's", utimensat(AT_FDCWD, "of-other", NULL, 0));
+    report("link to another's", link("of-other", "sticky/link"));
+    report("remove the link", unlink("sticky/link"));
+    report("rename in a sticky folder", rename("sticky/mine", "sticky/yours"));
+    report("and back", rename("sticky/yours", "sticky/mine"));
 }
 
 struct somebody {
@@ -97,7 +97,7 @@ static void make_for(const char *path, uid_t uid, gid_t gid, mode_t mode)
     close(fd);
 }
 
-/* Root's children become other people, in every way there is. */
+/* Root's children change to other users, in every possible way. */
 static int like_persons(char **a)
 {
     static const struct somebody all[] = {
@@ -134,7 +134,7 @@ static int like_persons(char **a)
         }
         waitpid(child, NULL, 0);
     }
-    tell_fd("root again", open("closed/again", O_WRONLY | O_CREAT | O_EXCL, 0666));
+    report_fd("root again", open("closed/again", O_WRONLY | O_CREAT | O_EXCL, 0666));
     owner_of("closed/again");
     return 0;
 }

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Where git keeps the repository of a working directory. Its rules are simple enough to be followed
- * here, and asking git itself would run a program with a stranger's settings outside the sandbox.
+ * Finds the repository of a working directory. Git's rules are simple enough to follow here, and
+ * running git itself would obey untrusted settings outside the sandbox.
  */
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "run/gitdir.h"
+#include "git/gitdir.h"
 
 /* The first line of a small file, without its end. False when there is none. */
 static bool first_line(const char *folder, const char *name, char out[PATH_MAX])

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
-#ifndef BK_SETTINGS_GRANT_H
-#define BK_SETTINGS_GRANT_H
+#ifndef BK_RUN_GRANT_H
+#define BK_RUN_GRANT_H
 
 #include "run/run.h"
 
 /*
- * What a running command is given besides its policy, by whoever runs it. Grants outlive a change
- * of the policy and end with the run.
+ * Permissions that the user adds to the policy of a running command. Grants survive a change of the
+ * policy and end with the run.
  */
 enum { GRANTS_SOURCES = 16 };
 
@@ -16,20 +16,20 @@ struct grants {
     struct run_source base[GRANTS_SOURCES]; /* the policy without grants */
     size_t nbase;
     struct buf text;  /* SBPL */
-    struct buf links; /* that it leads through */
+    struct buf links; /* symlinks that it follows */
 };
 
 void grants_init(struct grants *g, struct run *r); /* after run_open() */
 void grants_free(struct grants *g);                /* also fine when zeroed */
 
-/* Replaces the policy under the grants; see run_update(). The sources are not copied. */
+/* Replaces the policy below the grants; see run_update(). The sources are not copied. */
 int grants_base(struct grants *g, const struct run_source *sources, size_t n, struct buf *waits,
                 struct bk_err *err);
-/* The policy is the same, but its sources are elsewhere now, and those before will be freed. */
+/* The policy is the same, but its sources moved: the old ones will be freed. */
 void grants_moved(struct grants *g, const struct run_source *sources, size_t n);
 /* "allow-read", "allow-write", "allow-net". */
 bool grants_know(const char *option);
-/* option as above. The run's on_event hears of it, as of what was denied. */
+/* option as above. The run's on_event gets it as an event. */
 int grants_add(struct grants *g, const char *option, const char *value, struct buf *waits,
                struct bk_err *err);
 

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_GRAPH_WORDS_H
+#define BK_GRAPH_WORDS_H
+
+#include "base/buf.h"
+#include "graph/graph.h"
+
+/* Tests as SBPL: `(subpath "/usr")`, `(target self)`. */
+void graph_test_print(const struct graph_test *t, struct buf *out);
+/* As English: "the path is at or below /usr", or "… is not …". */
+void graph_test_describe(const struct graph_test *t, bool holds, struct buf *out);
+/* Only the value: "/usr and below", "what matches ^/dev/", "SIGKILL". */
+void graph_test_briefly(const struct graph_test *t, struct buf *out);
+
+/* A string test as a regex that matches the same strings. */
+void graph_test_regex(const struct graph_test *t, struct buf *out);
+/* What the filter tests: "service name". */
+const char *graph_filter_noun(uint16_t filter);
+
+#endif

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * The judge's process before it judges, in the first two of its phases (judge-main.c): it receives
+ * the policy, starts the sentry and the gate, enters the namespaces that init made, and finally
+ * enters the walls. Init, sentry and gate work at the same time; the order here keeps them busy.
+ */
+
+#include "kernel/judge/judge-setup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "kernel/gate/resolver-files.h"
+#include "kernel/launch/core-files.h"
+#include "kernel/launch/device-wall.h"
+#include "kernel/launch/kernel-files.h"
+#include "kernel/launch/terminals.h"
+#include "kernel/launch/walls.h"
+#include "kernel/shared/roles.h"
+#include "net/rules.h"
+
+void judge_report_status(const struct setup *s, enum status_kind kind, int step, int value)
+{
+    struct status_msg m = {(int32_t)kind, step, value};
+    while (write(s->status, &m, sizeof(m)) < 0 && errno == EINTR)
+        ;
+}
+
+void judge_fail(const struct setup *s, enum launch_step step, int err)
+{
+    judge_report_status(s, STATUS_FAILED, (int)step, err < 0 ? -err : err);
+    _exit(1);
+}
+
+void judge_check(const struct setup *s, enum launch_step step, int err)
+{
+    if (err < 0)
+        judge_fail(s, step, err);
+}
+
+/* ---- namespaces and descriptors ---- */
+
+/* All except the network namespace: the command waits for that, and the judge follows. */
+static void enter_init(const struct judge_process *in)
+{
+    const struct setup *s = in->s;
+    const struct plan *p = s->plan;
+    int flags = CLONE_NEWNS | (p->user_ns ? CLONE_NEWUSER : 0) | (p->ipc_ns ? CLONE_NEWIPC : 0) |
+                (p->uts_ns ? CLONE_NEWUTS : 0);
+    judge_check(s, STEP_NAMESPACES, init_enter(s->init->pidfd, s->init->pid, in->proc, flags));
+}
+
+/* Call it before the walls, which hide init from the judge. */
+static int open_pid_namespace(const struct judge_process *in)
+{
+    char name[32];
+    snprintf(name, sizeof(name), "%d/ns/pid", in->s->init->pid);
+    int fd = openat(in->proc, name, O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+/* Without init, the judge's process already has all its namespaces except the network. */
+static void make_own_namespaces(const struct judge_process *in)
+{
+    struct setup *s = in->s;
+    const struct plan *p = s->plan;
+    if (p->mount_ns && mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+        judge_fail(s, STEP_PRIVATE_MOUNTS, errno);
+    if (p->mount_ns) {
+        static struct terminals terminals; /* must live as long as the process */
+        judge_check(s, STEP_TERMINALS, terminals_mount(&terminals));
+        terminals_settle(&terminals);
+        judge_check(s, STEP_SHARED_MEMORY, private_shared_memory(s->launch->cwd));
+        judge_check(s, STEP_SHARED_MEMORY, p->ipc_ns ? private_queues() : 0);
+    }
+    if (p->net_ns) {
+        judge_check(s, STEP_NAMESPACES, unshare(CLONE_NEWNET) < 0 ? -errno : 0);
+        judge_check(s, STEP_LOOPBACK, loopback_up());
+    }
+}
+
+enum { DESCRIPTORS = 64 }; /* enough to judge, with some for calls that wait */
+
+/* Raises the judge's limit to the maximum; the command gets the given one back (command.c). */
+static int raise_descriptors(struct rlimit *given)
+{
+    if (getrlimit(RLIMIT_NOFILE, given) < 0)
+        return -errno;
+    struct rlimit all = {given->rlim_max, given->rlim_max};
+    if (given->rlim_max < DESCRIPTORS)
+        return -EMFILE;
+    return setrlimit(RLIMIT_NOFILE, &all) < 0 ? -errno : 0;
+}
+
+static void tie_to_controller(struct judge_process *in)
+{
+    struct setup *s = in->s;
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    if (getppid() != s->controller)
+        _exit(1); /* it died before PR_SET_PDEATHSIG */
+    role_take(ROLE_JUDGE);
+    /* first: a later descriptor could get one of these numbers */
+    for (size_t i = 0; i < s->launch->nuser_fds; i++)
+        close(s->launch->user_fds[i]);
+    judge_check(s, STEP_DESCRIPTORS, raise_descriptors(&s->descriptors));
+    /* before opening files: they must be as readable in the new namespace as outside */
+    struct host_spaces spaces = host_spaces(s->launch->host);
+    if (!spaces.pid && spaces.user)
+        judge_check(s, STEP_MAP_IDS, id_maps_take(&s->maps, s->uid, s->gid));
+    in->null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    in->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    judge_check(s, STEP_OPEN_PROC, in->null < 0 || in->proc < 0 ? -errno : 0);
+}
+
+static int open_mounts(const struct judge_process *in)
+{
+    int fd = openat(in->proc, "self/mountinfo", O_RDONLY | O_CLOEXEC);
+    judge_check(in->s, STEP_OPEN_PROC, fd < 0 ? -errno : 0);
+    return fd;
+}
+
+/* Makes the filter. If it judges execve(), the command gets a secret pass for its own start. */
+static int make_filter(struct setup *s)
+{
+    struct plan p = *s->plan;
+    struct bk_err err;
+    bool judged = false;
+    for (size_t i = 0; i < p.ncalls; i++)
+        judged |= p.calls[i].passable;
+    while (judged && p.pass == 0)
+        if (getrandom(&p.pass, sizeof(p.pass), 0) < 0 && errno != EINTR)
+            return -errno;
+    s->pass = p.pass;
+    return bpf_assemble(&p, s->filter, FILTER_MAX, &s->nfilter, &err) < 0 ? -E2BIG : 0;
+}
+
+/* Everything that needs no init. */
+static void prepare_policy(struct setup *s)
+{
+    const struct launch *l = s->launch;
+    struct launch_policy policy = l->policy;
+    if (!policy.plan && l->prepare(l->run, &policy) < 0)
+        judge_fail(s, STEP_POLICY, 0);
+    s->plan = policy.plan;
+    s->graph = policy.graph;
+    s->env = l->env;
+    judge_check(s, STEP_FILTER, make_filter(s));
+    inherited_list(&s->inherited, l->keep_fds, l->nkeep);
+}
+
+static void receive_init(struct setup *s)
+{
+    judge_check(s, STEP_INIT, init_receive(&s->taken, s->events));
+    s->init = s->taken.ready >= 0 ? &s->taken : NULL;
+    if (!s->init && host_spaces(s->launch->host).pid)
+        judge_fail(s, STEP_INIT, EAGAIN);
+}
+
+/* ---- sentries ---- */
+
+/* Starts the sentry while the judge is still as unconfined as the sentry must be. It becomes a
+ * child of the controller, which kills it at the end. */
+static void start_sentries(struct setup *s)
+{
+    int ends[2];
+    s->sentries = -1;
+    if (s->plan->nsentries == 0)
+        return;
+    judge_check(s, STEP_SENTRY,
+                socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0 ? -errno : 0);
+    struct sentries_task task = {
+        .plan = s->plan,
+        .graph = s->graph,
+        .launch = s->launch,
+        .controller = s->controller,
+        .namespaces = s->init ? s->init->pidfd : -1,
+        .inside = s->init ? s->init->pid : 0,
+        .events = s->events,
+        .judge = ends[0],
+    };
+    pid_t pid = sentries_start(&task);
+    judge_check(s, STEP_SENTRY, pid);
+    judge_report_status(s, STATUS_SENTRY, 0, pid);
+    close(ends[0]);
+    s->sentries = ends[1];
+}
+
+static void send_to_sentry(const struct setup *s, const void *what, size_t n)
+{
+    /* EPIPE: it has exited, and reported why */
+    if (send(s->sentries, what, n, MSG_NOSIGNAL) != (ssize_t)n && errno != EPIPE)
+        judge_fail(s, STEP_SENTRY, errno);
+}
+
+/* The mounts are in place: asks the sentry to add its own. While it makes its file system, finds
+ * out which of its paths exist, before its own mounts can hide them. */
+static void activate_sentries(const struct setup *s)
+{
+    struct sentries_there there = {0};
+    if (s->sentries < 0)
+        return;
+    send_to_sentry(s, "", 1);
+    sentries_look(s->plan, &there);
+    send_to_sentry(s, &there, sizeof(there));
+}
+
+void judge_take_guarded(const struct judge_process *in)
+{
+    judge_check(in->s, STEP_SENTRY, guarded_paths_take(in->guarded));
+}
+
+static void wait_for_sentries(const struct judge_process *in)
+{
+    const struct setup *s = in->s;
+    enum launch_step step;
+    int err = guarded_paths_wait(in->guarded, s->plan, s->sentries, &step);
+    judge_check(s, step, err);
+    judge_take_guarded(in);
+}
+
+static int enter_working_directory(const struct setup *s)
+{
+    return chdir(s->launch->start ? s->launch->start : s->launch->cwd) < 0 ? -errno : 0;
+}
+
+/* Placing sentries takes a while. Meanwhile the judge can build the walls and prepare the command's
+ * process, which then waits for them right before exec; unless a path that is needed on the way
+ * there may be behind a sentry. */
+static bool can_overlap_sentries(const struct judge_process *in)
+{
+    const struct setup *s = in->s;
+    char here[4096];
+    if (s->sentries < 0 || in->c.pids < 0 || s->pass || s->plan->gate)
+        return false;
+    for (size_t i = 0; i < s->plan->nwalls; i++)
+        if (s->plan->walls[i].loader || sentries_cover(s->plan, s->plan->walls[i].path))
+            return false;
+    return enter_working_directory(s) == 0 && getcwd(here, sizeof(here)) && here[0] == '/' &&
+           !sentries_cover(s->plan, here);
+}
+
+/* ---- the gate ---- */
+
+/* Call it as soon as the policy is known: init sets up the network while the judge starts the
+ * sentry and the gate. */
+static void request_network(struct judge_process *in)
+{
+    struct setup *s = in->s;
+    struct netns_wishes wishes;
+    bool filtered = s->plan->gate && s->plan->net_ns;
+    if (s->plan->gate)
+        judge_check(s, STEP_PUBLISH, gate_process_publish(&in->gate, s->plan));
+    if (filtered)
+        wishes = gate_process_wishes(&in->gate, s->plan);
+    if (s->init && s->init->net_ns)
+        init_order(s->init, filtered ? &wishes : NULL);
+}
+
+/* Receives the sockets that lead to the gate; without init, sets up the network here. */
+static void receive_gate_sockets(struct judge_process *in, struct netns_sockets *net)
+{
+    struct setup *s = in->s;
+    enum launch_step step = STEP_GATE;
+    struct netns_wishes wishes = gate_process_wishes(&in->gate, s->plan);
+    int err = s->init ? init_take_gate_sockets(s->init, net, &step) : netns_network(&wishes, net);
+    judge_check(s, step, err);
+}
+
+static void enter_network(struct judge_process *in)
+{
+    struct setup *s = in->s;
+    enum launch_step step;
+    in->c.net = init_take_network(s->init, &step);
+    judge_check(s, step, in->c.net);
+    judge_check(s, STEP_NAMESPACES, setns(in->c.net, CLONE_NEWNET) < 0 ? -errno : 0);
+    int err = init_wait_loopback(s->init, &step);
+    judge_check(s, step, err);
+}
+
+/* A network that is filtered by name must be ready before the command enters it. Does the judge's
+ * own part first, while init works. */
+static void set_up_gate(struct judge_process *in)
+{
+    struct setup *s = in->s;
+    struct netns_sockets net;
+    if (s->plan->dials)
+        judge_check(s, STEP_GATE, gate_process_listen(&in->gate));
+    if (s->plan->mount_ns)
+        judge_check(s, STEP_GATE, resolver_files_mount(s->plan->dials));
+    /* with only local servers in reach, its proxy variables may name one of those: keep them */
+    if (rules_lead_out(s->graph) || s->launch->on_question || s->plan->dials) {
+        s->env = gate_process_environ(&in->gate, s);
+        judge_check(s, STEP_GATE, s->env ? 0 : -ENOMEM);
+    }
+    if (!s->plan->net_ns)
+        return;
+    if (s->init)
+        enter_network(in);
+    receive_gate_sockets(in, &net);
+    judge_check(s, STEP_GATE, gate_process_hand_over(&in->gate, &net));
+}
+
+/* ---- unconfined ---- */
+
+void judge_phase_unconfined(struct judge_process *in)
+{
+    struct setup *s = in->s;
+    enum launch_step step;
+    tie_to_controller(in);
+    prepare_policy(s);
+    if (s->plan->mount_ns)
+        in->outer = open_mounts(in);
+    receive_init(s);
+    request_network(in);
+    start_sentries(s);
+    if (s->plan->gate)
+        judge_check(s, STEP_GATE, gate_process_start(&in->gate, s));
+    if (s->init) {
+        int err = init_wait_mounts(s->init, &step);
+        judge_check(s, step, err);
+        activate_sentries(s);
+        in->c.pids = open_pid_namespace(in);
+        judge_check(s, STEP_ENTER_PIDS, in->c.pids);
+        enter_init(in);
+    } else {
+        make_own_namespaces(in);
+        activate_sentries(s);
+    }
+    in->mounts = open_mounts(in);
+    if (s->plan->mount_ns)
+        judge_check(s, STEP_KERNEL_FILES, kernel_files_make_read_only(s->plan));
+    if (s->plan->mount_ns && s->plan->opt.core_dumps && s->launch->tmpdir)
+        judge_check(s, STEP_KERNEL_FILES, core_files_redirect(s->launch->tmpdir, s->launch->cwd));
+    if (s->init) /* in the meantime; the sentry starts from the host's mounts */
+        judge_check(s, STEP_DEVICES, devices_wall(s->plan, s->graph));
+    capabilities_bound(s->plan->caps); /* the command's; forty calls, also in the meantime */
+    if (can_overlap_sentries(in)) {
+        in->c.guarded = in->guarded;
+        return;
+    }
+    if (s->sentries >= 0)
+        wait_for_sentries(in);
+    if (!s->init)
+        judge_check(s, STEP_DEVICES, devices_wall(s->plan, s->graph));
+    if (s->plan->gate)
+        set_up_gate(in);
+    /* by path, so that mounts made since then count */
+    judge_check(s, STEP_CWD, enter_working_directory(s));
+}
+
+/* ---- the walls ---- */
+
+void judge_phase_walled(struct judge_process *in)
+{
+    struct setup *s = in->s;
+    judge_check(s, STEP_LANDLOCK, landlock_walls(s->plan, in->guarded, in->proc, &in->c.walls));
+    judge_check(s, STEP_LANDLOCK, landlock_scope(s->plan, &in->c.scope));
+    judge_check(s, STEP_LANDLOCK, landlock_enter(in->c.walls));
+}
