@@ -100,9 +100,9 @@ static int write_caps(struct writer *w, unsigned ceilings)
     return write_denied_hosts(w);
 }
 
-<int access_ceilings_sbpl(const struct access *p, unsigned ceilings, struct buf *out,
+int access_ceilings_sbpl(const struct access *p, unsigned ceilings, struct buf *out,
                          struct bk_err *err)
->{
+{
     const struct access_target target = {0};
     struct buf text = {0};
     struct writer w = {.p = p, .t = &target, .out = &text, .err = err};

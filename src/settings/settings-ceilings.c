@@ -22,8 +22,8 @@ unsigned settings_ceilings(const struct settings *s)
            (policy_gives(s, SETTING_UNIX_SOCKETS) ? CEILING_SOCKETS : 0u);
 }
 
-<int settings_check_userns(struct settings *s, struct bk_err *err)
->{
+int settings_check_userns(struct settings *s, struct bk_err *err)
+{
     struct setting_values v;
     if (settings_values(s, SETTING_NESTED_USERNS, &v) < 0)
         return err_nomem(err);
