@@ -24,14 +24,14 @@
 #include "cli/run/run-presets.h"
 #include "cli/run/run-settings.h"
 #include "cli/run/run-watch.h"
-#include "kernel/plan/capabilities.h"
+#include "kernel/host/capabilities.h"
 #include "run/ask-tty.h"
 #include "run/run.h"
 
 static const char cap_words[] =
 #define CAP(name, number, kind, words) #name " "
 #define LIFTS(cap, call)
-#include "kernel/plan/capabilities.def"
+#include "kernel/host/capabilities.def"
     ;
 
 static const char socket_words[] =

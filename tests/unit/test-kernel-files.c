@@ -15,7 +15,7 @@
 #include "kernel/plan/judged-calls.h"
 #include "kernel/host/kabi.h"
 #include "kernel/plan/plan-words.h"
-#include "kernel/launch/kernel-files.h"
+#include "kernel/plan/plan-kernel-files.h"
 
 #define CLOSED "(version 1)(deny default)"
 #define OPEN "(version 1)(allow default)(allow file-write-setugid)"
@@ -194,19 +194,19 @@ static void check_calls(void)
     }
 }
 
-/* ---- seals ---- */
+/* ---- kernel files ---- */
 
-static bool is_sealed(const struct plan *p, const char *path)
+static bool is_read_only(const struct plan *p, const char *path)
 {
-    const char *names[32];
-    size_t n = kernel_files_list(p, names, 32);
+    const struct plan_kernel_file *files;
+    size_t n = plan_kernel_files(&files);
     for (size_t i = 0; i < n; i++)
-        if (strcmp(names[i], path) == 0)
-            return true;
+        if (strcmp(files[i].path, path) == 0)
+            return plan_makes_read_only(p, &files[i]);
     return false;
 }
 
-static void check_seals(void)
+static void check_kernel_files(void)
 {
     OWN(planned) struct planned open, closed, person, some, bare;
     /* all of them, because all are denied */
@@ -219,23 +219,23 @@ static void check_seals(void)
     made = planned_make(&bare, CLOSED, &plain, "root=1,mount_ns=0") && made;
     if (!ok(made, "planned"))
         return;
-    ok(is_sealed(&open.plan, "/sys") && is_sealed(&open.plan, "/proc/sysrq-trigger") &&
-           is_sealed(&open.plan, "/proc/sys/kernel/core_pattern") &&
-           !is_sealed(&open.plan, "/proc/sys"),
+    ok(is_read_only(&open.plan, "/sys") && is_read_only(&open.plan, "/proc/sysrq-trigger") &&
+           is_read_only(&open.plan, "/proc/sys/kernel/core_pattern") &&
+           !is_read_only(&open.plan, "/proc/sys"),
        "root may write variables, but none that runs programs");
-    ok(is_sealed(&closed.plan, "/proc/sys"), "where none may be written all are read-only");
-    ok(!is_sealed(&some.plan, "/proc/sys") &&
-           is_sealed(&some.plan, "/proc/sys/kernel/core_pattern"),
+    ok(is_read_only(&closed.plan, "/proc/sys"), "where none may be written all are read-only");
+    ok(!is_read_only(&some.plan, "/proc/sys") &&
+           is_read_only(&some.plan, "/proc/sys/kernel/core_pattern"),
        "where one may be, the judge decides about the others");
-    ok(!is_sealed(&person.plan, "/proc/sys") && !is_sealed(&person.plan, "/sys"),
+    ok(!is_read_only(&person.plan, "/proc/sys") && !is_read_only(&person.plan, "/sys"),
        "others cannot write them anyway");
-    ok(!is_sealed(&bare.plan, "/sys"), "there is no sealing the host's own mounts");
+    ok(!is_read_only(&bare.plan, "/sys"), "there is no sealing the host's own mounts");
 }
 
 int main(void)
 {
     check_tiers();
     check_calls();
-    check_seals();
+    check_kernel_files();
     return done_testing();
 }

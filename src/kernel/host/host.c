@@ -21,7 +21,7 @@
 
 #include "base/own.h"
 #include "kernel/host/kabi.h"
-#include "kernel/plan/capabilities.h"
+#include "kernel/host/capabilities.h"
 
 #ifndef SYS_pidfd_getfd
 #define SYS_pidfd_getfd 438

@@ -2,10 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Files that control the kernel. Root can write to them without any capability. Some make the
- * kernel run programs outside every sandbox (core_pattern) or stop the machine (sysrq-trigger). A
- * policy that allows writing everywhere does not mean these, so they become read-only in the
- * sandbox's mount namespace. No call inside can undo that.
+ * Makes the files that control the kernel (plan/plan-kernel-files.c) read-only in the sandbox's
+ * mount namespace. No call inside can undo that.
  */
 
 #include "kernel/launch/kernel-files.h"
@@ -16,41 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "kernel/host/kabi.h"
-#include "kernel/plan/capabilities.h"
-
-enum when { ALWAYS, WITH_SYSCTL, WITHOUT_SYSCTL };
-
-static const struct {
-    const char *path;
-    uint8_t when; /* enum when: whether variables may be written at all */
-    bool tree;    /* a file system that contains others */
-} sealed[] = {
-    {"/proc/sysrq-trigger", ALWAYS, false},
-    {"/proc/irq", ALWAYS, false},
-    {"/proc/bus", ALWAYS, false},
-    {"/proc/fs", ALWAYS, false},
-    {"/proc/acpi", ALWAYS, false},
-    {"/proc/scsi", ALWAYS, false},
-    {"/proc/sys", WITHOUT_SYSCTL, false},
-    {"/proc/sys/kernel/core_pattern", WITH_SYSCTL, false},
-    {"/proc/sys/kernel/modprobe", WITH_SYSCTL, false},
-    {"/proc/sys/kernel/hotplug", WITH_SYSCTL, false},
-    {"/proc/sys/kernel/poweroff_cmd", WITH_SYSCTL, false},
-    {"/proc/sys/kernel/sysrq", WITH_SYSCTL, false},
-    {"/proc/sys/kernel/usermodehelper", WITH_SYSCTL, false},
-    {"/proc/sys/fs/binfmt_misc", WITH_SYSCTL, false},
-    {"/sys", ALWAYS, true},
-};
-
-/* Other users cannot open them anyway, and a process that may mount controls the machine. */
-static bool applies(const struct plan *p, uint8_t when)
-{
-    bool variables = !p->readonly_sysctl;
-    if (!p->host.root || !p->mount_ns || caps_lift(p->opt.caps, "mount"))
-        return false;
-    return when == ALWAYS || (when == WITH_SYSCTL) == variables;
-}
+#include "kernel/plan/plan-kernel-files.h"
 
 static int make_read_only(const char *path, bool tree)
 {
@@ -69,10 +33,13 @@ static int make_read_only(const char *path, bool tree)
 
 int kernel_files_make_read_only(const struct plan *p)
 {
-    for (size_t i = 0; i < sizeof(sealed) / sizeof(sealed[0]); i++) {
-        int err = applies(p, sealed[i].when) ? make_read_only(sealed[i].path, sealed[i].tree) : 0;
+    const struct plan_kernel_file *files;
+    size_t n = plan_kernel_files(&files);
+    for (size_t i = 0; i < n; i++) {
+        int err =
+            plan_makes_read_only(p, &files[i]) ? make_read_only(files[i].path, files[i].tree) : 0;
         /* EINVAL: a plain folder with nothing mounted on it */
-        if (err < 0 && err != -ENOENT && !(sealed[i].tree && err == -EINVAL))
+        if (err < 0 && err != -ENOENT && !(files[i].tree && err == -EINVAL))
             return err;
     }
     if (p->mask_sysctl &&
@@ -80,13 +47,4 @@ int kernel_files_make_read_only(const struct plan *p)
               "mode=555,size=4k") < 0)
         return errno == ENOENT ? 0 : -errno;
     return 0;
-}
-
-size_t kernel_files_list(const struct plan *p, const char **names, size_t cap)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < sizeof(sealed) / sizeof(sealed[0]) && n < cap; i++)
-        if (applies(p, sealed[i].when))
-            names[n++] = sealed[i].path;
-    return n;
 }

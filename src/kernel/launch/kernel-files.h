@@ -11,7 +11,4 @@
  */
 int kernel_files_make_read_only(const struct plan *p);
 
-/* Lists what is read-only under this plan: names for users. Returns how many; at most cap. */
-size_t kernel_files_list(const struct plan *p, const char **names, size_t cap);
-
 #endif

@@ -27,7 +27,7 @@
 
 #include "base/own.h"
 #include "kernel/host/kabi.h"
-#include "kernel/plan/capabilities.h"
+#include "kernel/host/capabilities.h"
 
 #ifndef SYS_landlock_create_ruleset
 #define SYS_landlock_create_ruleset 444

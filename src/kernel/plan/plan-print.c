@@ -12,11 +12,11 @@
 #include <string.h>
 
 #include "base/own.h"
-#include "kernel/launch/kernel-files.h"
-#include "kernel/plan/capabilities.h"
+#include "kernel/plan/plan-kernel-files.h"
+#include "kernel/host/capabilities.h"
 #include "kernel/plan/plan-words.h"
 
-enum { MARGIN = 18, WIDTH = 96, NAMES = 32 };
+enum { MARGIN = 18, WIDTH = 96 };
 
 /* ---- lines ---- */
 
@@ -110,14 +110,18 @@ static void print_caps(const struct plan *p, struct buf *out)
 
 static void print_kernel_files(const struct plan *p, struct buf *out)
 {
-    const char *names[NAMES];
-    size_t n = kernel_files_list(p, names, NAMES);
-    if (n == 0)
-        return;
-    struct list l = list_begin(out, "read-only");
-    for (size_t i = 0; i < n; i++)
-        list_add(&l, names[i]);
-    list_end(&l, "");
+    const struct plan_kernel_file *files;
+    size_t n = plan_kernel_files(&files);
+    struct list l = {0};
+    for (size_t i = 0; i < n; i++) {
+        if (!plan_makes_read_only(p, &files[i]))
+            continue;
+        if (!l.out)
+            l = list_begin(out, "read-only");
+        list_add(&l, files[i].path);
+    }
+    if (l.out)
+        list_end(&l, "");
 }
 
 static void print_devices(const struct plan *p, struct buf *out)

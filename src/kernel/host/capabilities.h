@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
-#ifndef BK_KERNEL_PLAN_CAPABILITIES_H
-#define BK_KERNEL_PLAN_CAPABILITIES_H
+#ifndef BK_KERNEL_HOST_CAPABILITIES_H
+#define BK_KERNEL_HOST_CAPABILITIES_H
 
 #include <stdbool.h>
 #include <stddef.h>

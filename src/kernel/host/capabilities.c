@@ -3,7 +3,7 @@
 
 /* Capabilities by name. */
 
-#include "kernel/plan/capabilities.h"
+#include "kernel/host/capabilities.h"
 
 #include <linux/capability.h>
 #include <string.h>
@@ -14,14 +14,14 @@
 const struct cap caps_table[] = {
 #define CAP(name, number, kind, words) {#name, words, number, CAPABILITY_IS_##kind},
 #define LIFTS(cap, call)
-#include "kernel/plan/capabilities.def"
+#include "kernel/host/capabilities.def"
 };
 const size_t caps_count = sizeof(caps_table) / sizeof(caps_table[0]);
 
 enum {
 #define CAP(name, number, kind, words) NUMBER_##name = number,
 #define LIFTS(cap, call)
-#include "kernel/plan/capabilities.def"
+#include "kernel/host/capabilities.def"
 };
 
 static const struct {
@@ -30,7 +30,7 @@ static const struct {
 } lifts[] = {
 #define CAP(name, number, kind, words)
 #define LIFTS(cap, call) {NUMBER_##cap, #call},
-#include "kernel/plan/capabilities.def"
+#include "kernel/host/capabilities.def"
 };
 
 const struct cap *cap_find(const char *name)
