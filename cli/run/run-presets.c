@@ -29,5 +29,5 @@ void run_presets_log(const struct assembly *policy)
     if (policy->presets_file)
         debug_say("Presets: %s", policy->presets_file);
     for (size_t i = 0; i < policy->unset.n; i++)
-        debug_say("%s names a variable that is not set, and opens nothing", policy->unset.at[i]);
+        debug_say("%s uses an unset variable, so it allows nothing", policy->unset.at[i]);
 }

@@ -156,7 +156,7 @@ static void report_policy(void *arg, const struct sbpl_unit *unit, const struct 
     if (buf_ok(&report) && report.s)
         memcpy(k->finding->report, report.s, k->finding->n);
     if (!k->finding->err.msg[0])
-        err_set(&k->finding->err, BK_E_INPUT, "there is something wrong with the policy");
+        err_set(&k->finding->err, BK_E_INPUT, "the policy has an error");
 }
 
 /* ---- hearing ---- */
@@ -206,11 +206,12 @@ static void receive_change(struct controller *k, struct wire_message *m)
     const char *value = m->kind == WIRE_GRANT ? wire_take_text(m, NULL) : "";
     int done = 0;
     if (m->bad)
-        done = err_set(&err, BK_E_BUG, "a message of the wrong shape");
+        done = err_set(&err, BK_E_BUG, "a malformed message");
     else if (m->kind != WIRE_GRANT)
         done = update_policy(k, m, text, n, &waits, &err);
     else if (!grants_know(text) || !value[0])
-        done = err_set(&err, BK_E_INPUT, "what is to be granted? (allow-read, -write, -net)");
+        done = err_set(&err, BK_E_INPUT,
+                       "nothing to grant: name allow-read, allow-write or allow-net");
     else
         done = grants_add(&k->grants, text, value, &waits, &err);
     reply(k, number, done < 0 ? &err : NULL, &waits);
@@ -339,13 +340,13 @@ static int open_ears(struct controller *k, int sock, pid_t parent, struct bk_err
     int pidfd = (int)syscall(SYS_pidfd_open, parent, 0);
     int heard = epoll_create1(EPOLL_CLOEXEC);
     if (pidfd < 0 || heard < 0 || getppid() != parent)
-        return err_sys(err, "cannot listen to the program");
+        return err_sys(err, "cannot watch the calling program");
     k->sock = move_up(sock);
     k->parent = move_up(pidfd);
     k->heard = move_up(heard);
     if (k->sock < 0 || epoll_ctl(k->heard, EPOLL_CTL_ADD, k->sock, &e) < 0 ||
         epoll_ctl(k->heard, EPOLL_CTL_ADD, k->parent, &e) < 0)
-        return err_sys(err, "cannot listen to the program");
+        return err_sys(err, "cannot watch the calling program");
     return 0;
 }
 

@@ -134,7 +134,7 @@ char *helper_text(helper_fn *fn, void *arg, struct buckle_error **error)
     if (whole)
         wire_take_error(&m, &err, &report);
     else
-        err_set(&err, BK_E_SYSTEM, "the process that was to find out has ended unexpectedly");
+        err_set(&err, BK_E_SYSTEM, "the helper process ended unexpectedly");
     api_error_made(error, &err, &report);
     return NULL;
 }

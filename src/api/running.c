@@ -101,7 +101,7 @@ static void end(struct buckle_run *run)
         epoll_ctl(run->ears, EPOLL_CTL_DEL, run->helper.pidfd, NULL);
     if (run->ended || run->failure)
         return;
-    err_set(&err, BK_E_SYSTEM, "the process that ran the command was lost; so is the command");
+    err_set(&err, BK_E_SYSTEM, "the process that ran the command died, and the command with it");
     api_error(&run->failure, &err, NULL);
 }
 

@@ -127,7 +127,7 @@ int policy_assemble(const struct policy_request *q, struct assembly *out, struct
     struct settings *s = &out->settings;
     struct access said = {0};
     if (q->ntexts > POLICY_TEXTS)
-        return err_set(err, BK_E_LIMIT, "a policy of more than %d texts", POLICY_TEXTS);
+        return err_set(err, BK_E_LIMIT, "a policy can have at most %d texts", POLICY_TEXTS);
     if (load_settings(s, q, err) < 0)
         return -1;
     out->by_settings = q->needs_settings || q->presets.n || !only_machine_policy(s);

@@ -209,7 +209,7 @@ static const char *word_of(enum consent answer)
                                                      [CONSENT_ALWAYS] = "always\n",
                                                      [CONSENT_DENY] = "denied\n",
                                                      [CONSENT_DENY_ALL] =
-                                                         "denied, and what follows\n",
+                                                         "denied, as will all later ones\n",
                                                      [CONSENT_TIMEOUT] = "too late\n",
                                                      [CONSENT_NOBODY] = "\n"};
     return words[answer] ? words[answer] : "no longer needed\n";

@@ -32,12 +32,12 @@ int fd_watch_add(struct fd_watch *h, int fd, void (*fn)(void *arg, int fd), void
 {
     struct hear *place = free_place(h);
     if (!place)
-        return err_set(err, BK_E_LIMIT, "too many to listen to");
+        return err_set(err, BK_E_LIMIT, "too many file descriptors to watch");
     if (h->fd < 0)
         h->fd = epoll_create1(EPOLL_CLOEXEC);
     struct epoll_event e = {.events = EPOLLIN, .data.u64 = (uint64_t)(place - h->at)};
     if (h->fd < 0 || epoll_ctl(h->fd, EPOLL_CTL_ADD, fd, &e) < 0)
-        return err_sys(err, "cannot listen to descriptor %d", fd);
+        return err_sys(err, "cannot watch file descriptor %d", fd);
     *place = (struct hear){fd, fn, arg};
     return 0;
 }

@@ -190,7 +190,7 @@ static int prepare(void *arg, struct launch_policy *out)
         return report_refusal(r, &err);
     if (r->spec->upstream && !r->plan.gate) {
         err_set(&err, BK_E_INPUT,
-                "upstream proxy: the network is not filtered, so nothing leads there");
+                "upstream proxy: the network is not filtered, so nothing uses it");
         err_remedy(&err, REMEDY_FILTER_NETWORK);
         return report_refusal(r, &err);
     }
@@ -203,7 +203,7 @@ static int meanwhile(void *arg, struct bk_err *err)
     struct run *r = arg;
     if (r->spec->tmpdir)
         return mkdir(r->spec->tmpdir, 0700) < 0 && errno != EEXIST
-                   ? err_sys(err, "cannot make %s", r->spec->tmpdir)
+                   ? err_sys(err, "cannot create %s", r->spec->tmpdir)
                    : 0;
     if (r->spec->bare)
         return 0;

@@ -12,9 +12,9 @@
 #include "settings/settings.h"
 
 static const char untrusted[] = "the project is not trusted";
-static const char overruled[] = "a later layer says otherwise";
-static const char by_policy[] = "the policy has the last word";
-static const char replaced[] = "only the default";
+static const char overruled[] = "a later layer overrides it";
+static const char by_policy[] = "the machine's policy overrides it";
+static const char replaced[] = "it was only the default";
 
 static const struct json *key_value(const struct settings_layer *l, const struct setting_key *k)
 {

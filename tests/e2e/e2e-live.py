@@ -84,7 +84,7 @@ def test_limits(person, t):
     run = Under(person, "--grantable", "sleep", "30")
     eventually(lambda: run.say("log").status == 0)
     r = run.say("grant", "--net", "not a host")
-    t.ok(r.status == 2 and "names no host" in r.err, "nonsense is refused", r)
+    t.ok(r.status == 2 and "not a host name" in r.err, "nonsense is refused", r)
     git = person.folder("repository")
     r = run.say("grant", "--write", git)
     t.equal(r.status, 0, "a folder is granted", r)

@@ -429,7 +429,7 @@ def test_mistakes(person, t):
     tell("presets:\n  a:\n    strict: maybe\n", "strict", "true or false")
     tell("presets:\n  a:\n    strict: \"true\"\n", "true or false")
     tell("presets:\n  a:\n    deny: [ { except: [ x ] } ]\n", "without its path")
-    tell("presets:\n  a:\n    allow: [ { path: x, except: [ y ] } ]\n", "except belongs to deny")
+    tell("presets:\n  a:\n    allow: [ { path: x, except: [ y ] } ]\n", "except is allowed in deny")
     tell("presets:\n  a:\n    deny: [ { path: x, excpt: [ y ] } ]\n", "did you mean except?")
     tell("presets:\n  a:\n    deny: [ { path: [ x ] } ]\n", "a list here")
     tell("presets:\n  a:\n    extends: b\n", "extends", "a list")

@@ -497,17 +497,17 @@ BAD = [
     ("nothing", "", ["empty"]),
     ("not an object", "[]", ["an object"]),
     ("bad UTF-8", b'{"filesystem": {"denyRead": ["/\xff"]}}', ["UTF-8"]),
-    ("zero byte", '{"filesystem": {"denyRead": ["/a\\u0000b"]}}', ["zero byte"]),
+    ("zero byte", '{"filesystem": {"denyRead": ["/a\\u0000b"]}}', ["NUL byte"]),
     ("deep nesting", "[" * 100000, ["deep"]),
     ("no host", '{"network": {"allowedDomains": ["https://a.test/x"]}}', ["https://a.test/x"]),
     ("every host", '{"network": {"allowedDomains": ["*"]}}', ["every host"]),
     ("half the world", '{"network": {"allowedDomains": ["*.com"]}}', ["*.com"]),
     ("no port", '{"network": {"httpProxyPort": 70000}}', ["65535"]),
-    ("not yet", '{"credentials": {}}', ["not there yet"]),
+    ("not yet", '{"credentials": {}}', ["not supported yet"]),
     ("unset variable", '{"filesystem": {"denyRead": ["$NO_SUCH_VAR/x"]}}', ["NO_SUCH_VAR"]),
     ("slash behind a pattern", '{"filesystem": {"denyRead": ["a/*/"]}}', ["slash"]),
     ("literal without a path", '{"filesystem": {"denyRead": [{"literal": true}]}}', ["literal"]),
-    ("beside sandbox", '{"sandbox": {}, "network": {}}', ["beside sandbox"]),
+    ("beside sandbox", '{"sandbox": {}, "network": {}}', ["next to sandbox"]),
 ]
 
 

@@ -417,8 +417,8 @@ def test_postgresql(person, t):
 def test_names(person, t):
     folder = person.folder()
     for words, want in ((["--allow-socket", "ssh-agnt"], "did you mean ssh-agent"),
-                        (["--allow-socket", "ssh-agent"], "nothing says where ssh-agent is"),
-                        (["--allow-socket", "x11"], "nothing says where x11 is")):
+                        (["--allow-socket", "ssh-agent"], "cannot find the socket ssh-agent"),
+                        (["--allow-socket", "x11"], "cannot find the socket x11")):
         r = person.run(*words, "true", cwd=folder)
         t.ok(r.status == 125 and want in r.err, " ".join(words) + ": " + want, r)
     show = ["sh", "-c", "echo $WAYLAND_DISPLAY $PULSE_SERVER"]

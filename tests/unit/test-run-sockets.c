@@ -11,7 +11,7 @@
 #include "run/sockets.h"
 #include "tap.h"
 
-/* The paths of a socket, each followed by a blank; "!" when nothing says where it is. */
+/* The paths of a socket, each followed by a blank; "!" if the socket cannot be found. */
 static void is_at(const char *name, const char *want, const char *what)
 {
     OWN(buf) struct buf path = {0};
