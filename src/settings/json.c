@@ -394,7 +394,7 @@ static int read_value(struct reader *r, struct json *j)
 }
 
 /* Closes what ends here. Returns 1 when a value must follow, 0 when the text is complete. */
-static int behind_value(struct reader *r)
+static int after_value(struct reader *r)
 {
     while (r->open) {
         char close = r->open->kind == JT_OBJECT ? '}' : ']';
@@ -439,7 +439,7 @@ struct json *jt_read(struct arena *a, const struct json_text *text, struct bk_er
         root = root ? root : j;
         if (j->kind == JT_OBJECT || j->kind == JT_ARRAY)
             r.open = j;
-        more = behind_value(&r);
+        more = after_value(&r);
     }
     if (more < 0 || skip_space(&r) < 0)
         return NULL;

@@ -78,10 +78,10 @@ static const char *refusal(const struct settings *s, const struct setting_key *k
     bool policy = false, others = false;
     for (size_t i = 0; i < s->n; i++) {
         const struct settings_layer *o = &s->layers[i];
-        const struct json *said = key_value(o, k);
-        policy = policy || (said && o->id == LAYER_POLICY);
-        others =
-            others || (said && o->id != LAYER_DEFAULTS && (o->trusted || !setting_opens(k, said)));
+        const struct json *value = key_value(o, k);
+        policy = policy || (value && o->id == LAYER_POLICY);
+        others = others ||
+                 (value && o->id != LAYER_DEFAULTS && (o->trusted || !setting_opens(k, value)));
     }
     if (!l->trusted && setting_opens(k, j))
         return untrusted;

@@ -196,7 +196,7 @@ static void check_calls(void)
 
 /* ---- seals ---- */
 
-static bool is_sealed(const struct plan *p, const char *path)
+static bool is_read_only_file(const struct plan *p, const char *path)
 {
     const char *names[32];
     size_t n = kernel_files_list(p, names, 32);
@@ -206,7 +206,7 @@ static bool is_sealed(const struct plan *p, const char *path)
     return false;
 }
 
-static void check_seals(void)
+static void check_read_only_files(void)
 {
     OWN(planned) struct planned open, closed, person, some, bare;
     /* all of them, because all are denied */
@@ -219,23 +219,24 @@ static void check_seals(void)
     made = planned_make(&bare, CLOSED, &plain, "root=1,mount_ns=0") && made;
     if (!ok(made, "planned"))
         return;
-    ok(is_sealed(&open.plan, "/sys") && is_sealed(&open.plan, "/proc/sysrq-trigger") &&
-           is_sealed(&open.plan, "/proc/sys/kernel/core_pattern") &&
-           !is_sealed(&open.plan, "/proc/sys"),
+    ok(is_read_only_file(&open.plan, "/sys") &&
+           is_read_only_file(&open.plan, "/proc/sysrq-trigger") &&
+           is_read_only_file(&open.plan, "/proc/sys/kernel/core_pattern") &&
+           !is_read_only_file(&open.plan, "/proc/sys"),
        "root may write variables, but none that runs programs");
-    ok(is_sealed(&closed.plan, "/proc/sys"), "where none may be written all are read-only");
-    ok(!is_sealed(&some.plan, "/proc/sys") &&
-           is_sealed(&some.plan, "/proc/sys/kernel/core_pattern"),
+    ok(is_read_only_file(&closed.plan, "/proc/sys"), "where none may be written all are read-only");
+    ok(!is_read_only_file(&some.plan, "/proc/sys") &&
+           is_read_only_file(&some.plan, "/proc/sys/kernel/core_pattern"),
        "where one may be, the judge decides about the others");
-    ok(!is_sealed(&person.plan, "/proc/sys") && !is_sealed(&person.plan, "/sys"),
+    ok(!is_read_only_file(&person.plan, "/proc/sys") && !is_read_only_file(&person.plan, "/sys"),
        "others cannot write them anyway");
-    ok(!is_sealed(&bare.plan, "/sys"), "there is no sealing the host's own mounts");
+    ok(!is_read_only_file(&bare.plan, "/sys"), "there is no sealing the host's own mounts");
 }
 
 int main(void)
 {
     check_tiers();
     check_calls();
-    check_seals();
+    check_read_only_files();
     return done_testing();
 }

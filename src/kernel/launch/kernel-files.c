@@ -25,7 +25,7 @@ static const struct {
     const char *path;
     uint8_t when; /* enum when: whether variables may be written at all */
     bool tree;    /* a file system that contains others */
-} sealed[] = {
+} read_only_files[] = {
     {"/proc/sysrq-trigger", ALWAYS, false},
     {"/proc/irq", ALWAYS, false},
     {"/proc/bus", ALWAYS, false},
@@ -69,10 +69,12 @@ static int make_read_only(const char *path, bool tree)
 
 int kernel_files_make_read_only(const struct plan *p)
 {
-    for (size_t i = 0; i < sizeof(sealed) / sizeof(sealed[0]); i++) {
-        int err = applies(p, sealed[i].when) ? make_read_only(sealed[i].path, sealed[i].tree) : 0;
+    for (size_t i = 0; i < sizeof(read_only_files) / sizeof(read_only_files[0]); i++) {
+        int err = applies(p, read_only_files[i].when)
+                      ? make_read_only(read_only_files[i].path, read_only_files[i].tree)
+                      : 0;
         /* EINVAL: a plain folder with nothing mounted on it */
-        if (err < 0 && err != -ENOENT && !(sealed[i].tree && err == -EINVAL))
+        if (err < 0 && err != -ENOENT && !(read_only_files[i].tree && err == -EINVAL))
             return err;
     }
     if (p->mask_sysctl &&
@@ -85,8 +87,8 @@ int kernel_files_make_read_only(const struct plan *p)
 size_t kernel_files_list(const struct plan *p, const char **names, size_t cap)
 {
     size_t n = 0;
-    for (size_t i = 0; i < sizeof(sealed) / sizeof(sealed[0]) && n < cap; i++)
-        if (applies(p, sealed[i].when))
-            names[n++] = sealed[i].path;
+    for (size_t i = 0; i < sizeof(read_only_files) / sizeof(read_only_files[0]) && n < cap; i++)
+        if (applies(p, read_only_files[i].when))
+            names[n++] = read_only_files[i].path;
     return n;
 }
