@@ -173,7 +173,7 @@ static void test_check(void)
            "something near");
     is_str(first_error("{\"network\": {\"deniedResolvedAddresses\": [\"10.0.0.0/8:80\"]}}"),
            "1:42 network.deniedResolvedAddresses: 10.0.0.0/8:80 is not an address or a range [for "
-           "instance 10.0.0.0/8 or fc00::/7, without a port]",
+           "example 10.0.0.0/8 or fc00::/7, without a port]",
            "a range with a port");
     is_str(first_error("{\"network\": {\"parentProxy\": {\"http\": \"ftp://x\"}}}"),
            "1:38 network.parentProxy: ftp://x is not the URL of a proxy [write http://host:port or "
