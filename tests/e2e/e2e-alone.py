@@ -85,7 +85,7 @@ def test_names(user, t):
     """Programs that resolve a name contact a name server, which is what the report shows."""
     for server in ("192.0.2.53", "127.0.0.53"):
         ran = inside(user, f'tried("it", lambda: datagram().sendto(b"?", ("{server}", 53)))')
-        t.ok(f"{server}:53 (a name was looked up; --watch-net tells which)" in ran.err and
+        t.ok(f"{server}:53 (a name was looked up; --watch-net shows which)" in ran.err and
              "allow with" not in ran.err, f"a question to {server}", ran)
 
 
