@@ -51,7 +51,7 @@ static void words_profile(struct buf *out)
 static void words_shipped(struct buf *out)
 {
     for (const struct sbpl_builtin *b = sbpl_builtins; b->name; b++)
-        if (compat_stands_alone(b->name))
+        if (compat_is_program(b->name))
             buf_fmt(out, "%.*s ", (int)(strlen(b->name) - strlen(".sb")), b->name);
 }
 

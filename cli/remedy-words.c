@@ -11,13 +11,12 @@
 #include "base/err.h"
 
 static const char *const words[REMEDY_COUNT] = {
-    [REMEDY_ACCEPT_WEAKER] = "`buckle doctor` says why; --accept-weaker goes on without it",
-    [REMEDY_ACCEPT_CAPABILITY] = "--accept-weaker gives it all the same",
+    [REMEDY_ACCEPT_WEAKER] = "`buckle doctor` explains why; --accept-weaker continues without it",
+    [REMEDY_ACCEPT_CAPABILITY] = "--accept-weaker grants it anyway",
     [REMEDY_LIST_ABILITIES] = "`buckle doctor --json` lists them",
     [REMEDY_LIST_KEYS] = "`buckle settings --keys` lists them",
-    [REMEDY_LIST_PRESETS] = "no presets file was found; --list-presets lists what comes along",
-    [REMEDY_FILTER_NETWORK] =
-        "a profile that allows single hosts is, or one that says --deny-net too",
+    [REMEDY_LIST_PRESETS] = "no presets file was found; --list-presets lists the built-in ones",
+    [REMEDY_FILTER_NETWORK] = "use a profile that allows only some hosts, or add --deny-net",
     [REMEDY_STRICT_READS_WITHOUT] = "--strict-reads does without them",
     [REMEDY_STRICT_READS_JUDGE] = "--strict-reads judges instead",
     [REMEDY_STRICT_READS_ASK] = "--strict-reads asks",
@@ -26,7 +25,7 @@ static const char *const words[REMEDY_COUNT] = {
     [REMEDY_ALLOW_NET] = "--allow-net",
     [REMEDY_ALLOW_SOCKET] = "--allow-socket",
     [REMEDY_ALLOW_USERNS] = "--allow-userns",
-    [REMEDY_WATCH_NET] = "--watch-net tells which",
+    [REMEDY_WATCH_NET] = "--watch-net shows which",
     [REMEDY_WITH_WEAKER] = "with --accept-weaker",
     [REMEDY_SHOW_PLAN] = "`buckle run --dry-run` names them",
     [REMEDY_FOLD_CASE] = "read it with --fold-case",

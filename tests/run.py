@@ -98,7 +98,7 @@ def build(name):
     return True, ""
 
 
-def stage():
+def install_stage():
     """Installs the gcc build, so that tests drive what a user would."""
     shutil.rmtree(STAGE, ignore_errors=True)
     done = subprocess.run(
@@ -224,7 +224,7 @@ def turn(program):
     return 0 if path.startswith(os.path.join(TOP, "build")) else 1 if os.path.basename(path) in SLOW_E2E else 2
 
 
-def run_suites(suites, tell, at_once):
+def run_suites(suites, on_result, at_once):
     """Side by side, so many programs at once; told in their order."""
     begun = [Running(suite) for suite in suites]
     programs = [(one, argv) for one in begun for argv in one.suite.programs]
@@ -232,7 +232,7 @@ def run_suites(suites, tell, at_once):
         for one, argv in sorted(programs, key=turn):
             one.futures.append(pool.submit(one.run, argv))
         for one in begun:
-            tell(one.suite, *one.result())
+            on_result(one.suite, *one.result())
 
 
 # ---- what there is to run ----
@@ -397,7 +397,7 @@ def run_builds(names, install, total):
     """Builds count as checks of one suite each. Returns whether testing makes sense."""
     steps = [(f"build ({name})", build, [name]) for name in names]
     if install:
-        steps.append(("install", stage, []))
+        steps.append(("install", install_stage, []))
     for title, work, args in steps:
         (fine, log), seconds = timed(work, *args)
         result = Result()
@@ -418,15 +418,15 @@ def main(argv):
     builds, install, suites = MODES[argv[1]]
     total, expected = Result(), expected_skips()
     if run_builds(builds, install, total):
-        def tell(suite, result, seconds):
+        def on_result(suite, result, seconds):
             report(suite.name, result, seconds, expected)
             total.add(result)
         chosen = [suite for suite in suites() if not argv[2:] or suite.name in argv[2:]]
         # a suite of one program would leave other processors idle, and most programs wait now and then
-        run_suites([suite for suite in chosen if not suite.at_once], tell, 2 * PROCESSORS)
+        run_suites([suite for suite in chosen if not suite.at_once], on_result, 2 * PROCESSORS)
         for suite in chosen:
             if suite.at_once:
-                run_suites([suite], tell, suite.at_once)
+                run_suites([suite], on_result, suite.at_once)
     print(f"{total.passed} passed, {len(total.failures)} failed, {len(total.skips)} skipped")
     return 1 if total.failures else 0
 

@@ -47,7 +47,7 @@ static bool is_one_of(const char *name, const char *const *names, size_t n)
     return false;
 }
 
-bool compat_stands_alone(const char *file)
+bool compat_is_program(const char *file)
 {
     return !is_one_of(file, parts, sizeof(parts) / sizeof(*parts)) &&
            strncmp(file, "preset", strlen("preset")) != 0;
@@ -61,14 +61,14 @@ static const struct sbpl_builtin *find_shipped(const char *name)
     n -= n > 3 && strcmp(name + n - 3, ".sb") == 0 ? 3 : 0;
     snprintf(stem, sizeof(stem), "%.*s", (int)(n < sizeof(stem) ? n : 0), name);
     const struct sbpl_builtin *b = profile_find_shipped(stem);
-    return b && compat_stands_alone(b->name) ? b : NULL;
+    return b && compat_is_program(b->name) ? b : NULL;
 }
 
 static void list_names(FILE *to)
 {
     fprintf(to, "Names for -n:\n");
     for (const struct sbpl_builtin *b = sbpl_builtins; b->name; b++)
-        if (compat_stands_alone(b->name))
+        if (compat_is_program(b->name))
             fprintf(to, "  %.*s\n", (int)(strlen(b->name) - 3), b->name);
 }
 

@@ -74,7 +74,7 @@ static int choose_file(struct srt *s, struct bk_err *err)
     if (access(own, F_OK) == 0 || errno != ENOENT)
         s->settings.only = own;
     else
-        debug_say("No ~/.srt-settings.json: the command cannot write files or reach hosts");
+        debug_print("No ~/.srt-settings.json: the command cannot write files or reach hosts");
     return 0;
 }
 
@@ -92,7 +92,7 @@ static void choose_tmpdir(struct srt *s)
     if (tmpdir_is_ours() && realpath(TMPDIR, s->tmpdir))
         s->settings.tmpdir = s->tmpdir;
     else
-        debug_say("%s belongs to another user: this run uses a private TMPDIR", TMPDIR);
+        debug_print("%s belongs to another user: this run uses a private TMPDIR", TMPDIR);
 }
 
 static int make_policy(struct srt *s, struct bk_err *err)
@@ -125,13 +125,13 @@ static int make_command(struct srt *s, struct bk_err *err)
         return err_nomem(err);
     s->argv[0] = shell_find(&s->arena, "bash", getenv("PATH"), err);
     if (!s->argv[0]) {
-        debug_say("Shell not found in PATH");
+        debug_print("Shell not found in PATH");
         return -1;
     }
     s->argv[1] = "-c";
     s->argv[2] = s->command.s;
     s->compat.spec.launch.argv = (char *const *)s->argv;
-    debug_say("Command: %s -c, %zu bytes", s->argv[0], s->command.n - 1);
+    debug_print("Command: %s -c, %zu bytes", s->argv[0], s->command.n - 1);
     return 0;
 }
 
@@ -149,15 +149,15 @@ static void on_open(struct compat *d)
     live_open(&s->live, &d->run, &d->spec);
     s->watch.quiet = true; /* except in the debug log */
     watch_begin(&s->watch, &s->settings, &s->live);
-    d->spec.launch.hears = s->live.hearing.fd;
+    d->spec.launch.input_fd = s->live.fd_watch.fd;
     if (s->watch.control >= 0)
-        debug_say("Listening for settings on fd %d", s->watch.control);
+        debug_print("Listening for settings on fd %d", s->watch.control);
 }
 
-static void on_heard(struct compat *d)
+static void on_input(struct compat *d)
 {
     struct srt *s = d->owner;
-    live_heard(&s->live);
+    live_handle_input(&s->live);
 }
 
 static int run_srt(struct srt *s)
@@ -173,7 +173,7 @@ static int run_srt(struct srt *s)
         return report(&err);
     s->compat.owner = s;
     s->compat.opened = on_open;
-    s->compat.heard = on_heard;
+    s->compat.on_input = on_input;
     s->compat.ignored = is_ignored;
     s->compat.verbose = args_has(&s->args, "debug");
     s->compat.signals_as_status = true;

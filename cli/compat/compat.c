@@ -51,11 +51,11 @@ static void on_event(void *arg, const struct event *e)
     exit_write(STDERR_FILENO, &line);
 }
 
-static void on_heard(void *arg)
+static void on_input(void *arg)
 {
     struct compat *d = arg;
-    if (d->heard)
-        d->heard(d);
+    if (d->on_input)
+        d->on_input(d);
 }
 
 static void report_policy(void *arg, const struct sbpl_unit *unit, const struct bk_err *err)
@@ -101,12 +101,12 @@ static void __attribute__((noreturn)) finish(struct compat *d, const struct laun
 static int assemble(struct compat *d, struct bk_err *err)
 {
     struct policy_request q = {.cwd = d->cwd, .base = d->base};
-    d->scratch.lock = -1;
+    d->private_tmpdir.lock = -1;
     if (!d->spec.bare) {
-        if (tmpdir_name(&d->scratch, err) < 0)
+        if (tmpdir_name(&d->private_tmpdir, err) < 0)
             return -1;
-        d->spec.scratch = &d->scratch;
-        q.tmpdir = d->scratch.path;
+        d->spec.private_tmpdir = &d->private_tmpdir;
+        q.tmpdir = d->private_tmpdir.path;
     }
     if (policy_assemble(&q, &d->policy, err) < 0)
         return -1;
@@ -128,7 +128,7 @@ int compat_run(struct compat *d, struct launch_end *end, struct bk_err *err)
         run_close(&d->run);
         return -1;
     }
-    d->spec.launch.on_heard = d->heard ? on_heard : NULL;
+    d->spec.launch.on_input = d->on_input ? on_input : NULL;
     if (d->opened)
         d->opened(d);
     if (run_go(&d->run, end, err) == 0)

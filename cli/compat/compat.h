@@ -20,7 +20,7 @@ extern const struct cli_command *const compat_names[]; /* ends with NULL */
 const struct cli_command *compat_find(const char *argv0);
 
 /* Whether a shipped profile can be used alone, and is not part of others. */
-bool compat_stands_alone(const char *file);
+bool compat_is_program(const char *file);
 
 /* One run under such a name. */
 struct compat {
@@ -36,11 +36,11 @@ struct compat {
     /* Whether not to report a denied operation; may be NULL. */
     bool (*ignored)(struct compat *d, const char *line);
     /* When something can be read from spec.launch.hears; may be NULL. */
-    void (*heard)(struct compat *d);
+    void (*on_input)(struct compat *d);
     void *owner;
     struct run_source base; /* the policy; without a name: the spec has its sources already */
     struct assembly policy; /* base and the machine's policy */
-    struct tmpdir scratch;
+    struct tmpdir private_tmpdir;
     char cwd[PATH_MAX];
 };
 

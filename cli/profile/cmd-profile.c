@@ -72,7 +72,7 @@ static int assemble(const struct cli_args *args, struct arena *arena, struct ass
                                .nnamed = n};
     q.find_settings = !q.bare_settings && !args_has(args, "no-settings");
     if (!getcwd(cwd, sizeof(cwd)))
-        return err_sys(err, "cannot tell the working directory");
+        return err_sys(err, "cannot find the working directory");
     if (run_presets_request(args, arena, &q, err) < 0 || policy_assemble(&q, out, err) < 0)
         return -1;
     run_presets_log(out);

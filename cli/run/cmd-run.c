@@ -349,10 +349,10 @@ static void report_policy(void *arg, const struct sbpl_unit *unit, const struct 
     run_complain(unit, err);
 }
 
-static void on_heard(void *arg)
+static void on_input(void *arg)
 {
     struct invocation *r = arg;
-    live_heard(&r->live);
+    live_handle_input(&r->live);
 }
 
 /* Variables of flags come first, and win. */
@@ -404,7 +404,7 @@ static int fill_spec(struct invocation *r, struct bk_err *err)
         .debug = debug_line,
         .launch.on_event = on_event,
         .complain = report_policy,
-        .launch.on_heard = on_heard,
+        .launch.on_input = on_input,
         .launch.arg = r,
     };
     if (!getcwd(r->cwd, sizeof(r->cwd)))
@@ -489,7 +489,7 @@ static int run_all(struct invocation *r)
     live_open(&r->live, &r->run, &r->spec);
     r->watch.quiet = r->how == REPORT_NONE;
     watch_begin(&r->watch, &r->settings, &r->live);
-    r->spec.launch.hears = r->live.hearing.fd;
+    r->spec.launch.input_fd = r->live.fd_watch.fd;
     int went = run_go(&r->run, &end, &err);
     ask_tty_end(&r->asker);
     if (went < 0)

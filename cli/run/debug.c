@@ -25,7 +25,7 @@ bool debug_on(void)
     return prefix_of_lines;
 }
 
-void debug_say(const char *fmt, ...)
+void debug_print(const char *fmt, ...)
 {
     char text[1024];
     struct buf line = {0};
@@ -73,18 +73,18 @@ static const char *network(const struct access *p, char out[96])
 void debug_line(void *arg, const char *line)
 {
     (void)arg;
-    debug_say("%s", line);
+    debug_print("%s", line);
 }
 
 void debug_policy(const struct access *p)
 {
     char r[64], w[96], n[96];
-    debug_say("Applied restrictions - network: %s; read: %s; write: %s", network(p, n),
-              reading(p, r), writing(p, w));
+    debug_print("Applied restrictions - network: %s; read: %s; write: %s", network(p, n),
+                reading(p, r), writing(p, w));
     if (p->all_unix_sockets || p->unix_sockets.n)
-        debug_say("Unix sockets: %s", p->all_unix_sockets ? "all" : "only the listed ones");
+        debug_print("Unix sockets: %s", p->all_unix_sockets ? "all" : "only the listed ones");
     if (p->local_binding)
-        debug_say("Local ports are reachable");
+        debug_print("Local ports are reachable");
 }
 
 static void debug_ports(struct settings *s, const struct settings_result *r)
@@ -94,12 +94,12 @@ static void debug_ports(struct settings *s, const struct settings_result *r)
     struct upstream up;
     struct bk_err err;
     if (http)
-        debug_say("Using external HTTP proxy on port %d", (int)http->number);
+        debug_print("Using external HTTP proxy on port %d", (int)http->number);
     if (socks)
-        debug_say("Using external SOCKS proxy on port %d", (int)socks->number);
+        debug_print("Using external SOCKS proxy on port %d", (int)socks->number);
     if (r->upstream && upstream_parse(r->upstream, &up, &err) == 0)
-        debug_say("Connections leave through a %s proxy, port %u%s", up.socks ? "SOCKS" : "HTTP",
-                  up.port, up.login ? ", with a login" : "");
+        debug_print("Connections leave through a %s proxy, port %u%s", up.socks ? "SOCKS" : "HTTP",
+                    up.port, up.login ? ", with a login" : "");
 }
 
 void debug_settings(struct settings *s, const struct settings_result *r)
@@ -108,9 +108,9 @@ void debug_settings(struct settings *s, const struct settings_result *r)
         return;
     for (size_t i = 0; i < s->n; i++)
         if (s->layers[i].path)
-            debug_say("Settings: %s (%s%s)", s->layers[i].path,
-                      settings_layer_name(s->layers[i].id),
-                      s->layers[i].trusted ? "" : ", not trusted: only its denials apply");
+            debug_print("Settings: %s (%s%s)", s->layers[i].path,
+                        settings_layer_name(s->layers[i].id),
+                        s->layers[i].trusted ? "" : ", not trusted: only its denials apply");
     debug_policy(&r->policy);
     debug_ports(s, r);
 }

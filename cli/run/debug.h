@@ -13,7 +13,7 @@
  */
 void debug_start(const char *prefix); /* before each line; NULL: no log */
 bool debug_on(void);
-void debug_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void debug_print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* For run_spec.debug. */
 void debug_line(void *arg, const char *line);

@@ -202,21 +202,21 @@ int live_join(struct live *l, const char *where, const char *command, bool shipp
 
 /* ---- beginning and end ---- */
 
-void live_heard(struct live *l)
+void live_handle_input(struct live *l)
 {
-    fd_watch_all(&l->hearing);
+    fd_watch_all(&l->fd_watch);
 }
 
 void live_open(struct live *l, struct run *r, struct run_spec *spec)
 {
     struct bk_err err;
     l->run = r;
-    fd_watch_init(&l->hearing);
+    fd_watch_init(&l->fd_watch);
     grants_init(&l->grants, r);
-    l->server = (struct control_server){.fds = &l->hearing, .fn = answer, .arg = l};
+    l->server = (struct control_server){.fds = &l->fd_watch, .fn = answer, .arg = l};
     (void)control_server_open(&l->server, "run", 0, &err);
-    spec->launch.hears = l->hearing.fd;
-    const int own[] = {l->hearing.fd, l->server.listener, l->server.key, l->session};
+    spec->launch.input_fd = l->fd_watch.fd;
+    const int own[] = {l->fd_watch.fd, l->server.listener, l->server.key, l->session};
     spec->launch.nuser_fds = 0;
     spec->launch.user_fds = l->own;
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
@@ -228,7 +228,7 @@ void live_close(struct live *l)
 {
     if (l->run) {
         control_server_close(&l->server);
-        fd_watch_end(&l->hearing);
+        fd_watch_end(&l->fd_watch);
     }
     live_leave(l);
     grants_free(&l->grants);

@@ -15,7 +15,7 @@ enum { LIVE_EVENTS = 100 };
 
 struct live {
     struct run *run;
-    struct fd_watch hearing;
+    struct fd_watch fd_watch;
     struct control_server server;
     struct grants grants; /* the policy, and these on top of it */
     struct event *events; /* the newest, in a ring; NULL until there is one */
@@ -35,7 +35,7 @@ void live_leave(struct live *l);
 /* Before run_go(): opens the control socket, and fills spec->launch.hears and user_fds. If there
  * can be none, the run continues without. */
 void live_open(struct live *l, struct run *r, struct run_spec *spec);
-void live_heard(struct live *l); /* for on_heard */
+void live_handle_input(struct live *l); /* for on_input */
 void live_event(struct live *l, const struct event *e);
 /* Denials for an agent (report/annotate.h). */
 void live_annotate(const struct live *l, struct buf *out);

@@ -27,7 +27,7 @@ int run_presets_request(const struct cli_args *args, struct arena *a, struct pol
 void run_presets_log(const struct assembly *policy)
 {
     if (policy->presets_file)
-        debug_say("Presets: %s", policy->presets_file);
+        debug_print("Presets: %s", policy->presets_file);
     for (size_t i = 0; i < policy->unset.n; i++)
-        debug_say("%s names a variable that is not set, and opens nothing", policy->unset.at[i]);
+        debug_print("%s uses an unset variable, so it allows nothing", policy->unset.at[i]);
 }

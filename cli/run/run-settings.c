@@ -78,7 +78,7 @@ static struct assembly *assemble(const struct run_settings *rs, struct policy_re
     struct assembly *a = calloc(1, sizeof(*a));
     if (!named || !a)
         return free(a), err_nomem(err), NULL;
-    q->tmpdir = rs->tmpdir ? rs->tmpdir : rs->scratch.path;
+    q->tmpdir = rs->tmpdir ? rs->tmpdir : rs->private_tmpdir.path;
     q->named = named;
     q->nnamed = name_files(rs, control, n, named);
     if (policy_assemble(q, a, err) < 0)
@@ -124,18 +124,18 @@ int run_settings_read(struct run_settings *rs, const struct cli_args *args, stru
                       struct bk_err *err)
 {
     rs->args = args;
-    rs->scratch.lock = -1;
+    rs->private_tmpdir.lock = -1;
     arena_init(&rs->arena, 1 << 20);
     if (fill_request(rs, spec, err) < 0)
         return -1;
     rs->tmpdir = rs->tmpdir ? rs->tmpdir : spec->tmpdir;
     rs->command = spec->launch.argv && spec->launch.argv[0] ? join_words(spec->launch.argv) : NULL;
-    if (!rs->tmpdir && tmpdir_name(&rs->scratch, err) < 0)
+    if (!rs->tmpdir && tmpdir_name(&rs->private_tmpdir, err) < 0)
         return -1;
     rs->now = assemble(rs, &rs->request, NULL, 0, err);
     if (!rs->now)
         return -1;
-    spec->scratch = rs->tmpdir ? NULL : &rs->scratch;
+    spec->private_tmpdir = rs->tmpdir ? NULL : &rs->private_tmpdir;
     spec->tmpdir = rs->tmpdir;
     run_spec_use(spec, rs->now);
     if (!rs->now->by_settings)

@@ -21,11 +21,11 @@ struct run_settings {
     struct run_source profile, rules; /* rules: made from flags */
 
     struct policy_request request;
-    struct arena arena;    /* of the request */
-    struct assembly *now;  /* set by run_settings_read() */
-    struct tmpdir scratch; /* the run's TMPDIR, which the policy names */
-    char *command;         /* as people write it, for ignoreViolations */
-    bool writes_listed;    /* settings say what may be written */
+    struct arena arena;           /* of the request */
+    struct assembly *now;         /* set by run_settings_read() */
+    struct tmpdir private_tmpdir; /* the run's TMPDIR, which the policy names */
+    char *command;                /* as people write it, for ignoreViolations */
+    bool writes_listed;           /* settings say what may be written */
 };
 
 /* Assembles the policy and fills the spec with it. The spec has its cwd. Free with

@@ -33,7 +33,7 @@ enum { AFTER_MS = 100, REST_MS = 50 };
 static void report(const struct watch_settings *w, const char *what)
 {
     if (w->quiet)
-        debug_say("%s", what);
+        debug_print("%s", what);
     else
         fprintf(stderr, "buckle: %s\n", what);
 }
@@ -188,11 +188,11 @@ static void watch_later(struct watch_settings *w, unsigned ms);
 static void on_files(void *arg, int fd)
 {
     struct watch_settings *w = arg;
-    if (watch_heard(&w->files)) {
+    if (watch_read_changes(&w->files)) {
         read_again(w);
         return;
     }
-    fd_watch_drop(&w->live->hearing, fd);
+    fd_watch_drop(&w->live->fd_watch, fd);
     watch_later(w, REST_MS);
 }
 
@@ -202,12 +202,12 @@ static void on_later(void *arg, int fd)
     struct watch_settings *w = arg;
     struct bk_err err;
     bool again = w->files.fd >= 0;
-    fd_watch_drop(&w->live->hearing, fd);
+    fd_watch_drop(&w->live->fd_watch, fd);
     close(fd);
     w->later = -1;
     if (!again && !watch_open(&w->files))
         return;
-    if (fd_watch_add(&w->live->hearing, w->files.fd, on_files, w, &err) < 0)
+    if (fd_watch_add(&w->live->fd_watch, w->files.fd, on_files, w, &err) < 0)
         watch_close(&w->files);
     else if (!again)
         read_again(w);
@@ -221,7 +221,7 @@ static void watch_later(struct watch_settings *w, unsigned ms)
     if (w->later < 0)
         return;
     if (timerfd_settime(w->later, 0, &soon, NULL) < 0 ||
-        fd_watch_add(&w->live->hearing, w->later, on_later, w, &err) < 0) {
+        fd_watch_add(&w->live->fd_watch, w->later, on_later, w, &err) < 0) {
         close(w->later);
         w->later = -1;
     }
@@ -249,7 +249,7 @@ static void on_control(void *arg, int fd)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0) {
-        fd_watch_drop(&w->live->hearing, fd);
+        fd_watch_drop(&w->live->fd_watch, fd);
         return;
     }
     for (const char *at = bytes, *end = bytes + n; at < end;) {
@@ -296,7 +296,7 @@ void watch_begin(struct watch_settings *w, struct run_settings *rs, struct live 
     w->live = live;
     if (rs->now->settings.n || run_settings_found(rs))
         watch_later(w, AFTER_MS);
-    if (w->control >= 0 && fd_watch_add(&live->hearing, w->control, on_control, w, &err) < 0)
+    if (w->control >= 0 && fd_watch_add(&live->fd_watch, w->control, on_control, w, &err) < 0)
         refuse(w, &err);
 }
 

@@ -30,8 +30,8 @@ struct call {
 struct mcp {
     const struct mcp_options *o;
     struct rpc rpc;
-    struct session session; /* collects denials and grants */
-    struct tmpdir scratch;  /* TMPDIR of commands */
+    struct session session;       /* collects denials and grants */
+    struct tmpdir private_tmpdir; /* TMPDIR of commands */
     struct call calls[MCP_CALLS];
     uint64_t last_question;
     char root[4096];                 /* the start folder: the project, for settings and sandbox */

@@ -61,7 +61,7 @@ static int flatten(struct work *k, const struct buf *text, struct bk_err *err)
         return -1;
     }
     int result = links_check(graph, k->r.policy.links, k->r.policy.nlinks, err);
-    if (result == 0 && run_tells_hosts(graph))
+    if (result == 0 && run_filters_hosts(graph))
         result = run_close_hosts(graph, &k->w->ports, k->tag.s, &k->profile, err);
     graph_free(graph);
     return result;
@@ -86,7 +86,7 @@ static int make_profile(struct work *k, struct bk_err *err)
 /* Our variables, then those from the settings. */
 static const char **make_env(struct work *k)
 {
-    const struct netenv proxies = {.http = k->w->ports.http, .socks = k->w->ports.socks};
+    const struct proxy_vars proxies = {.http = k->w->ports.http, .socks = k->w->ports.socks};
     struct arena *arena = &k->settings->arena;
     const char **ours = wrap_environ(arena, &proxies, k->w->tmpdir);
     size_t n = 0, more = k->r.env.n;

@@ -55,9 +55,9 @@ static bool take_atom(struct printer *p, struct sexp *list)
 
 static int not_expressible(struct printer *p, const struct graph_test *t)
 {
-    OWN(buf) struct buf said = {0}, safe = {0};
-    graph_test_print(t, &said);
-    buf_safe(&safe, said.s ? said.s : "", said.n < 120 ? said.n : 120);
+    OWN(buf) struct buf printed = {0}, safe = {0};
+    graph_test_print(t, &printed);
+    buf_safe(&safe, printed.s ? printed.s : "", printed.n < 120 ? printed.n : 120);
     return err_set(p->c->err, BK_E_INPUT, "SBPL cannot express the test %s", safe.s ? safe.s : "");
 }
 

@@ -98,8 +98,8 @@ struct differ {
     bool *large[2];    /* … which is too large */
     struct decision *decisions;
     uint32_t ndecisions, cap_decisions;
-    uint32_t *filters[2]; /* by policy: number of its content */
-    uint32_t *says;       /* content of message filters: a diagram per message operation */
+    uint32_t *filters[2];   /* by policy: number of its content */
+    uint32_t *message_rows; /* content of message filters: a diagram per message operation */
     uint32_t nfilters, nmessages;
 
     int8_t *settled; /* by independent test: -1 not yet */

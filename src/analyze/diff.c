@@ -171,10 +171,10 @@ static bool number_filter(struct differ *d, int side, uint32_t policy, uint32_t 
         if (row[m++] == BDD_NONE)
             return false;
     }
-    while (k < d->nfilters && memcmp(d->says + (size_t)k * m, row, m * sizeof(*row)) != 0)
+    while (k < d->nfilters && memcmp(d->message_rows + (size_t)k * m, row, m * sizeof(*row)) != 0)
         k++;
     if (k == d->nfilters)
-        memcpy(d->says + (size_t)d->nfilters++ * m, row, m * sizeof(*row));
+        memcpy(d->message_rows + (size_t)d->nfilters++ * m, row, m * sizeof(*row));
     d->filters[side][policy] = k;
     return true;
 }
@@ -186,14 +186,15 @@ static bool number_filters(struct differ *d)
     uint32_t *filters[2];
     for (uint16_t op = 0; op < OP_COUNT; op++)
         d->nmessages += vocab_ops[op].message_filter;
-    d->says = arena_array(&d->arena, (size_t)(all + 1) * d->nmessages, sizeof(*d->says));
+    d->message_rows =
+        arena_array(&d->arena, (size_t)(all + 1) * d->nmessages, sizeof(*d->message_rows));
     for (int s = 0; s < 2; s++)
         filters[s] = arena_array(&d->arena, d->g[s]->npolicies + 1u, sizeof(**filters));
     uint32_t allow = diff_leaf(d, 0, &plain);
-    if (!d->says || !filters[0] || !filters[1] || allow == BDD_NONE)
+    if (!d->message_rows || !filters[0] || !filters[1] || allow == BDD_NONE)
         return false;
     for (uint32_t m = 0; m < d->nmessages; m++)
-        d->says[m] = allow;
+        d->message_rows[m] = allow;
     d->nfilters = 1;
     for (int s = 0; s < 2; s++) {
         d->filters[s] = filters[s];
@@ -337,7 +338,7 @@ static enum graph_equality compare_entries(struct differ *d, uint16_t op, uint32
     for (int s = 0; s < 2; s++) {
         d->out.policy[s] = policies[s];
         entry[s] = graph_policy_entry(d->g[s], policies[s], (enum vocab_op)op);
-        at[s] = nested && !policies[s] ? d->says[0] /* allowed */ : diagram(d, s, entry[s]);
+        at[s] = nested && !policies[s] ? d->message_rows[0] /* allowed */ : diagram(d, s, entry[s]);
     }
     if (at[0] == BDD_NONE || at[1] == BDD_NONE)
         d->undecided = true;

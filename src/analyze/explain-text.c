@@ -58,7 +58,7 @@ static void print_place(const struct story *s, uint32_t rule, struct buf *out)
 
 struct telling {
     struct buf *out;
-    uint32_t told;
+    uint32_t nreasons;
 };
 
 static void print_reason(void *arg, const struct graph_test *t, bool holds)
@@ -66,7 +66,7 @@ static void print_reason(void *arg, const struct graph_test *t, bool holds)
     struct telling *w = arg;
     OWN(buf) struct buf words = {0};
     graph_test_describe(t, holds, &words);
-    buf_str(w->out, w->told++ ? "\n      and " : "  because ");
+    buf_str(w->out, w->nreasons++ ? "\n      and " : "  because ");
     print_safe(&words, w->out);
 }
 
@@ -110,7 +110,7 @@ static void print_decision(const struct story *s, struct buf *out)
     buf_chr(out, '\n');
     struct telling w = {.out = out};
     story_reasons(s, print_reason, &w);
-    if (s->decided_by_trial || w.told)
+    if (s->decided_by_trial || w.nreasons)
         buf_chr(out, '\n');
     else if (r->compiled)
         buf_str(out, "  because no test along the way holds\n");

@@ -60,13 +60,11 @@ static int check_process(struct bk_err *err)
     const char *threads = strstr(text, "\nThreads:");
     if (!threads || strtol(threads + 9, NULL, 10) != 1) {
         err_set(err, BK_E_INPUT, "a process with several threads cannot be sandboxed from inside");
-        err_hint(err, "call buckle_apply() before the first thread is started");
+        err_hint(err, "call buckle_apply() before you start the first thread");
         return -1;
     }
     if (prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 1 && geteuid() != 0)
-        return err_set(
-            err, BK_E_INPUT,
-            "this process may not be looked into (it is not dumpable), and so not judged");
+        return err_set(err, BK_E_INPUT, "this process is not dumpable, so no judge can inspect it");
     return 0;
 }
 
@@ -119,7 +117,7 @@ static int make_plan(struct work *w, struct bk_err *err)
     const char *why = apply_refuses(&w->plan);
     if (!why)
         return 0;
-    err_set(err, BK_E_INPUT, "this policy cannot be held by a process of its own: %s", why);
+    err_set(err, BK_E_INPUT, "a process cannot apply this policy to itself: %s", why);
     err_hint(err, "run a command under it instead: buckle_start()");
     return -1;
 }

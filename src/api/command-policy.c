@@ -19,7 +19,7 @@ static int make_rules(struct api_policy *p, const struct buckle_command *c, bool
     for (size_t i = 0; i < c->rules.n; i++) {
         const struct api_pair *r = &c->rules.at[i];
         if (!rule_word_find(r->key))
-            return err_set(err, BK_E_INPUT, "no rule is called %.80s", r->key);
+            return err_set(err, BK_E_INPUT, "there is no rule %.80s", r->key);
         if (rule_write(r->key, r->value, q->cwd, shipped, &p->rules, &p->links, err) < 0)
             return -1;
     }
@@ -61,7 +61,7 @@ int api_policy_make(struct api_policy *p, const struct buckle_command *c, const 
                                .ntexts = list_texts(c, texts),
                                .wants_userns = c->flags[BUCKLE_ALLOW_USERNS]};
     if (c->profile && q.needs_settings)
-        return err_set(err, BK_E_INPUT, "a profile and settings are two policies; choose one");
+        return err_set(err, BK_E_INPUT, "choose either a profile or settings, not both");
     if (c->profile || !c->texts.n)
         q.base = run_named_profile(c->profile ? c->profile : "default");
     bool shipped = q.needs_settings || (q.base.name && source_is_shipped(&q.base));

@@ -39,7 +39,7 @@ struct policy_finding {
 
 struct controller {
     const struct buckle_command *c;
-    int sock, heard, parent;
+    int sock, epoll, parent;
     struct buf in, out;
     uint64_t lost;
     struct prepared prepared;
@@ -57,7 +57,7 @@ struct controller {
 static void listen_for_room(const struct controller *k)
 {
     struct epoll_event e = {.events = EPOLLIN | (k->out.n ? (unsigned)EPOLLOUT : 0u)};
-    epoll_ctl(k->heard, EPOLL_CTL_MOD, k->sock, &e);
+    epoll_ctl(k->epoll, EPOLL_CTL_MOD, k->sock, &e);
 }
 
 static void flush(struct controller *k)
@@ -156,7 +156,7 @@ static void report_policy(void *arg, const struct sbpl_unit *unit, const struct 
     if (buf_ok(&report) && report.s)
         memcpy(k->finding->report, report.s, k->finding->n);
     if (!k->finding->err.msg[0])
-        err_set(&k->finding->err, BK_E_INPUT, "there is something wrong with the policy");
+        err_set(&k->finding->err, BK_E_INPUT, "the policy has an error");
 }
 
 /* ---- hearing ---- */
@@ -182,7 +182,7 @@ static int update_policy(struct controller *k, const struct wire_message *m, con
         changed.settings = copy;
         changed.nsettings = n;
     }
-    const char *tmpdir = k->c->tmpdir ? k->prepared.tmpdir : k->prepared.scratch.path;
+    const char *tmpdir = k->c->tmpdir ? k->prepared.tmpdir : k->prepared.private_tmpdir.path;
     if (api_policy_make(p, &changed, k->prepared.cwd, tmpdir, err) < 0 ||
         grants_base(&k->grants, p->assembly.sources, p->assembly.nsources, waits, err) < 0) {
         api_policy_free(p);
@@ -206,11 +206,12 @@ static void receive_change(struct controller *k, struct wire_message *m)
     const char *value = m->kind == WIRE_GRANT ? wire_take_text(m, NULL) : "";
     int done = 0;
     if (m->bad)
-        done = err_set(&err, BK_E_BUG, "a message of the wrong shape");
+        done = err_set(&err, BK_E_BUG, "a malformed message");
     else if (m->kind != WIRE_GRANT)
         done = update_policy(k, m, text, n, &waits, &err);
     else if (!grants_know(text) || !value[0])
-        done = err_set(&err, BK_E_INPUT, "what is to be granted? (allow-read, -write, -net)");
+        done = err_set(&err, BK_E_INPUT,
+                       "nothing to grant: name allow-read, allow-write or allow-net");
     else
         done = grants_add(&k->grants, text, value, &waits, &err);
     reply(k, number, done < 0 ? &err : NULL, &waits);
@@ -255,15 +256,15 @@ static bool is_readable(int fd)
     return poll(&(struct pollfd){fd, POLLIN, 0}, 1, 0) == 1;
 }
 
-static void on_heard(void *arg)
+static void on_input(void *arg)
 {
     struct controller *k = arg;
     struct wire_message m;
     long size;
     flush(k);
     if (wire_receive(k->sock, &k->in) < 0 || is_readable(k->parent)) {
-        epoll_ctl(k->heard, EPOLL_CTL_DEL, k->sock, NULL);
-        epoll_ctl(k->heard, EPOLL_CTL_DEL, k->parent, NULL);
+        epoll_ctl(k->epoll, EPOLL_CTL_DEL, k->sock, NULL);
+        epoll_ctl(k->epoll, EPOLL_CTL_DEL, k->parent, NULL);
         k->cancelled = true;
         launch_cancel(true); /* the program is gone */
         return;
@@ -312,7 +313,7 @@ static int close_others(const struct controller *k, struct bk_err *err)
     }
     keep[n++] = k->sock;
     keep[n++] = k->parent;
-    keep[n++] = k->heard;
+    keep[n++] = k->epoll;
     qsort(keep, n, sizeof(*keep), by_number);
     unsigned first = 3;
     for (size_t i = 0; i < n; i++) {
@@ -333,19 +334,19 @@ static int move_up(int fd)
     return up;
 }
 
-static int open_ears(struct controller *k, int sock, pid_t parent, struct bk_err *err)
+static int open_epoll(struct controller *k, int sock, pid_t parent, struct bk_err *err)
 {
     struct epoll_event e = {.events = EPOLLIN};
     int pidfd = (int)syscall(SYS_pidfd_open, parent, 0);
-    int heard = epoll_create1(EPOLL_CLOEXEC);
-    if (pidfd < 0 || heard < 0 || getppid() != parent)
-        return err_sys(err, "cannot listen to the program");
+    int epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (pidfd < 0 || epoll < 0 || getppid() != parent)
+        return err_sys(err, "cannot watch the calling program");
     k->sock = move_up(sock);
     k->parent = move_up(pidfd);
-    k->heard = move_up(heard);
-    if (k->sock < 0 || epoll_ctl(k->heard, EPOLL_CTL_ADD, k->sock, &e) < 0 ||
-        epoll_ctl(k->heard, EPOLL_CTL_ADD, k->parent, &e) < 0)
-        return err_sys(err, "cannot listen to the program");
+    k->epoll = move_up(epoll);
+    if (k->sock < 0 || epoll_ctl(k->epoll, EPOLL_CTL_ADD, k->sock, &e) < 0 ||
+        epoll_ctl(k->epoll, EPOLL_CTL_ADD, k->parent, &e) < 0)
+        return err_sys(err, "cannot watch the calling program");
     return 0;
 }
 
@@ -368,8 +369,8 @@ static void fill_spec(struct controller *k, pid_t parent)
     s->launch.give_stdio = true;
     s->launch.no_job_control = true;
     s->launch.on_event = on_event;
-    s->launch.on_heard = on_heard;
-    s->launch.hears = k->heard;
+    s->launch.on_input = on_input;
+    s->launch.input_fd = k->epoll;
     s->launch.on_question = asks ? on_question : NULL;
     s->launch.arg = k;
     s->complain = report_policy;
@@ -382,7 +383,8 @@ static int begin(struct controller *k, int sock, pid_t parent, struct bk_err *er
     if (k->finding == MAP_FAILED)
         return err_nomem(err);
     prctl(PR_SET_NAME, "buckle-run", 0, 0, 0);
-    if (open_ears(k, sock, parent, err) < 0 || set_stdio(k->c, err) < 0 || close_others(k, err) < 0)
+    if (open_epoll(k, sock, parent, err) < 0 || set_stdio(k->c, err) < 0 ||
+        close_others(k, err) < 0)
         return -1;
     if (k->c->flags[BUCKLE_NEW_SESSION])
         setsid();
@@ -447,7 +449,7 @@ void controller_main(void *command, int sock, pid_t parent)
 {
     static struct controller k; /* large, and there is one in a process */
     struct bk_err err = {0};
-    k = (struct controller){.c = command, .sock = sock, .heard = -1, .parent = -1, .channel = -1};
+    k = (struct controller){.c = command, .sock = sock, .epoll = -1, .parent = -1, .channel = -1};
     if (begin(&k, sock, parent, &err) < 0)
         fail(&k, &err, NULL, 0);
     run_command(&k);

@@ -134,7 +134,7 @@ char *helper_text(helper_fn *fn, void *arg, struct buckle_error **error)
     if (whole)
         wire_take_error(&m, &err, &report);
     else
-        err_set(&err, BK_E_SYSTEM, "the process that was to find out has ended unexpectedly");
+        err_set(&err, BK_E_SYSTEM, "the helper process ended unexpectedly");
     api_error_made(error, &err, &report);
     return NULL;
 }
@@ -165,9 +165,9 @@ static int find_place(struct prepared *p, const struct buckle_command *c, struct
 /* As a real path: mounts for the sandbox are found by it. */
 static int find_tmpdir(struct prepared *p, const struct buckle_command *c, struct bk_err *err)
 {
-    p->scratch.lock = -1;
+    p->private_tmpdir.lock = -1;
     if (!c->tmpdir)
-        return tmpdir_name(&p->scratch, err);
+        return tmpdir_name(&p->private_tmpdir, err);
     if ((mkdir(c->tmpdir, 0700) < 0 && errno != EEXIST) || !realpath(c->tmpdir, p->tmpdir))
         return err_sys(err, "%s", c->tmpdir);
     return 0;
@@ -178,11 +178,11 @@ int helper_prepare(struct prepared *p, const struct buckle_command *c, struct bk
     arena_init(&p->arena, 64 << 20);
     if (find_tmpdir(p, c, err) < 0 || find_place(p, c, err) < 0)
         return -1;
-    const char *tmpdir = c->tmpdir ? p->tmpdir : p->scratch.path;
+    const char *tmpdir = c->tmpdir ? p->tmpdir : p->private_tmpdir.path;
     if (api_policy_make(&p->policy, c, p->cwd, tmpdir, err) < 0 ||
         api_spec(c, &p->policy, &p->arena, p->cwd, &p->spec, err) < 0)
         return -1;
     p->spec.tmpdir = c->tmpdir ? p->tmpdir : NULL;
-    p->spec.scratch = c->tmpdir ? NULL : &p->scratch;
+    p->spec.private_tmpdir = c->tmpdir ? NULL : &p->private_tmpdir;
     return 0;
 }

@@ -35,7 +35,7 @@ char *helper_text(helper_fn *fn, void *arg, struct buckle_error **error);
 /* Everything between a command and its run, in the child. */
 struct prepared {
     char cwd[PATH_MAX], tmpdir[PATH_MAX];
-    struct tmpdir scratch;
+    struct tmpdir private_tmpdir;
     struct arena arena;
     struct api_policy policy;
     struct run_spec spec;

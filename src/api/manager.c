@@ -38,7 +38,7 @@ struct buckle_manager {
     uint64_t attempts;            /* starts that have ended */
     struct buckle_error *failure; /* of the last one */
     struct reading *now;          /* while started */
-    struct tmpdir scratch;
+    struct tmpdir private_tmpdir;
     char session[TAG_SESSION];
     enum permission_mode mode;
     bool planning;
@@ -53,7 +53,7 @@ struct buckle_manager *buckle_manager_new(const char *directory)
     if (!m)
         return NULL;
     m->store = buckle_store_new(0);
-    m->scratch.lock = -1;
+    m->private_tmpdir.lock = -1;
     pthread_mutex_init(&m->lock, NULL);
     pthread_cond_init(&m->changed, NULL);
     if (m->store && realpath(directory ? directory : ".", m->directory))
@@ -150,21 +150,21 @@ static int ignore(struct buckle_manager *m, const struct reading *r)
     return rules ? store_ignore((struct store *)m->store, rules, s->nignored) : -1;
 }
 
-static struct reading *begin(struct buckle_manager *m, struct tmpdir *scratch, const char *settings,
-                             size_t n, struct buckle_error **error)
+static struct reading *begin(struct buckle_manager *m, struct tmpdir *private_tmpdir,
+                             const char *settings, size_t n, struct buckle_error **error)
 {
     struct bk_err err;
     struct reading *r = NULL;
-    *scratch = (struct tmpdir){.lock = -1};
-    if (tmpdir_name(scratch, &err) < 0 || tmpdir_make(scratch, &err) < 0) {
+    *private_tmpdir = (struct tmpdir){.lock = -1};
+    if (tmpdir_name(private_tmpdir, &err) < 0 || tmpdir_make(private_tmpdir, &err) < 0) {
         api_error(error, &err, NULL);
         return NULL;
     }
-    r = reading_new(m, scratch->path, settings, n, error);
+    r = reading_new(m, private_tmpdir->path, settings, n, error);
     if (r && try_out(m, r, error) == 0 && ignore(m, r) == 0)
         return r;
     reading_free(r);
-    tmpdir_remove(scratch);
+    tmpdir_remove(private_tmpdir);
     return NULL;
 }
 
@@ -187,18 +187,18 @@ int buckle_manager_start(struct buckle_manager *manager, const char *settings, s
     while (m->state == STARTING && m->attempts == attempt)
         pthread_cond_wait(&m->changed, &m->lock);
     if (m->state == IDLE && !shares) {
-        struct tmpdir scratch;
+        struct tmpdir private_tmpdir;
         struct buckle_error *failure = NULL;
         m->state = STARTING;
         pthread_mutex_unlock(&m->lock);
-        struct reading *r = begin(m, &scratch, settings, len, &failure);
+        struct reading *r = begin(m, &private_tmpdir, settings, len, &failure);
         pthread_mutex_lock(&m->lock);
         struct bk_err err;
         m->attempts++;
         m->now = r;
         m->state = r ? STARTED : IDLE;
         if (r)
-            m->scratch = scratch;
+            m->private_tmpdir = private_tmpdir;
         buckle_error_free(m->failure);
         m->failure = failure;
         if (r && tag_session(m->session, &err) < 0)
@@ -271,7 +271,7 @@ int buckle_manager_update(struct buckle_manager *manager, const char *settings, 
         err_set(&err, BK_E_INPUT, "the manager was not started");
         api_error(error, &err, NULL);
     } else {
-        r = reading_new(m, m->scratch.path, settings, len, error);
+        r = reading_new(m, m->private_tmpdir.path, settings, len, error);
     }
     if (r && try_out(m, r, error) == 0 && ignore(m, r) == 0) {
         reading_free(m->now);
@@ -311,8 +311,8 @@ void buckle_manager_reset(struct buckle_manager *manager)
     reading_free(m->now);
     m->now = NULL;
     m->state = IDLE;
-    tmpdir_remove(&m->scratch);
-    m->scratch = (struct tmpdir){.lock = -1};
+    tmpdir_remove(&m->private_tmpdir);
+    m->private_tmpdir = (struct tmpdir){.lock = -1};
     buckle_store_clear(m->store);
     store_ignore((struct store *)m->store, NULL, 0);
     pthread_mutex_unlock(&m->lock);

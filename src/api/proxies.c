@@ -117,7 +117,7 @@ char *api_wrap(const struct api_wrap *w, struct buckle_error **error)
     struct wrapping how = {.command = w->command, .shell = w->shell, .session = w->session};
     how.ports = (struct macos_ports){(uint16_t)w->http_port, (uint16_t)w->socks_port};
     if (w->http_port > UINT16_MAX || w->socks_port > UINT16_MAX)
-        err_set(&err, BK_E_INPUT, "a port is a number from 1 to 65535");
+        err_set(&err, BK_E_INPUT, "a port must be between 1 and 65535");
     else if (settings_init(&s, w->cwd, &err) == 0 &&
              (w->found ? settings_add_found : settings_add_policy)(&s, &err) == 0 &&
              (!w->settings || settings_add_text(&s, LAYER_FLAGS, "<settings>", w->settings,

@@ -32,7 +32,7 @@ struct buckle_run {
 
     struct helper helper;
     bool by_signal; /* on macOS: it only reacts to signals */
-    int ears;       /* epoll: the socket, the child's end, and: */
+    int epoll;      /* epoll: the socket, the child's end, and: */
     int ready;      /* an eventfd, readable while something waits to be delivered */
 
     pthread_mutex_t lock; /* guards what follows */

@@ -142,7 +142,7 @@ static int request(struct buckle_run *run, enum wire_kind kind, const struct api
     if (message.n > WIRE_MOST)
         err_set(&err, BK_E_LIMIT, "too large");
     else if (run->by_signal)
-        err_set(&err, BK_E_INPUT, "a command that runs keeps its policy under macOS's sandbox");
+        err_set(&err, BK_E_INPUT, "macOS cannot change the policy of a running command");
     else if (!run->over && run_send(run, &message) == 0)
         one = await_reply(run, number);
     pthread_mutex_unlock(&run->lock);

@@ -96,12 +96,12 @@ static void end(struct buckle_run *run)
     struct bk_err err;
     run->over = true;
     helper_collect(&run->helper);
-    epoll_ctl(run->ears, EPOLL_CTL_DEL, run->helper.sock, NULL);
+    epoll_ctl(run->epoll, EPOLL_CTL_DEL, run->helper.sock, NULL);
     if (run->helper.pidfd >= 0)
-        epoll_ctl(run->ears, EPOLL_CTL_DEL, run->helper.pidfd, NULL);
+        epoll_ctl(run->epoll, EPOLL_CTL_DEL, run->helper.pidfd, NULL);
     if (run->ended || run->failure)
         return;
-    err_set(&err, BK_E_SYSTEM, "the process that ran the command was lost; so is the command");
+    err_set(&err, BK_E_SYSTEM, "the process that ran the command died, and the command with it");
     api_error(&run->failure, &err, NULL);
 }
 
@@ -207,7 +207,7 @@ int buckle_run_dispatch(struct buckle_run *run, int milliseconds, struct buckle_
         run_pump(run);
         if (!run->waiting.first && !run->over) {
             pthread_mutex_unlock(&run->lock);
-            poll(&(struct pollfd){run->ears, POLLIN, 0}, 1, milliseconds);
+            poll(&(struct pollfd){run->epoll, POLLIN, 0}, 1, milliseconds);
             pthread_mutex_lock(&run->lock);
             run_pump(run);
         }
@@ -234,7 +234,7 @@ int buckle_run_wait(struct buckle_run *run, struct buckle_error **error)
 
 int buckle_run_fd(const struct buckle_run *run)
 {
-    return run->ears;
+    return run->epoll;
 }
 
 /* ---- beginning and end ---- */
@@ -246,7 +246,7 @@ static void run_destroy(struct buckle_run *run)
         free(one);
     buf_free(&run->in);
     buckle_error_free(run->failure);
-    int fds[] = {run->helper.sock, run->helper.pidfd, run->ears, run->ready};
+    int fds[] = {run->helper.sock, run->helper.pidfd, run->epoll, run->ready};
     for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
         if (fds[i] >= 0)
             close(fds[i]);
@@ -268,7 +268,7 @@ static struct buckle_run *run_new(const struct buckle_command *c)
     pthread_condattr_destroy(&clock);
     pthread_mutex_init(&run->lock, NULL);
     run->helper = (struct helper){.pidfd = -1, .sock = -1};
-    run->ears = epoll_create1(EPOLL_CLOEXEC);
+    run->epoll = epoll_create1(EPOLL_CLOEXEC);
     run->ready = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     run->by_signal = policy_on_macos();
     run->on_event = c->on_event;
@@ -279,19 +279,19 @@ static struct buckle_run *run_new(const struct buckle_command *c)
     run->manager = c->manager;
     run->id = c->id;
     run->text = c->text ? strdup(c->text) : NULL;
-    if (run->ears >= 0 && run->ready >= 0 && (run->text || !c->text))
+    if (run->epoll >= 0 && run->ready >= 0 && (run->text || !c->text))
         return run;
     run_destroy(run);
     return NULL;
 }
 
-static void open_ears(struct buckle_run *run)
+static void open_epoll(struct buckle_run *run)
 {
     int fds[] = {run->helper.sock, run->helper.pidfd, run->ready};
     for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
         struct epoll_event e = {.events = EPOLLIN};
         if (fds[i] >= 0)
-            epoll_ctl(run->ears, EPOLL_CTL_ADD, fds[i], &e);
+            epoll_ctl(run->epoll, EPOLL_CTL_ADD, fds[i], &e);
     }
 }
 
@@ -309,7 +309,7 @@ struct buckle_run *buckle_start(const struct buckle_command *command, struct buc
         if (run->manager)
             manager_drop_run(run->manager, run);
     } else {
-        open_ears(run);
+        open_epoll(run);
         return run;
     }
     if (run)

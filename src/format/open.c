@@ -94,8 +94,8 @@ int blob_check_edges(const struct blob *b, struct bk_err *err)
 }
 
 /* Locates the next table of `count` entries of `size` bytes. */
-static int lay_out(const struct blob *b, size_t *at, size_t count, size_t size, const char *what,
-                   size_t *where, struct bk_err *err)
+static int set_layout(const struct blob *b, size_t *at, size_t count, size_t size, const char *what,
+                      size_t *where, struct bk_err *err)
 {
     if (*at > b->size || count * size > b->size - *at)
         return err_set(err, BK_E_INPUT,
@@ -121,14 +121,14 @@ static int too_short(const struct blob *b, struct bk_err *err)
 
 /* ---- eras D and E: counts in the header, tables behind it, then nodes, then the pool ---- */
 
-static int lay_out_profiles(struct blob *b, size_t *at, size_t head, struct bk_err *err)
+static int set_profile_layout(struct blob *b, size_t *at, size_t head, struct bk_err *err)
 {
     bool many = b->flags & BLOB_COLLECTION;
     b->row_head = many ? head : 0;
     b->row = 2 * (size_t)b->nops + b->row_head;
-    if (lay_out(b, at, many ? b->nprofiles : 1, b->row, "operation tables", &b->rows, err) < 0 ||
+    if (set_layout(b, at, many ? b->nprofiles : 1, b->row, "operation tables", &b->rows, err) < 0 ||
         pad(b, at, err) < 0 ||
-        lay_out(b, at, b->nnodes, BLOB_NODE_SIZE, "nodes", &b->nodes, err) < 0)
+        set_layout(b, at, b->nnodes, BLOB_NODE_SIZE, "nodes", &b->nodes, err) < 0)
         return -1;
     b->ops = b->rows;
     b->pool = *at;
@@ -162,11 +162,11 @@ static int open_d(struct blob *b, struct bk_err *err)
     if (b->flags & ~BLOB_COLLECTION || p[5])
         return err_set(err, BK_E_INPUT, "offset 0x%x: unknown header of era D", p[5] ? 5 : 0);
     if (check_counts(b, err) < 0 ||
-        lay_out(b, &at, b->nregexes, 2, "regexes", &b->regexes, err) < 0 ||
-        lay_out(b, &at, b->nvars, 2, "variables", &b->vars, err) < 0 ||
-        lay_out(b, &at, b->nmessages, 2, "messages", &b->messages, err) < 0)
+        set_layout(b, &at, b->nregexes, 2, "regexes", &b->regexes, err) < 0 ||
+        set_layout(b, &at, b->nvars, 2, "variables", &b->vars, err) < 0 ||
+        set_layout(b, &at, b->nmessages, 2, "messages", &b->messages, err) < 0)
         return -1;
-    return lay_out_profiles(b, &at, OLD_ROW_HEAD, err);
+    return set_profile_layout(b, &at, OLD_ROW_HEAD, err);
 }
 
 /* There is no sample of a collection: by public descriptions, a profile's words are its name and
@@ -174,12 +174,12 @@ static int open_d(struct blob *b, struct bk_err *err)
 static int open_e_profiles(struct blob *b, size_t at, struct bk_err *err)
 {
     struct blob with_two = *b;
-    size_t behind = at;
-    if (lay_out_profiles(&with_two, &behind, E_ROW_HEAD, err) < 0) {
+    size_t after = at;
+    if (set_profile_layout(&with_two, &after, E_ROW_HEAD, err) < 0) {
         if (!(b->flags & BLOB_COLLECTION))
             return -1;
         struct blob with_one = *b;
-        if (lay_out_profiles(&with_one, &at, OLD_ROW_HEAD, NULL) < 0)
+        if (set_profile_layout(&with_one, &at, OLD_ROW_HEAD, NULL) < 0)
             return -1;
         *b = with_one;
         return 0;
@@ -205,10 +205,10 @@ static int open_e(struct blob *b, struct bk_err *err)
     if (b->flags & ~(BLOB_COLLECTION | BLOB_MESSAGE_FILTERS) || p[7])
         return err_set(err, BK_E_INPUT, "offset 0x%x: unknown header of era E", p[7] ? 7 : 0);
     if (check_counts(b, err) < 0 ||
-        lay_out(b, &at, b->nregexes, 2, "regexes", &b->regexes, err) < 0 ||
-        lay_out(b, &at, b->nvars, 2, "variables", &b->vars, err) < 0 ||
-        lay_out(b, &at, b->nstates, 2, "states", &b->states, err) < 0 ||
-        lay_out(b, &at, b->npolicies, 2, "message filters", &b->policies, err) < 0)
+        set_layout(b, &at, b->nregexes, 2, "regexes", &b->regexes, err) < 0 ||
+        set_layout(b, &at, b->nvars, 2, "variables", &b->vars, err) < 0 ||
+        set_layout(b, &at, b->nstates, 2, "states", &b->states, err) < 0 ||
+        set_layout(b, &at, b->npolicies, 2, "message filters", &b->policies, err) < 0)
         return -1;
     return open_e_profiles(b, at, err);
 }
@@ -222,7 +222,7 @@ static int old_table(const struct blob *b, size_t field, size_t count, const cha
     if (at < A_HEADER || at > b->size)
         return err_set(err, BK_E_INPUT, "offset 0x%zx: the %s start at 0x%zx, outside the file",
                        field, what, at);
-    return lay_out(b, &at, count, 2, what, where, err);
+    return set_layout(b, &at, count, 2, what, where, err);
 }
 
 /* The number of operations is not recorded: the table of a single profile ends where padding or the
@@ -265,7 +265,7 @@ static int old_bundle_of(struct blob *b, size_t header, size_t end, uint32_t nop
     b->nops = nops;
     b->row_head = OLD_ROW_HEAD;
     b->row = OLD_ROW_HEAD + 2 * (size_t)nops;
-    if (lay_out(b, &at, b->nprofiles, b->row, "profiles", &b->rows, err) < 0 ||
+    if (set_layout(b, &at, b->nprofiles, b->row, "profiles", &b->rows, err) < 0 ||
         pad(b, &at, err) < 0)
         return -1;
     if (at >= end)

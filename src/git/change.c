@@ -202,7 +202,7 @@ static const char *why_not_worktree(const struct change *c, struct values first,
     if (!c->place->submodule)
         return "it moves the working tree";
     if (now.n && (first.n || beside_has(c, "core.worktree")))
-        return "it moves a working tree that was there before";
+        return "it moves an existing working tree";
     if (now.n > 1 ||
         (now.n && !git_worktree_of(c->place, now.items[0].entry->value, path, sizeof(path))))
         return "the working tree is not inside the outer repository's";
@@ -220,12 +220,12 @@ static const char *why_not_rule(const struct change *c, const struct row *row, c
     case ANY:
         return NULL;
     case OWN:
-        return is_own(c) ? NULL : "it is decided where the repository was made";
+        return is_own(c) ? NULL : "only the creator of the repository can set it";
     case NEW_REMOTE:
-        return was_there(c, key, section) ? "it redirects a remote that was there before" : NULL;
+        return was_there(c, key, section) ? "it redirects an existing remote" : NULL;
     case BRANCH_REMOTE:
         return now.n && (first.n || beside_has(c, key))
-                   ? "it redirects a branch that was tracked before"
+                   ? "it redirects a branch that is already tracked"
                    : NULL;
     case BASE:
         return is_own(c) || was_there(c, key, section)
@@ -259,11 +259,11 @@ static const char *why_unlisted(const char *key)
     case GIT_NAMES_FILE:
         return "git reads this file";
     case GIT_NAMES_REDIRECT:
-        return "it decides where git connects to";
+        return "it decides where git connects";
     case GIT_NAMES_NOTHING:
         break;
     }
-    return "not among the settings that are known to be harmless";
+    return "this setting is not known to be harmless";
 }
 
 static const char *why_not(const struct change *c, const char *key, struct values first,
@@ -282,7 +282,7 @@ static const char *why_not(const struct change *c, const char *key, struct value
     for (size_t i = 0; i < now.n && !why; i++)
         if (!passes(row, now.items[i].entry->value))
             why = row->checks & URL ? "this address could make git run a program"
-                                    : "this value is not among those that are known to be harmless";
+                                    : "this value is not known to be harmless";
     return why;
 }
 
@@ -351,13 +351,14 @@ bool git_change_is_harmless(struct arena *a, const struct git_place *place,
     struct change c = {.place = place};
     if (!version_make(a, first, &c.first) || !version_make(a, was, &c.was) ||
         !version_make(a, now, &c.now)) {
-        *found = (struct git_finding){.key = "", .why = "there is no memory to compare settings"};
+        *found = (struct git_finding){.key = "", .why = "out of memory while comparing settings"};
         return false;
     }
     if (!keys_are_harmless(&c, found))
         return false;
     if (c.included && !order_is_kept(&c)) {
-        *found = (struct git_finding){.key = "include.path", .why = "its place decides what it is"};
+        *found =
+            (struct git_finding){.key = "include.path", .why = "its location decides what it does"};
         return false;
     }
     return true;

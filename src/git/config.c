@@ -88,7 +88,7 @@ static int read_subsection(struct reader *r)
     do {
         c = next_byte(r);
         if (c == '\n')
-            return fail_at_line(r, "the section's header does not end");
+            return fail_at_line(r, "the section header does not end");
     } while (is_space(c));
     if (c != '"')
         return fail_at_line(r, "a subsection must be in quotes");
@@ -97,12 +97,11 @@ static int read_subsection(struct reader *r)
         if (c == '\\')
             c = next_byte(r);
         if (c == '\n')
-            return fail_at_line(r, "the subsection's quotes do not end");
+            return fail_at_line(r, "the quotes of a subsection do not end");
         r->key[r->key_len++] = (char)c;
     }
-    return next_byte(r) == ']'
-               ? 0
-               : fail_at_line(r, "a section's header must end after its subsection");
+    return next_byte(r) == ']' ? 0
+                               : fail_at_line(r, "a section header must end after its subsection");
 }
 
 static int read_section(struct reader *r)
@@ -111,18 +110,18 @@ static int read_section(struct reader *r)
     for (;;) {
         int c = next_byte(r);
         if (r->ended)
-            return fail_at_line(r, "the section's header does not end");
+            return fail_at_line(r, "the section header does not end");
         if (c == ']')
             break;
         if (c == '\n')
-            return fail_at_line(r, "the section's header does not end");
+            return fail_at_line(r, "the section header does not end");
         if (is_space(c)) {
             if (read_subsection(r) < 0)
                 return -1;
             break;
         }
         if (!is_name(c) && c != '.')
-            return fail_at_line(r, "a section's name has letters, digits, - and . only");
+            return fail_at_line(r, "a section name can only contain letters, digits, - and .");
         r->key[r->key_len++] = lower(c);
     }
     if (!r->key_len)
@@ -156,7 +155,7 @@ static int read_escape(struct reader *r)
 {
     int c = escaped(next_byte(r));
     if (c == END)
-        return fail_at_line(r, "a value has an escape that git does not know");
+        return fail_at_line(r, "a value has an unknown escape");
     if (c == '\n')
         r->line++; /* the value continues */
     else
@@ -196,7 +195,7 @@ static int read_value(struct reader *r)
             return -1;
     }
     if (quoted)
-        return fail_at_line(r, "a value's quotes do not end");
+        return fail_at_line(r, "the quotes of a value do not end");
     if (kept)
         r->value_len = kept;
     return 0;
@@ -208,7 +207,7 @@ static int add_entry(struct reader *r, bool valued)
     if (r->found.n == r->room)
         return fail_over_limit(r, "too many settings");
     if (need > GIT_CONFIG_STRINGS - r->strings)
-        return fail_over_limit(r, "the settings' names are too long");
+        return fail_over_limit(r, "the names of the settings are too long");
     r->strings += need;
     struct git_entry *e = &r->found.entries[r->found.n];
     e->key = arena_strndup(r->arena, r->key, r->key_len);
@@ -229,7 +228,7 @@ static int read_setting(struct reader *r, int c)
     while (c == ' ' || c == '\t')
         c = next_byte(r);
     if (c != '\n' && c != '=')
-        return fail_at_line(r, "a name must be followed by = or the line's end");
+        return fail_at_line(r, "a name must be followed by = or the end of the line");
     if (c == '=' && read_value(r) < 0)
         return -1;
     if (add_entry(r, c == '=') < 0)
@@ -256,7 +255,7 @@ static int read_all(struct reader *r)
             if (read_section(r) < 0)
                 return -1;
         } else if (!is_alpha(c)) {
-            return fail_at_line(r, "neither a section's header nor a setting");
+            return fail_at_line(r, "neither a section header nor a setting");
         } else if (read_setting(r, c) < 0) {
             return -1;
         }
@@ -291,7 +290,7 @@ static int read_text(struct arena *a, const char *text, size_t len, bool spaced,
     if (!len)
         text = "";
     if (memchr(text, '\0', len))
-        return err_set(err, BK_E_INPUT, "git's settings have a NUL byte");
+        return err_set(err, BK_E_INPUT, "git's settings contain a NUL byte");
     size_t skipped = byte_order_mark(text, len);
     r.at = (const unsigned char *)text + skipped;
     r.end = (const unsigned char *)text + len;

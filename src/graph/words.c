@@ -171,7 +171,7 @@ void graph_test_describe(const struct graph_test *t, bool holds, struct buf *out
 void graph_test_briefly(const struct graph_test *t, struct buf *out)
 {
     static const struct {
-        const char *before, *behind;
+        const char *before, *after;
     } around[] = {
         [GRAPH_LITERAL] = {"", ""},
         [GRAPH_PREFIX] = {"what starts with ", ""},
@@ -185,5 +185,5 @@ void graph_test_briefly(const struct graph_test *t, struct buf *out)
     };
     buf_str(out, around[t->how].before);
     print_value(t, out);
-    buf_str(out, around[t->how].behind);
+    buf_str(out, around[t->how].after);
 }

@@ -210,10 +210,10 @@ static int prepare(struct running *r, struct bk_err *err)
 /* The caller's environment; our variables replace the caller's. */
 static char **make_env(struct running *r)
 {
-    struct netenv to = {.http = r->ports.http,
-                        .socks = r->ports.socks,
-                        .token = r->proxies.pid > 0 ? r->proxies.token : NULL,
-                        .connector = r->s->connector};
+    struct proxy_vars to = {.http = r->ports.http,
+                            .socks = r->ports.socks,
+                            .token = r->proxies.pid > 0 ? r->proxies.token : NULL,
+                            .connector = r->s->connector};
     const char **ours = wrap_environ(&r->arena, &to, NULL);
     size_t n = 0, mine = 0;
     while (r->s->env[n])

@@ -97,7 +97,7 @@ static bool add_entry(struct arena *arena, const char **list, size_t *n, const s
     return list[(*n)++] != NULL;
 }
 
-const char **wrap_environ(struct arena *arena, const struct netenv *p, const char *tmpdir)
+const char **wrap_environ(struct arena *arena, const struct proxy_vars *p, const char *tmpdir)
 {
     enum { MORE = 3 };
     const char **list = arena_array(arena, NETENV_COUNT + MORE, sizeof(*list));

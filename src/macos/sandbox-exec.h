@@ -25,7 +25,7 @@ const char *shell_find(struct arena *arena, const char *shell, const char *path,
 
 /* The environment for a command: proxy variables if there are proxies, and TMPDIR unless tmpdir is
  * NULL. NULL-terminated; returns NULL without memory. */
-const char **wrap_environ(struct arena *arena, const struct netenv *p, const char *tmpdir);
+const char **wrap_environ(struct arena *arena, const struct proxy_vars *p, const char *tmpdir);
 
 struct wrap {
     const char *command;

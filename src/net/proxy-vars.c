@@ -46,7 +46,7 @@ bool proxy_vars_is_plain(const char *path)
 
 /* ssh has no proxy setting. macOS's nc supports SOCKS without a password. If there is a password,
  * our own program connects, provided its path needs no quoting in any of the shells involved. */
-static void append_ssh(const struct netenv *e, struct buf *out)
+static void append_ssh(const struct proxy_vars *e, struct buf *out)
 {
     if (e->token && e->connector && proxy_vars_is_plain(e->connector))
         buf_fmt(out, "ssh -o ProxyCommand='%s connect %%h %%p'", e->connector);
@@ -54,7 +54,8 @@ static void append_ssh(const struct netenv *e, struct buf *out)
         buf_fmt(out, "ssh -o ProxyCommand='nc -X 5 -x localhost:%u %%h %%p'", e->socks);
 }
 
-static void append_url(const struct netenv *e, const char *scheme, uint16_t port, struct buf *out)
+static void append_url(const struct proxy_vars *e, const char *scheme, uint16_t port,
+                       struct buf *out)
 {
     if (!port)
         return;
@@ -64,7 +65,7 @@ static void append_url(const struct netenv *e, const char *scheme, uint16_t port
     buf_fmt(out, "localhost:%u", port);
 }
 
-void proxy_vars_value(const struct netenv *e, size_t variable, struct buf *out)
+void proxy_vars_value(const struct proxy_vars *e, size_t variable, struct buf *out)
 {
     enum value v = variables[variable].value;
     uint16_t port = v == VALUE_SOCKS_PORT ? e->socks : e->http;

@@ -9,7 +9,7 @@
 #include "base/buf.h"
 
 /* The proxies that the environment variables describe (proxy-vars.def). */
-struct netenv {
+struct proxy_vars {
     uint16_t http, socks;  /* their ports; 0: none */
     const char *token;     /* their password, or NULL */
     const char *connector; /* path of our program, which connects through them, or NULL */
@@ -24,7 +24,7 @@ enum {
 
 const char *proxy_vars_name(size_t variable);
 /* Appends a variable's value, or nothing if it doesn't apply. */
-void proxy_vars_value(const struct netenv *e, size_t variable, struct buf *out);
+void proxy_vars_value(const struct proxy_vars *e, size_t variable, struct buf *out);
 
 /* Whether a path needs no quoting for git, ssh and the shells that they start. */
 bool proxy_vars_is_plain(const char *path);

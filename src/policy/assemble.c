@@ -90,9 +90,10 @@ static int write_settings(struct assembly *out, struct bk_err *err)
     return 0;
 }
 
-static int write_ceilings(struct assembly *out, const struct access *said, struct bk_err *err)
+static int write_ceilings(struct assembly *out, const struct access *configured, struct bk_err *err)
 {
-    if (access_ceilings_sbpl(said, settings_ceilings(&out->settings), &out->ceilings, err) < 0)
+    if (access_ceilings_sbpl(configured, settings_ceilings(&out->settings), &out->ceilings, err) <
+        0)
         return -1;
     if (out->ceilings.n)
         add_source(out, (struct run_source){.kind = RUN_TEXT,
@@ -109,7 +110,7 @@ static int write_ceilings(struct assembly *out, const struct access *said, struc
 
 /* Fills the result; *said is what settings alone say, without presets: only that is a ceiling for
  * others. */
-static int evaluate(struct assembly *out, const struct policy_request *q, struct access *said,
+static int evaluate(struct assembly *out, const struct policy_request *q, struct access *configured,
                     struct bk_err *err)
 {
     struct settings *s = &out->settings;
@@ -118,21 +119,21 @@ static int evaluate(struct assembly *out, const struct policy_request *q, struct
     if (settings_build(s, q->tmpdir, &out->result, err) < 0)
         return -1;
     out->result.policy.as_shipped = !q->bare_settings;
-    *said = out->result.policy;
+    *configured = out->result.policy;
     return q->presets.n ? add_presets(out, q, err) : 0;
 }
 
 int policy_assemble(const struct policy_request *q, struct assembly *out, struct bk_err *err)
 {
     struct settings *s = &out->settings;
-    struct access said = {0};
+    struct access configured = {0};
     if (q->ntexts > POLICY_TEXTS)
-        return err_set(err, BK_E_LIMIT, "a policy of more than %d texts", POLICY_TEXTS);
+        return err_set(err, BK_E_LIMIT, "a policy can have at most %d texts", POLICY_TEXTS);
     if (load_settings(s, q, err) < 0)
         return -1;
     out->by_settings = q->needs_settings || q->presets.n || !only_machine_policy(s);
     bool machine = settings_has(s, LAYER_POLICY);
-    if ((out->by_settings || machine) && evaluate(out, q, &said, err) < 0)
+    if ((out->by_settings || machine) && evaluate(out, q, &configured, err) < 0)
         return -1;
     if (q->wants_userns && settings_check_userns(s, err) < 0)
         return -1;
@@ -145,7 +146,7 @@ int policy_assemble(const struct policy_request *q, struct assembly *out, struct
     if (q->rules.n)
         add_source(out, q->rules);
     bool others = out->by_settings && (q->ntexts || q->rules.n);
-    return others || machine ? write_ceilings(out, &said, err) : 0;
+    return others || machine ? write_ceilings(out, &configured, err) : 0;
 }
 
 void assembly_free(struct assembly *a)

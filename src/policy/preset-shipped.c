@@ -41,7 +41,7 @@ static int bad(struct text *t, const struct val *v)
 {
     struct buf shown = {0};
     val_print(v, 100, &shown);
-    err_set(t->err, BK_E_BUG, "%s: %s is no form of a preset", t->name, shown.s ? shown.s : "");
+    err_set(t->err, BK_E_BUG, "%s: %s is not a form of a preset", t->name, shown.s ? shown.s : "");
     buf_free(&shown);
     return -1;
 }
@@ -199,7 +199,7 @@ static int read_one(struct arena *a, const struct sbpl_builtin *b, struct preset
         return err_nomem(err);
     const struct val *forms = read_forms(&t, b);
     if (!forms)
-        return err_set(err, BK_E_BUG, "%s cannot be read", b->name);
+        return err_set(err, BK_E_BUG, "cannot read %s", b->name);
     for (; val_is(forms, V_PAIR); forms = forms->cdr)
         if (read_form(&t, forms->car, p) < 0)
             return -1;

@@ -57,7 +57,7 @@ static int split_member(const char *name, char path[PATH_MAX], const char **memb
 {
     const char *colon = strrchr(name, ':');
     if (strlen(name) >= PATH_MAX)
-        return err_set(err, BK_E_INPUT, "the name of a file is too long");
+        return err_set(err, BK_E_INPUT, "the file name is too long");
     strcpy(path, name);
     *member = NULL;
     if (!colon || !colon[1] || access(name, F_OK) == 0)
@@ -109,7 +109,7 @@ int profile_add_named(struct sbpl_unit *u, const char *name, const char **member
 
 int profile_refuse_member(const struct sbpl_unit *u, const char *member, struct bk_err *err)
 {
-    return err_set(err, BK_E_INPUT, "%s is a text, not a collection with %s in it",
+    return err_set(err, BK_E_INPUT, "%s is a text, not a collection that contains %s",
                    u->map.last->name, member);
 }
 

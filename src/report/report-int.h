@@ -13,7 +13,7 @@ const struct graph_rule_info *rule_info(const struct graph *g, uint32_t rule);
 const char *rule_message(const struct graph *g, uint32_t rule);
 /* Whether the rule protects certain names and gives a reason. Only a flag with the exact path lifts
  * such a rule. */
-bool rule_guards(const struct graph *g, uint32_t rule);
+bool rule_protects(const struct graph *g, uint32_t rule);
 /* Appends "default.sb:41", or other words if the rule has no line. */
 void rule_place(const struct graph *g, uint32_t rule, struct buf *out);
 

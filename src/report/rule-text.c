@@ -21,7 +21,7 @@ const char *rule_message(const struct graph *g, uint32_t rule)
     return g ? graph_rule_message(g, rule) : NULL;
 }
 
-bool rule_guards(const struct graph *g, uint32_t rule)
+bool rule_protects(const struct graph *g, uint32_t rule)
 {
     const struct graph_rule_info *info = rule_info(g, rule);
     return info && info->filtered && !info->allow && rule_message(g, rule);

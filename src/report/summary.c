@@ -293,7 +293,7 @@ static bool names_guarded(const struct suggesting *s, const struct row *row)
     struct graph_verdict v = {.allow = true};
     if (s->cache)
         v = graph_eval(s->graph, s->cache, &q);
-    return !v.allow && rule_guards(s->graph, v.rule);
+    return !v.allow && rule_protects(s->graph, v.rule);
 }
 
 static bool is_rule_of(const struct suggesting *s, const struct group *group,
@@ -308,7 +308,7 @@ static bool is_by_settings(const struct suggesting *s, const struct group *group
 {
     return is_rule_of(s, group, SOURCE_MACHINE) ||
            (is_rule_of(s, group, SOURCE_SETTINGS) && vocab_op_is_within(group->op, OP_FILE_WRITE) &&
-            rule_guards(graph_of(s->policies, group), group->rule));
+            rule_protects(graph_of(s->policies, group), group->rule));
 }
 
 /* Whether the rule takes precedence over all flags. */
@@ -321,12 +321,12 @@ static bool is_final(const struct suggesting *s, const struct group *group)
 static bool is_guarded_store(const struct suggesting *s, const struct group *group)
 {
     return remedy_of(group) == REMEDY_ALLOW_READ &&
-           rule_guards(graph_of(s->policies, group), group->rule);
+           rule_protects(graph_of(s->policies, group), group->rule);
 }
 
 static bool has_flag(const struct suggesting *s, const struct row *row)
 {
-    bool guarded = rule_guards(graph_of(s->policies, row->group), row->group->rule);
+    bool guarded = rule_protects(graph_of(s->policies, row->group), row->group->rule);
     if (!remedy_of(row->group) || guarded != s->guarded || is_final(s, row->group) ||
         is_guarded_store(s, row->group))
         return false;

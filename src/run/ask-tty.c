@@ -35,9 +35,9 @@
 #include "kernel/launch/pause.h"
 
 enum {
-    QUEUE = 64,      /* more than the gate has open at once */
-    DEAF_MS = 300,   /* after a question has appeared */
-    BEHIND_MS = 200, /* between two checks for the foreground */
+    QUEUE = 64,          /* more than the gate has open at once */
+    DEAF_MS = 300,       /* after a question has appeared */
+    FOREGROUND_MS = 200, /* between two checks for the foreground */
     KEY_INTERRUPT = 3,
     KEY_END = 4,
 };
@@ -209,7 +209,7 @@ static const char *word_of(enum consent answer)
                                                      [CONSENT_ALWAYS] = "always\n",
                                                      [CONSENT_DENY] = "denied\n",
                                                      [CONSENT_DENY_ALL] =
-                                                         "denied, and what follows\n",
+                                                         "denied, as will all later ones\n",
                                                      [CONSENT_TIMEOUT] = "too late\n",
                                                      [CONSENT_NOBODY] = "\n"};
     return words[answer] ? words[answer] : "no longer needed\n";
@@ -282,7 +282,7 @@ static void attend(struct asker *a)
         if (now_ms() >= a->queue[0].until_ms) {
             consent_answer(a->channel, id, CONSENT_TIMEOUT);
             remove_question(a, 0);
-        } else if (poll(&more, 1, BEHIND_MS) > 0) {
+        } else if (poll(&more, 1, FOREGROUND_MS) > 0) {
             receive_questions(a);
         }
         return;

@@ -38,18 +38,18 @@ void doctor_sentence(const struct doctor *d, struct buf *out)
 {
     const struct plan *p = &d->plan;
     if (d->full) {
-        buf_str(out, "`buckle run` enforces the default profile in full: files by Landlock and by "
-                     "judging each write, ");
-        buf_fmt(out, "the network by %s, processes %s.",
-                p->net_ns ? "a namespace" : "refusing its sockets",
-                p->pid_ns ? "by a namespace" : "by following them");
+        buf_str(out, "`buckle run` enforces the default profile in full: files with Landlock and "
+                     "by judging each write, ");
+        buf_fmt(out, "the network %s, processes %s.",
+                p->net_ns ? "with a namespace" : "by refusing sockets",
+                p->pid_ns ? "with a namespace" : "by tracking each one");
         if (!p->net_ns)
             buf_str(out,
-                    " Hosts that are allowed by name are reached by TCP, as the judge connects; "
-                    "datagrams, and servers that nobody outside may call, are refused.");
+                    " The judge makes TCP connections to hosts that are allowed by name. Datagrams "
+                    "are refused, and so are servers that no outside program may reach.");
         if (p->ops[OP_FILE_IOCTL].tier == TIER_ABSENT)
-            buf_str(out, " Devices that may be read take orders (ioctl) as well: Landlock can "
-                         "withhold those from Linux 6.10 on.");
+            buf_str(out, " Readable devices also accept ioctl calls, which Landlock can deny from "
+                         "Linux 6.10 on.");
         return;
     }
     buf_fmt(out, "`buckle run` refuses to start (%s); %s it enforces ", d->missing,
@@ -57,15 +57,14 @@ void doctor_sentence(const struct doctor *d, struct buf *out)
     const char *parts[3];
     size_t n = 0;
     if (p->handled_fs)
-        parts[n++] = "files by Landlock";
+        parts[n++] = "files with Landlock";
     if (p->judge && p->host.seccomp_notify && !p->host.listener_taken)
         parts[n++] = "writes by judging";
     if (p->net_ns || p->no_ip)
-        parts[n++] =
-            p->net_ns ? "the network by a namespace" : "the network by refusing its sockets";
+        parts[n++] = p->net_ns ? "the network with a namespace" : "the network by refusing sockets";
     for (size_t i = 0; i < n; i++)
         buf_fmt(out, "%s%s", i ? ", " : "", parts[i]);
-    buf_str(out, n ? " alone." : "nothing but the refusal of dangerous system calls.");
+    buf_str(out, n ? " only." : "only the refusal of dangerous system calls.");
 }
 
 int doctor_look(struct doctor *d, struct bk_err *err)

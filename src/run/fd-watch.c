@@ -14,31 +14,32 @@ void fd_watch_init(struct fd_watch *h)
 }
 
 /* A free slot, new if necessary. NULL when there are too many. */
-static struct hear *free_place(struct fd_watch *h)
+static struct watched_fd *free_place(struct fd_watch *h)
 {
     for (size_t i = 0; i < h->n; i++)
         if (h->at[i].fd < 0)
             return &h->at[i];
-    struct hear *grown = h->n < HEAR_MOST ? realloc(h->at, (h->n + 1) * sizeof(*grown)) : NULL;
+    struct watched_fd *grown =
+        h->n < FD_WATCH_MAX ? realloc(h->at, (h->n + 1) * sizeof(*grown)) : NULL;
     if (!grown)
         return NULL;
     h->at = grown;
-    grown[h->n] = (struct hear){.fd = -1};
+    grown[h->n] = (struct watched_fd){.fd = -1};
     return &grown[h->n++];
 }
 
 int fd_watch_add(struct fd_watch *h, int fd, void (*fn)(void *arg, int fd), void *arg,
                  struct bk_err *err)
 {
-    struct hear *place = free_place(h);
+    struct watched_fd *place = free_place(h);
     if (!place)
-        return err_set(err, BK_E_LIMIT, "too many to listen to");
+        return err_set(err, BK_E_LIMIT, "too many file descriptors to watch");
     if (h->fd < 0)
         h->fd = epoll_create1(EPOLL_CLOEXEC);
     struct epoll_event e = {.events = EPOLLIN, .data.u64 = (uint64_t)(place - h->at)};
     if (h->fd < 0 || epoll_ctl(h->fd, EPOLL_CTL_ADD, fd, &e) < 0)
-        return err_sys(err, "cannot listen to descriptor %d", fd);
-    *place = (struct hear){fd, fn, arg};
+        return err_sys(err, "cannot watch file descriptor %d", fd);
+    *place = (struct watched_fd){fd, fn, arg};
     return 0;
 }
 
@@ -58,7 +59,8 @@ void fd_watch_all(struct fd_watch *h)
     enum { AT_ONCE = 512 };
     struct epoll_event e;
     for (int i = 0; i < AT_ONCE && h->fd >= 0 && epoll_wait(h->fd, &e, 1, 0) == 1; i++) {
-        struct hear one = e.data.u64 < h->n ? h->at[e.data.u64] : (struct hear){.fd = -1};
+        struct watched_fd one =
+            e.data.u64 < h->n ? h->at[e.data.u64] : (struct watched_fd){.fd = -1};
         if (one.fd < 0)
             break;
         one.fn(one.arg, one.fd);

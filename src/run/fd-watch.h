@@ -10,14 +10,14 @@
 /*
  * Several descriptors to watch while a command runs (settings files, --control-fd, the control
  * socket), behind the one descriptor that a launch polls: launch.hears is the fd of this struct,
- * and launch.on_heard calls fd_watch_all().
+ * and launch.on_input calls fd_watch_all().
  */
-enum { HEAR_MOST = 1024 };
+enum { FD_WATCH_MAX = 1024 };
 
 struct fd_watch {
     int fd; /* -1 while nothing is watched */
     size_t n;
-    struct hear {
+    struct watched_fd {
         int fd;                        /* -1: free */
         void (*fn)(void *arg, int fd); /* something can be read there, or it has ended */
         void *arg;

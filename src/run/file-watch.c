@@ -98,7 +98,7 @@ static bool is_ours(const struct watch_files *w, const struct inotify_event *e)
     return false;
 }
 
-bool watch_heard(struct watch_files *w)
+bool watch_read_changes(struct watch_files *w)
 {
     _Alignas(struct inotify_event) char events[8192];
     bool ours = false;

@@ -31,6 +31,6 @@ void watch_path(struct watch_files *w, const char *path);
 void watch_forget(struct watch_files *w);
 /* Whether one of the files may have changed. If so, the caller has to add all paths again, because
  * other folders may lead there now. */
-bool watch_heard(struct watch_files *w);
+bool watch_read_changes(struct watch_files *w);
 
 #endif

@@ -62,7 +62,7 @@ int grants_base(struct grants *g, const struct run_source *sources, size_t n, st
                 struct bk_err *err)
 {
     if (n > GRANTS_SOURCES)
-        return err_set(err, BK_E_LIMIT, "a policy of more than %d texts", GRANTS_SOURCES);
+        return err_set(err, BK_E_LIMIT, "a policy can have at most %d texts", GRANTS_SOURCES);
     if (update_policy(g, sources, n, waits, err) < 0)
         return -1;
     grants_moved(g, sources, n);

@@ -48,16 +48,16 @@ static void about_kernel(const struct host *h, const struct host_ability *a, str
     if (!version_at_least(h->kernel, a->since))
         buf_fmt(out, "needs Linux %s; this is %s\n", a->since, h->kernel);
     else if (is_container())
-        buf_str(out, "this kernel is new enough: the container's seccomp profile takes it away\n");
+        buf_str(out, "this kernel is new enough, but the container's seccomp profile blocks it\n");
     else
-        buf_str(out, "this kernel is new enough: a filter or its configuration takes it away\n");
+        buf_str(out, "this kernel is new enough, but a filter or its configuration blocks it\n");
 }
 
 static void about_landlock(const struct host *h, const struct host_ability *a, struct buf *out)
 {
     if (version_at_least(h->kernel, a->since) && !lists_landlock())
-        buf_str(out, "the kernel was started without it: add landlock to the list in the boot\n"
-                     "parameter lsm=… (see /sys/kernel/security/lsm), then restart\n");
+        buf_str(out, "the kernel was started without it: add landlock to the boot parameter "
+                     "lsm=…\n(see /sys/kernel/security/lsm), then restart\n");
     else
         about_kernel(h, a, out);
 }
@@ -65,8 +65,8 @@ static void about_landlock(const struct host *h, const struct host_ability *a, s
 static void about_listener(const struct host *h, const struct host_ability *a, struct buf *out)
 {
     (void)h, (void)a;
-    buf_str(out, "something above this process supervises it already: another `buckle run`, WSL's\n"
-                 "init, a container runtime. Start buckle outside of it\n");
+    buf_str(out, "another supervisor already watches this process: a `buckle run`, WSL's init or "
+                 "a\ncontainer runtime. Start buckle outside of it\n");
 }
 
 static void about_yama(const struct host *h, const struct host_ability *a, struct buf *out)
@@ -83,13 +83,12 @@ static void about_apparmor(struct buf *out)
     char exe[PATH_MAX] = {0};
     if (readlink("/proc/self/exe", exe, sizeof(exe) - 1) <= 0)
         snprintf(exe, sizeof(exe), "/usr/local/bin/buckle");
-    buf_str(out,
-            "AppArmor keeps capabilities from it (kernel.apparmor_restrict_unprivileged_userns\n"
-            "is 1). Write this to /etc/apparmor.d/buckle:\n"
-            "\n"
-            "    abi <abi/4.0>,\n"
-            "    include <tunables/global>\n"
-            "    profile buckle ");
+    buf_str(out, "AppArmor denies it capabilities (kernel.apparmor_restrict_unprivileged_userns\n"
+                 "is 1). Write this to /etc/apparmor.d/buckle:\n"
+                 "\n"
+                 "    abi <abi/4.0>,\n"
+                 "    include <tunables/global>\n"
+                 "    profile buckle ");
     buf_safe(out, exe, strlen(exe));
     buf_str(out, " flags=(unconfined) {\n"
                  "      userns,\n"
@@ -101,11 +100,11 @@ static void about_apparmor(struct buf *out)
 static void about_userns(const struct host *h, const struct host_ability *a, struct buf *out)
 {
     if (h->user_ns && strcmp(a->name, "user_ns") != 0 && !h->root)
-        buf_str(out, "user namespaces work, so a filter or a security module refuses this one\n");
+        buf_str(out, "user namespaces work, so a filter or security module blocks this one\n");
     else if (setting("/proc/sys/user/max_user_namespaces") == 0)
-        buf_str(out, "their number is limited to 0: sudo sysctl user.max_user_namespaces=15000\n");
+        buf_str(out, "their limit is 0: sudo sysctl user.max_user_namespaces=15000\n");
     else if (setting("/proc/sys/kernel/unprivileged_userns_clone") == 0)
-        buf_str(out, "kept for root: sudo sysctl kernel.unprivileged_userns_clone=1\n");
+        buf_str(out, "only root can create them: sudo sysctl kernel.unprivileged_userns_clone=1\n");
     else if (setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == 1)
         about_apparmor(out);
     else if (is_container())
@@ -118,10 +117,11 @@ static void about_userns(const struct host *h, const struct host_ability *a, str
 static void about_proc(const struct host *h, const struct host_ability *a, struct buf *out)
 {
     if (!h->pid_ns)
-        buf_str(out, "comes with the pid namespace\n");
+        buf_str(out, "needs the pid namespace\n");
     else if (is_container())
-        buf_str(out, "the container masks parts of /proc; with Docker: docker run --security-opt\n"
-                     "systempaths=unconfined. Without it processes are followed one by one\n");
+        buf_str(out, "the container masks parts of /proc; with Docker: docker run "
+                     "--security-opt\nsystempaths=unconfined. Otherwise Buckle tracks processes "
+                     "one by one\n");
     else
         about_userns(h, a, out);
 }
@@ -130,8 +130,9 @@ static void about_fuse(const struct host *h, const struct host_ability *a, struc
 {
     OWN(fd) int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
     if (fd < 0 && errno == EACCES)
-        buf_str(out, "/dev/fuse is closed to you: sudo chmod 0666 /dev/fuse (most systems have it "
-                     "so)\n");
+        buf_str(
+            out,
+            "you cannot open /dev/fuse: sudo chmod 0666 /dev/fuse (the default on most systems)\n");
     else if (fd < 0 && is_container())
         buf_str(out, "with Docker: docker run --device /dev/fuse\n");
     else if (fd < 0)
@@ -143,24 +144,23 @@ static void about_fuse(const struct host *h, const struct host_ability *a, struc
 static void about_nft(const struct host *h, const struct host_ability *a, struct buf *out)
 {
     if (!h->net_ns)
-        buf_str(out, "comes with the network namespace\n");
+        buf_str(out, "needs the network namespace\n");
     else if (!version_at_least(h->kernel, a->since))
         about_kernel(h, a, out);
     else
         buf_str(out, "sudo modprobe nf_tables nft_redir nft_tproxy\n");
     if (h->net_ns && !h->nftables)
         buf_fmt(out,
-                "without it hosts are filtered at single ports, on which nobody inside can "
-                "listen, and others\nare refused: %s\n",
+                "without it, hosts are filtered only on certain ports, on which no process inside "
+                "can\nlisten; other ports are refused: %s\n",
                 remedy_words(REMEDY_SHOW_PLAN));
 }
 
 static void about_cgroup(const struct host *h, const struct host_ability *a, struct buf *out)
 {
     (void)h, (void)a;
-    buf_str(out,
-            "without one, limits hold for each process alone. With systemd: systemd-run --user\n"
-            "--scope -p Delegate=yes buckle run …\n");
+    buf_str(out, "without one, limits apply to each process separately. With systemd: systemd-run "
+                 "--user\n--scope -p Delegate=yes buckle run …\n");
 }
 
 void host_fix_text(const struct host *h, const struct host_ability *a, struct buf *out)

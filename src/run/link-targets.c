@@ -73,7 +73,7 @@ static int add_target(struct finder *f, char kind, const char *path, const char 
     while (rules[i].kind != kind)
         i++;
     if (f->out->count++ == FOUND_MAX) {
-        err_set(f->err, BK_E_LIMIT, "more than %d links lead to protected or secret names",
+        err_set(f->err, BK_E_LIMIT, "more than %d symlinks lead to protected or secret names",
                 FOUND_MAX);
         err_hint(f->err, "the last was %.200s", named);
         return -1;

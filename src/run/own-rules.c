@@ -185,9 +185,9 @@ static const char rules[] =
     "    file-write* file-write-acl file-write-create file-write-data file-write-flags\n"
     "    file-write-mode file-write-owner file-write-times file-write-unlink file-write-xattr\n"
     "    file-mknod)\n"
-    "(deny (with message \"protected: holds what decides about sandboxes\")\n"
+    "(deny (with message \"protected: contains settings of sandboxes\")\n"
     "    file-write-unlink (apply literal holders))\n"
-    "(deny (with message \"protected: a link here would lead around protected names\")\n"
+    "(deny (with message \"protected: a symlink here would bypass protected names\")\n"
     "    file-write-create (require-all (vnode-type SYMLINK) (apply literal holders)))\n";
 
 static void write_list(struct buf *out, const char *name, const struct buf *list)

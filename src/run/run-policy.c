@@ -82,7 +82,7 @@ static int add_text(struct run_policy *p, const struct run_source *s, struct bk_
     case RUN_TEXT:
         return (s->apart ? sbpl_add_apart : sbpl_add_text)(&p->unit, s->name, s->text, s->n, err);
     }
-    return err_set(err, BK_E_BUG, "a source of no kind");
+    return err_set(err, BK_E_BUG, "a policy source of unknown kind");
 }
 
 static int add_source(struct run_policy *p, const struct run_source *s, struct bk_err *err)

@@ -41,7 +41,7 @@ static int probe_host(struct run *r, bool probe, struct bk_err *err)
 
 const char *run_tmpdir(const struct run *r)
 {
-    return r->spec->tmpdir ? r->spec->tmpdir : r->scratch.path;
+    return r->spec->tmpdir ? r->spec->tmpdir : r->private_tmpdir.path;
 }
 
 static void complete_options(struct run *r)
@@ -92,8 +92,10 @@ static bool is_inside(const struct host *h)
 
 int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_err *err)
 {
-    *r = (struct run){
-        .spec = spec, .scratch.lock = -1, .cgroup.fd = -1, .init = {.pidfd = -1, .ready = -1}};
+    *r = (struct run){.spec = spec,
+                      .private_tmpdir.lock = -1,
+                      .cgroup.fd = -1,
+                      .init = {.pidfd = -1, .ready = -1}};
     arena_init(&r->arena, 64 << 20);
     complete_options(r);
     find_connector(r);
@@ -104,9 +106,9 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
     /* this takes longest, and needs nothing of what follows */
     if (!probe && !policy_on_macos())
         init_start(&r->init, &r->host, spec->launch.cwd);
-    if (spec->scratch)
-        r->scratch = *spec->scratch;
-    else if (!spec->tmpdir && !spec->bare && tmpdir_name(&r->scratch, err) < 0)
+    if (spec->private_tmpdir)
+        r->private_tmpdir = *spec->private_tmpdir;
+    else if (!spec->tmpdir && !spec->bare && tmpdir_name(&r->private_tmpdir, err) < 0)
         return -1;
     if (spec->upstream && upstream_parse(spec->upstream, &r->upstream, err) < 0)
         return -1;
@@ -190,7 +192,7 @@ static int prepare(void *arg, struct launch_policy *out)
         return report_refusal(r, &err);
     if (r->spec->upstream && !r->plan.gate) {
         err_set(&err, BK_E_INPUT,
-                "upstream proxy: the network is not filtered, so nothing leads there");
+                "upstream proxy: the network is not filtered, so nothing uses it");
         err_remedy(&err, REMEDY_FILTER_NETWORK);
         return report_refusal(r, &err);
     }
@@ -203,11 +205,11 @@ static int meanwhile(void *arg, struct bk_err *err)
     struct run *r = arg;
     if (r->spec->tmpdir)
         return mkdir(r->spec->tmpdir, 0700) < 0 && errno != EEXIST
-                   ? err_sys(err, "cannot make %s", r->spec->tmpdir)
+                   ? err_sys(err, "cannot create %s", r->spec->tmpdir)
                    : 0;
     if (r->spec->bare)
         return 0;
-    return r->scratch.lock >= 0 ? 0 : tmpdir_make(&r->scratch, err);
+    return r->private_tmpdir.lock >= 0 ? 0 : tmpdir_make(&r->private_tmpdir, err);
 }
 
 static void complete_launch(struct run *r, struct launch *l)
@@ -297,9 +299,9 @@ int run_go(struct run *r, struct launch_end *end, struct bk_err *err)
 
 void run_clean(struct run *r)
 {
-    if (!tmpdir_remove_empty(&r->scratch)) {
+    if (!tmpdir_remove_empty(&r->private_tmpdir)) {
         init_end(&r->init); /* its processes could still move files in there */
-        tmpdir_remove(&r->scratch);
+        tmpdir_remove(&r->private_tmpdir);
     }
     cgroup_remove(&r->cgroup);
 }
@@ -308,7 +310,7 @@ void run_close(struct run *r)
 {
     init_end(&r->init);
     cgroup_remove(&r->cgroup);
-    tmpdir_remove(&r->scratch);
+    tmpdir_remove(&r->private_tmpdir);
     plan_free(&r->plan);
     run_updates_free(r);
     run_policy_free(&r->policy);

@@ -24,7 +24,7 @@ struct run {
     struct buf own_rules; /* that end the policy (own-rules.h) */
     struct plan_options options;
     struct plan plan;
-    struct tmpdir scratch;
+    struct tmpdir private_tmpdir;
     struct cgroup cgroup;
     struct init init;
     struct arena arena;
@@ -49,7 +49,7 @@ int run_go(struct run *r, struct launch_end *end, struct bk_err *err);
 
 /* Updates the policy of the running command: these sources replace the spec's. They import shipped
  * profiles only. On failure the old policy stays in force. Appends what has to wait for the next
- * command to waits, a line each. Call it from on_heard or on_event. */
+ * command to waits, a line each. Call it from on_input or on_event. */
 int run_update(struct run *r, const struct run_source *sources, size_t n, struct buf *waits,
                struct bk_err *err);
 
@@ -64,7 +64,7 @@ const struct graph *run_graph(struct run *r); /* of the first policy */
 
 /* For macOS: whether a policy distinguishes hosts, so that it needs proxies; and the rules that
  * leave only these proxies open, for the end of its profile. */
-bool run_tells_hosts(const struct graph *g);
+bool run_filters_hosts(const struct graph *g);
 struct macos_ports;
 int run_close_hosts(const struct graph *g, const struct macos_ports *ports, const char *tag,
                     struct buf *out, struct bk_err *err);

@@ -21,7 +21,7 @@
 /* ---- the network ---- */
 
 /* Whether the policy has names or addresses of hosts. The system can distinguish ports alone. */
-bool run_tells_hosts(const struct graph *g)
+bool run_filters_hosts(const struct graph *g)
 {
     for (uint32_t i = 0; i < graph_test_count(g); i++) {
         const struct graph_test *t = graph_test_at(g, i);
@@ -66,7 +66,7 @@ int run_close_hosts(const struct graph *g, const struct macos_ports *ports, cons
     struct net_rules rules;
     if (rules_init(&rules, g) < 0)
         return err_nomem(err);
-    buf_str(out, "; Hosts are asked about by name, at the proxies.\n"
+    buf_str(out, "; The proxies filter hosts by name.\n"
                  "(deny network-outbound (remote ip \"*:*\")\n    (with message ");
     buf_sbpl(out, tag, strlen(tag));
     buf_str(out, "))\n");
@@ -90,10 +90,11 @@ static int write_profile(void *arg, const struct macos_ports *ports, const char 
         return -1;
     /* Linux checks when a device is opened, macOS with every ioctl */
     if (!r->spec->bare)
-        buf_str(out, "; The terminal that the command was handed is its own.\n"
+        buf_str(out, "; The command may control the terminal that it was given.\n"
                      "(allow file-ioctl (regex #\"^/dev/ttys[0-9]+$\"))\n");
-    return run_tells_hosts(r->policy.graph) ? run_close_hosts(r->policy.graph, ports, tag, out, err)
-                                            : 0;
+    return run_filters_hosts(r->policy.graph)
+               ? run_close_hosts(r->policy.graph, ports, tag, out, err)
+               : 0;
 }
 
 static void on_event(void *arg, const struct event *e)
@@ -136,7 +137,7 @@ int run_macos(struct run *r, struct launch_end *end, struct bk_err *err)
         .nkeep_fds = s->launch.nkeep,
         .profile = write_profile,
         .graph = r->policy.graph,
-        .proxied = run_tells_hosts(r->policy.graph),
+        .proxied = run_filters_hosts(r->policy.graph),
         .upstream = s->upstream ? &r->upstream : NULL,
         .connector = r->connector[0] ? r->connector : NULL,
         .timeout_ms = s->launch.timeout_ms,

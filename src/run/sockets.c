@@ -117,7 +117,7 @@ int known_socket_next(const struct known_socket *s, const char **at, struct buf 
     }
     if (all != s->paths)
         return known_socket_next(s, at, path, err);
-    err_set(err, BK_E_INPUT, "nothing says where %s is: %.*s", s->name, (int)n, all);
+    err_set(err, BK_E_INPUT, "cannot find the socket %s: %.*s", s->name, (int)n, all);
     err_hint(err, "set the variable, or give the socket's path instead of its name");
     return -1;
 }

@@ -31,8 +31,8 @@ struct run_spec {
     bool bare;      /* nothing of ours is added: no TMPDIR, no variable, no parameter */
 
     const char *tmpdir; /* a folder that stays, made if it is missing; NULL: a temporary one */
-    const struct tmpdir *scratch; /* the temporary one, named already; NULL: any */
-    const char *upstream;         /* URL of the proxy that connections leave through, or NULL */
+    const struct tmpdir *private_tmpdir; /* the temporary one, named already; NULL: any */
+    const char *upstream; /* URL of the proxy that connections leave through, or NULL */
 
     /* How to enforce the policy. The run sets terse, ask, cwd, mounts and arch. */
     struct plan_options plan;

@@ -106,7 +106,7 @@ static int send_sources(const struct run *r, const struct run_source *sources, s
     if (sent == 0)
         return 0;
     errno = -sent;
-    return err_sys(err, "the running command cannot be given another policy");
+    return err_sys(err, "cannot update the policy of the running command");
 }
 
 static int check_sources(const struct run_source *sources, size_t n, struct bk_err *err)
@@ -114,7 +114,8 @@ static int check_sources(const struct run_source *sources, size_t n, struct bk_e
     bool fits = n > 0 && n <= SOURCES_MAX;
     for (size_t i = 0; i < n && fits; i++)
         fits = sources[i].kind != RUN_FILE && !sources[i].imports_files && sources[i].n < INT32_MAX;
-    return fits ? 0 : err_set(err, BK_E_INPUT, "a policy that changes is made of texts at hand");
+    return fits ? 0
+                : err_set(err, BK_E_INPUT, "an updated policy must consist of texts, not files");
 }
 
 /* Compiles it and finds what has to wait. */

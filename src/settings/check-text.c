@@ -69,7 +69,7 @@ static bool wants(struct checker *c, const struct json *j, enum json_kind kind)
 {
     if (j->kind == kind)
         return true;
-    FOUND(c, FINDING_ERROR, j->at, "%s takes %s, not %s", path_of(c),
+    FOUND(c, FINDING_ERROR, j->at, "%s must be %s, not %s", path_of(c),
           setting_shape_word(c->key->shape), jt_kind_word(j->kind));
     return false;
 }
@@ -78,7 +78,7 @@ static bool element_is(struct checker *c, const struct json *j, enum json_kind k
 {
     if (j->kind == kind)
         return true;
-    FOUND(c, FINDING_ERROR, j->at, "%s takes %s; this is %s", path_of(c),
+    FOUND(c, FINDING_ERROR, j->at, "%s must be %s, but this is %s", path_of(c),
           setting_shape_word(c->key->shape), jt_kind_word(j->kind));
     return false;
 }
@@ -92,9 +92,7 @@ static void check_path(struct checker *c, const struct json *j)
         if (j->count != 2 || !path || path->kind != JT_STRING || !literal ||
             literal->kind != JT_BOOL || !literal->truth) {
             FOUND(c, FINDING_ERROR, j->at,
-                  "%s: an entry is a string or {\"path\": …, "
-                  "\"literal\": true}",
-                  path_of(c));
+                  "%s: an entry must be a string or {\"path\": …, \"literal\": true}", path_of(c));
             return;
         }
         j = path;
@@ -126,14 +124,14 @@ static void check_domain(struct checker *c, const struct json *j)
     bool host = net_endpoint_parse(j->s, j->n, &end, NULL, NULL) == 0 ||
                 net_domain_check(j->s, j->n, NULL) == 0;
     if (!host) {
-        FOUND(c, FINDING_ERROR, j->at, "%s: %.80s names no host", path_of(c), j->s);
-        hint(c, "write a name, *.name, an address or [address], with :port if only that is meant");
+        FOUND(c, FINDING_ERROR, j->at, "%s: %.80s is not a host name or address", path_of(c), j->s);
+        hint(c, "write a name, *.name, an address or [address]; :port limits it to one port");
     } else if (!denies && is_everything(j)) {
-        FOUND(c, FINDING_ERROR, j->at, "%s: * would be every host", path_of(c));
-        hint(c, "allowAllDomains says so");
+        FOUND(c, FINDING_ERROR, j->at, "%s: * would match every host", path_of(c));
+        hint(c, "use allowAllDomains for that");
     } else if (!denies && too_broad(j)) {
-        FOUND(c, FINDING_ERROR, j->at, "%s: %.80s would be half of the world", path_of(c), j->s);
-        hint(c, "name at least two parts behind the star: *.example.com");
+        FOUND(c, FINDING_ERROR, j->at, "%s: %.80s would match too many hosts", path_of(c), j->s);
+        hint(c, "write at least two labels after the star: *.example.com");
     }
 }
 
@@ -146,8 +144,8 @@ static void check_address(struct checker *c, const struct json *j)
                 end.host == NET_HOST_ADDRESS && end.port_lo == 0 && end.port_hi == UINT16_MAX;
     if (good)
         return;
-    FOUND(c, FINDING_ERROR, j->at, "%s: %.80s is no address and no range", path_of(c), j->s);
-    hint(c, "for instance 10.0.0.0/8 or fc00::/7, without a port");
+    FOUND(c, FINDING_ERROR, j->at, "%s: %.80s is not an address or a range", path_of(c), j->s);
+    hint(c, "for example 10.0.0.0/8 or fc00::/7, without a port");
 }
 
 static bool is_port(const struct json *j)
@@ -158,7 +156,7 @@ static bool is_port(const struct json *j)
 static void check_port(struct checker *c, const struct json *j)
 {
     if (!is_port(j))
-        FOUND(c, FINDING_ERROR, j->at, "%s: a port is a number from 1 to 65535", path_of(c));
+        FOUND(c, FINDING_ERROR, j->at, "%s: a port must be between 1 and 65535", path_of(c));
 }
 
 static void check_mach(struct checker *c, const struct json *j)
@@ -167,7 +165,7 @@ static void check_mach(struct checker *c, const struct json *j)
         return;
     const char *star = memchr(j->s, '*', j->n);
     if (!j->n || (star && star + 1 != j->s + j->n))
-        FOUND(c, FINDING_ERROR, j->at, "%s: a star stands only at the end", path_of(c));
+        FOUND(c, FINDING_ERROR, j->at, "%s: * can only be the last character", path_of(c));
 }
 
 static void check_string(struct checker *c, const struct json *j)
@@ -216,8 +214,8 @@ static void check_proxy(struct checker *c, const struct json *j)
         for (size_t i = 0; i < 3; i++)
             known = known || strcmp(e->key, names[i]) == 0;
         if (!known) {
-            FOUND(c, FINDING_ERROR, e->key_at, "%s has no %.40s", path_of(c), e->key);
-            hint(c, "it has http, https and noProxy");
+            FOUND(c, FINDING_ERROR, e->key_at, "%s has no member %.40s", path_of(c), e->key);
+            hint(c, "its members are http, https and noProxy");
         } else if (element_is(c, e, JT_STRING) && strcmp(e->key, "noProxy") != 0) {
             struct bk_err why;
             if (upstream_parse(e->s, &up, &why) < 0) {
@@ -226,8 +224,8 @@ static void check_proxy(struct checker *c, const struct json *j)
             }
         } else if (strcmp(e->key, "noProxy") == 0) {
             FOUND(c, FINDING_NOTE, e->key_at,
-                  "%s.noProxy has no effect: all connections go "
-                  "through the proxy, but those to this machine",
+                  "%s.noProxy has no effect: all connections except those to this machine use the "
+                  "proxy",
                   path_of(c));
         }
     }
@@ -246,7 +244,7 @@ static void check_plain(struct checker *c, const struct json *j)
         break;
     case SHAPE_COUNT:
         if (wants(c, j, JT_NUMBER) && (!j->integral || j->number < 0))
-            FOUND(c, FINDING_ERROR, j->at, "%s takes a whole number", path_of(c));
+            FOUND(c, FINDING_ERROR, j->at, "%s must be a whole number", path_of(c));
         break;
     case SHAPE_PORT:
         check_port(c, j);
@@ -286,18 +284,18 @@ static void note_effect(struct checker *c, const struct json *j)
     if (k->effect == EFFECT_NONE)
         FOUND(c, FINDING_NOTE, j->key_at, "%s has no effect here: %s", path_of(c), k->brief);
     else if (k->effect == EFFECT_MACOS)
-        FOUND(c, FINDING_NOTE, j->key_at, "%s has an effect on macOS only: %s", path_of(c),
+        FOUND(c, FINDING_NOTE, j->key_at, "%s has an effect only on macOS: %s", path_of(c),
               k->brief);
     else if (k->effect == EFFECT_HOST)
         FOUND(c, FINDING_NOTE, j->key_at,
-              "%s is for programs that start commands; `buckle run` does not ask it", path_of(c));
+              "%s is for programs that start commands; `buckle run` ignores it", path_of(c));
 }
 
 static void unknown_key(struct checker *c, const char *section, const struct json *j)
 {
     char near[96], text[128];
     const struct setting_key *k = setting_nearest(section, j->key, j->nkey);
-    FOUND(c, FINDING_ERROR, j->key_at, "%s%s%.60s is no setting", section, *section ? "." : "",
+    FOUND(c, FINDING_ERROR, j->key_at, "%s%s%.60s is not a setting", section, *section ? "." : "",
           j->key);
     if (k) {
         snprintf(text, sizeof(text), "did you mean %s?", setting_path(k, near));
@@ -316,9 +314,9 @@ static void check_section(struct checker *c, const struct json *object, const ch
             continue;
         }
         if (c->key->effect == EFFECT_LATER) {
-            FOUND(c, FINDING_ERROR, j->key_at, "%s is not there yet (%s)", path_of(c),
+            FOUND(c, FINDING_ERROR, j->key_at, "%s is not supported yet (%s)", path_of(c),
                   c->key->brief);
-            hint(c, "leave it out: to pass over it would not be what you wrote");
+            hint(c, "remove it: if Buckle ignored it, you would not get what you wrote");
             continue;
         }
         note_effect(c, j);
@@ -353,16 +351,16 @@ static struct json *find_ours(struct checker *c, struct json *whole)
     if (!sandbox)
         return whole;
     if (sandbox->kind != JT_OBJECT) {
-        FOUND(c, FINDING_ERROR, sandbox->at, "sandbox takes an object, not %s",
+        FOUND(c, FINDING_ERROR, sandbox->at, "sandbox must be an object, not %s",
               jt_kind_word(sandbox->kind));
         return whole;
     }
     for (const struct json *j = whole->first; j; j = j->next) {
         const struct setting_key *k = setting_find("", j->key, j->nkey);
         if (k && k != &setting_keys[SETTING_SCHEMA]) {
-            FOUND(c, FINDING_ERROR, j->key_at, "%s stands beside sandbox, where it does not count",
+            FOUND(c, FINDING_ERROR, j->key_at, "%s is next to sandbox, where it has no effect",
                   k->name);
-            hint(c, "put it into sandbox, or everything outside of it");
+            hint(c, "move it into sandbox, or move everything out of sandbox");
         }
     }
     return sandbox;
@@ -376,7 +374,7 @@ int settings_check(struct arena *a, const struct json_text *text, struct json **
     if (!whole)
         return -1;
     if (whole->kind != JT_OBJECT) {
-        err_set(err, BK_E_INPUT, "settings are an object, not %s", jt_kind_word(whole->kind));
+        err_set(err, BK_E_INPUT, "settings must be an object, not %s", jt_kind_word(whole->kind));
         return jt_fail(text, whole->at, err);
     }
     out->arena = a;

@@ -30,7 +30,7 @@ static int no_such_key(const char *name, struct bk_err *err)
         memcpy(section, name, (size_t)(dot - name));
     const char *last = dot ? dot + 1 : name;
     const struct setting_key *k = setting_nearest(section, last, strlen(last));
-    err_set(err, BK_E_INPUT, "%.80s is no setting", name);
+    err_set(err, BK_E_INPUT, "%.80s is not a setting", name);
     if (k)
         err_hint(err, "did you mean %s?", setting_path(k, near));
     else
@@ -139,7 +139,8 @@ static int add_value(struct editor *e, struct json *value)
     if (!list)
         return err_nomem(e->err);
     if (list->kind != JT_ARRAY)
-        return err_set(e->err, BK_E_INPUT, "%s is not a list there", setting_path(e->key, path));
+        return err_set(e->err, BK_E_INPUT, "%s is not a list in this file",
+                       setting_path(e->key, path));
     struct json *next = value->kind == JT_ARRAY ? value->first : value;
     while (next) {
         struct json *one = next;
@@ -157,7 +158,7 @@ static int remove_value(struct editor *e, const struct json *value)
     struct json *old = section ? jt_get(section, e->key->name) : NULL;
     setting_path(e->key, path);
     if (!old)
-        return err_set(e->err, BK_E_INPUT, "%s is not set there", path);
+        return err_set(e->err, BK_E_INPUT, "%s is not set in this file", path);
     if (!value) {
         jt_remove(section, old);
         if (section != e->root && !section->count)
@@ -170,7 +171,7 @@ static int remove_value(struct editor *e, const struct json *value)
     else if (old->kind == JT_ARRAY)
         found = find_equal(old, value);
     if (!found)
-        return err_set(e->err, BK_E_INPUT, "%s does not hold that", path);
+        return err_set(e->err, BK_E_INPUT, "%s has no such entry", path);
     jt_remove(old, found);
     return 0;
 }

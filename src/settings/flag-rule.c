@@ -144,9 +144,8 @@ static int net_rule(const char *option, const char *given, struct buf *out, stru
     struct net_endpoint end;
     bool domain = is_domain(given);
     if (!domain && net_endpoint_parse(given, strlen(given), &end, NULL, err) < 0) {
-        err_set(err, BK_E_INPUT, "--%s %.80s names no host", option, given);
-        err_hint(err,
-                 "write a name, *.name, an address or a range, with :port if only that is meant");
+        err_set(err, BK_E_INPUT, "--%s %.80s is not a host name or address", option, given);
+        err_hint(err, "write a name, *.name, an address or a range; :port limits it to one port");
         return -1;
     }
     buf_fmt(out, "(%.*s network-outbound (%s ", (int)strcspn(option, "-"), option,

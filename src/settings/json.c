@@ -168,7 +168,7 @@ static int hex4(struct reader *r, uint32_t *out)
     for (int i = 0; i < 4; i++, r->at++) {
         int d = r->at < r->end ? hex_digit(*r->at) : -1;
         if (d < 0)
-            return fail(r, "\\u takes four hexadecimal digits");
+            return fail(r, "\\u must be followed by four hexadecimal digits");
         v = v << 4 | (uint32_t)d;
     }
     *out = v;
@@ -213,7 +213,7 @@ static int read_unicode(struct reader *r, struct buf *out)
         return fail(r, "half of a surrogate pair");
     }
     if (c == 0)
-        return fail(r, "a zero byte has no place in settings");
+        return fail(r, "settings must not contain NUL bytes");
     put_utf8(out, c);
     return 0;
 }
@@ -226,7 +226,7 @@ static int read_escape(struct reader *r, struct buf *out)
     if (c == 'u')
         return read_unicode(r, out);
     if (!found)
-        return fail(r, "a backslash is followed by one of \" \\ / b f n r t u");
+        return fail(r, "a backslash must be followed by one of \" \\ / b f n r t u");
     buf_chr(out, to[found - from]);
     return 0;
 }
@@ -240,8 +240,8 @@ static int read_plain(struct reader *r, struct buf *out)
         if (!w)
             return fail(r, "this is not UTF-8");
         if ((unsigned char)*r->at < 0x20)
-            return fail(r, *r->at == '\n' ? "the string does not end on its line"
-                                          : "a control byte in a string is written as \\u00XX");
+            return fail(r, *r->at == '\n' ? "the string does not end on this line"
+                                          : "write a control character in a string as \\u00XX");
         r->at += w;
     }
     buf_add(out, start, (size_t)(r->at - start));
@@ -284,13 +284,13 @@ static int read_number(struct reader *r, struct json *j)
     s += s < r->end && *s == '-';
     size_t whole = digits(s, r->end);
     if (!whole || (*s == '0' && whole > 1))
-        return fail(r, "this is no number");
+        return fail(r, "this is not a number");
     s += whole;
     j->integral = true;
     if (s < r->end && *s == '.') {
         size_t part = digits(s + 1, r->end);
         if (!part)
-            return fail(r, "this is no number");
+            return fail(r, "this is not a number");
         s += 1 + part;
         j->integral = false;
     }
@@ -298,7 +298,7 @@ static int read_number(struct reader *r, struct json *j)
         s += 1 + (s + 1 < r->end && (s[1] == '+' || s[1] == '-'));
         size_t power = digits(s, r->end);
         if (!power)
-            return fail(r, "this is no number");
+            return fail(r, "this is not a number");
         s += power;
         j->integral = false;
     }
@@ -339,7 +339,7 @@ static int skip_space(struct reader *r)
         r->at++;
     if (r->at < r->end && (*r->at == '/' || *r->at == '#')) {
         fail(r, "comments are not JSON");
-        err_hint(r->err, "`buckle settings` rewrites files, and could not keep them");
+        err_hint(r->err, "`buckle settings` rewrites files and would lose them");
         return -1;
     }
     return 0;
@@ -351,7 +351,7 @@ static int check_twice(struct reader *r, const struct json *j)
         return fail(r, "too many members in one object");
     for (const struct json *o = r->open->first; o; o = o->next)
         if (o->nkey == j->nkey && memcmp(o->key, j->key, j->nkey) == 0) {
-            err_set(r->err, BK_E_INPUT, "%.60s is there twice, the first time in line %u", j->key,
+            err_set(r->err, BK_E_INPUT, "%.60s appears twice; first on line %u", j->key,
                     jt_line(r->text, o->key_at));
             return jt_fail(r->text, j->key_at, r->err);
         }
@@ -362,11 +362,11 @@ static int read_key(struct reader *r, struct json *j)
 {
     j->key_at = offset(r);
     if (r->at >= r->end || *r->at != '"')
-        return fail(r, "a name in quotes is expected here");
+        return fail(r, "expected a name in quotes");
     if (read_string(r, &j->key, &j->nkey) < 0 || check_twice(r, j) < 0 || skip_space(r) < 0)
         return -1;
     if (r->at >= r->end || *r->at != ':')
-        return fail(r, "a colon is expected here");
+        return fail(r, "expected a colon");
     r->at++;
     return skip_space(r);
 }
@@ -394,7 +394,7 @@ static int read_value(struct reader *r, struct json *j)
 }
 
 /* Closes what ends here. Returns 1 when a value must follow, 0 when the text is complete. */
-static int behind_value(struct reader *r)
+static int after_value(struct reader *r)
 {
     while (r->open) {
         char close = r->open->kind == JT_OBJECT ? '}' : ']';
@@ -408,8 +408,8 @@ static int behind_value(struct reader *r)
         if (c != close && !r->open->count)
             return 1;
         if (c != close)
-            return fail(r, r->at < r->end ? "a comma or the closing bracket is expected here"
-                                          : "the text ends in the middle");
+            return fail(r, r->at < r->end ? "expected a comma or the closing bracket"
+                                          : "the text ends too early");
         r->at++;
         r->depth--;
         r->open = r->open->parent;
@@ -439,12 +439,12 @@ struct json *jt_read(struct arena *a, const struct json_text *text, struct bk_er
         root = root ? root : j;
         if (j->kind == JT_OBJECT || j->kind == JT_ARRAY)
             r.open = j;
-        more = behind_value(&r);
+        more = after_value(&r);
     }
     if (more < 0 || skip_space(&r) < 0)
         return NULL;
     if (r.at != r.end)
-        return fail(&r, "something follows the end"), NULL;
+        return fail(&r, "unexpected text after the end"), NULL;
     return root;
 }
 
@@ -452,7 +452,7 @@ struct json *jt_read(struct arena *a, const struct json_text *text, struct bk_er
 
 static int too_large(const char *path, struct bk_err *err)
 {
-    err_set(err, BK_E_LIMIT, "larger than %d KiB, which no settings are", JSON_MAX >> 10);
+    err_set(err, BK_E_LIMIT, "larger than %d KiB, the limit for settings", JSON_MAX >> 10);
     err_place(err, path, 0, 0);
     return -1;
 }

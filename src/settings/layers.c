@@ -270,7 +270,7 @@ static int add_projects(struct settings *s, struct bk_err *err)
     size_t count = 0, n = strlen(s->cwd);
     while ((n = project_within(s, n))) {
         if (count == SETTINGS_PROJECTS)
-            return err_set(err, BK_E_INPUT, "%.200s lies in too many projects", s->cwd);
+            return err_set(err, BK_E_INPUT, "%.200s is inside too many projects", s->cwd);
         if (!(folders[count++] = arena_strndup(&s->arena, s->cwd, n)))
             return err_nomem(err);
         while (n > 1 && s->cwd[--n] != '/')

@@ -47,9 +47,9 @@ static bool stays_in_folder(const struct graph *g, struct graph_cache *cache, co
 
 static int refuse(const char *link, const char *target, const char *from, struct bk_err *err)
 {
-    err_set(err, BK_E_INPUT, "%.60s%s%.120s is a link that the command could turn elsewhere", from,
+    err_set(err, BK_E_INPUT, "%.60s%s%.120s is a symlink that the command could redirect", from,
             *from ? ": " : "", link);
-    err_hint(err, "if you mean where it leads now, name that: %.130s", target);
+    err_hint(err, "to use its current target, name that: %.130s", target);
     return -1;
 }
 

@@ -87,8 +87,8 @@ int settings_lock(struct settings_lock *l, const char *path, struct bk_err *err)
     errno = why;
     if (why != EEXIST)
         return err_sys(err, "cannot write %s", l->name);
-    err_set(err, BK_E_SYSTEM, "%s is being changed by somebody else", path);
-    err_hint(err, "if nobody does, remove %s", l->name);
+    err_set(err, BK_E_SYSTEM, "another program is changing %s", path);
+    err_hint(err, "if none is, remove %s", l->name);
     return -1;
 }
 

@@ -12,9 +12,9 @@
 #include "settings/settings.h"
 
 static const char untrusted[] = "the project is not trusted";
-static const char overruled[] = "a later layer says otherwise";
-static const char by_policy[] = "the policy has the last word";
-static const char replaced[] = "only the default";
+static const char overruled[] = "a later layer overrides it";
+static const char by_policy[] = "the machine's policy overrides it";
+static const char replaced[] = "it was only the default";
 
 static const struct json *key_value(const struct settings_layer *l, const struct setting_key *k)
 {
@@ -78,10 +78,10 @@ static const char *refusal(const struct settings *s, const struct setting_key *k
     bool policy = false, others = false;
     for (size_t i = 0; i < s->n; i++) {
         const struct settings_layer *o = &s->layers[i];
-        const struct json *said = key_value(o, k);
-        policy = policy || (said && o->id == LAYER_POLICY);
-        others =
-            others || (said && o->id != LAYER_DEFAULTS && (o->trusted || !setting_opens(k, said)));
+        const struct json *value = key_value(o, k);
+        policy = policy || (value && o->id == LAYER_POLICY);
+        others = others ||
+                 (value && o->id != LAYER_DEFAULTS && (o->trusted || !setting_opens(k, value)));
     }
     if (!l->trusted && setting_opens(k, j))
         return untrusted;

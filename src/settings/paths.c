@@ -69,7 +69,7 @@ int words_push(struct arena *a, struct words *list, const char *word)
 
 static int too_long(struct bk_err *err)
 {
-    return err_set(err, BK_E_INPUT, "the path is longer than any that can exist");
+    return err_set(err, BK_E_INPUT, "the path is too long");
 }
 
 static int append_bytes(struct spelled *t, const char *s, size_t n, enum mark mark,
@@ -113,7 +113,7 @@ static int append_variable(const struct path_base *base, const char *name, size_
     const char *value = base->getenv ? base->getenv(base->arg, key) : getenv(key);
     if (!value || !*value) {
         err_set(err, BK_E_INPUT, "the variable %s is not set", key);
-        err_hint(err, "{\"path\": …, \"literal\": true} takes a dollar as part of the name");
+        err_hint(err, "{\"path\": …, \"literal\": true} makes the dollar part of the name");
         return -1;
     }
     return append_bytes(t, value, strlen(value), NAME, err);
@@ -139,8 +139,8 @@ static int append_bracket(const char *s, size_t n, struct spelled *t, size_t *us
     if (len == 3 && strchr("*?[", s[1])) /* names with a bracket are quoted like this */
         return append_bytes(t, s + 1, 1, NAME, err);
     if (memchr(s, '*', len) || memchr(s, '?', len)) {
-        err_set(err, BK_E_INPUT, "%.*s: a set cannot hold * or ?", (int)len, s);
-        err_hint(err, "{\"path\": …, \"literal\": true} takes it as part of a name");
+        err_set(err, BK_E_INPUT, "%.*s: a set cannot contain * or ?", (int)len, s);
+        err_hint(err, "{\"path\": …, \"literal\": true} makes it part of a name");
         return -1;
     }
     return append_bytes(t, s, len, SET, err);
@@ -170,14 +170,14 @@ static int spell(const struct path_base *base, const struct path_entry *e, struc
     if (!e->n)
         return err_set(err, BK_E_INPUT, "the path is empty");
     if (memchr(e->text, '\0', e->n))
-        return err_set(err, BK_E_INPUT, "the path holds a zero byte, which no path can");
+        return err_set(err, BK_E_INPUT, "the path contains a NUL byte");
     const char *name;
     size_t len;
     bool variable_first =
         !e->literal && !e->from_shell && *e->text == '$' && variable(e->text, e->n, &name, &len);
     if (e->text[0] == '~' && (e->n == 1 || e->text[1] == '/')) {
         if (!base->home || !*base->home)
-            return err_set(err, BK_E_INPUT, "~ means nothing: HOME is not set");
+            return err_set(err, BK_E_INPUT, "cannot expand ~: HOME is not set");
         if (append_bytes(t, base->home, strlen(base->home), NAME, err) < 0)
             return -1;
         at = 1;
@@ -231,7 +231,7 @@ static int tidy_pattern(struct spelled *t, size_t from, struct bk_err *err)
         size_t len = end - i - 1;
         const char *part = t->s + i + 1;
         if (len == 2 && memcmp(part, "..", 2) == 0)
-            return err_set(err, BK_E_INPUT, ".. behind a wildcard leads nowhere in particular");
+            return err_set(err, BK_E_INPUT, ".. after a wildcard has no definite meaning");
         if (len && !(len == 1 && *part == '.')) {
             memmove(t->s + to, t->s + i, end - i);
             memmove(t->mark + to, t->mark + i, end - i);
@@ -456,7 +456,7 @@ static int check_quotable(const struct path_entry *e, const struct spelled *t, s
         wild = wild || (t->mark[i] == NAME && (t->s[i] == '*' || t->s[i] == '?'));
     if (e->denies || !wild)
         return 0;
-    err_set(err, BK_E_INPUT, "a name that holds * or ? cannot be part of a pattern");
+    err_set(err, BK_E_INPUT, "a name that contains * or ? cannot be part of a pattern");
     err_hint(err, "name the folder itself: {\"path\": …, \"literal\": true}");
     return -1;
 }
@@ -467,7 +467,7 @@ static int pattern_places(struct arena *a, const struct path_entry *e, struct sp
     size_t from = pattern_start(t);
     if (t->s[t->n - 1] == '/') {
         err_set(err, BK_E_INPUT, "a pattern that ends in a slash matches nothing");
-        err_hint(err, "leave the slash out, or write /** for all that lies below");
+        err_hint(err, "remove the slash, or write /** for everything below");
         return -1;
     }
     if (tidy_pattern(t, from, err) < 0 || check_quotable(e, t, err) < 0 ||

@@ -31,7 +31,7 @@ struct reading {
 
 static int wrong(struct reading *r, const struct ynode *at, const char *what, const char *wants)
 {
-    err_set(r->err, BK_E_INPUT, "%s: %s here, where %s belongs", what, ynode_words(at), wants);
+    err_set(r->err, BK_E_INPUT, "%s: expected %s, not %s", what, wants, ynode_words(at));
     if (at->kind == YNODE_TEXT && ynode_is_other(at) && strcmp(wants, "a text") == 0)
         err_hint(r->err, "write it in quotes");
     return ytree_fail(r->name, at, r->err);
@@ -59,7 +59,7 @@ static int count(struct reading *r, const struct ynode *at)
 {
     if (++r->steps <= STEPS)
         return 0;
-    err_set(r->err, BK_E_LIMIT, "aliases make this file stand for too much");
+    err_set(r->err, BK_E_LIMIT, "aliases expand this file too far");
     return ytree_fail(r->name, at, r->err);
 }
 
@@ -119,7 +119,7 @@ static int read_path_map(struct reading *r, const struct ynode *n, const char *w
         else if (strcmp(key->text, "except") == 0 && denial)
             result = read_words(r, value, "except", &out->except);
         else if (strcmp(key->text, "except") == 0) {
-            err_set(r->err, BK_E_INPUT, "except belongs to deny and deny-read, not to %s", what);
+            err_set(r->err, BK_E_INPUT, "except is allowed in deny and deny-read, not in %s", what);
             return ytree_fail(r->name, key, r->err);
         } else
             return unknown(r, key, what, path_keys, known);
@@ -128,7 +128,7 @@ static int read_path_map(struct reading *r, const struct ynode *n, const char *w
     }
     if (out->path)
         return 0;
-    err_set(r->err, BK_E_INPUT, "%s: an entry without its path", what);
+    err_set(r->err, BK_E_INPUT, "%s: an entry has no path", what);
     return ytree_fail(r->name, n, r->err);
 }
 
@@ -270,8 +270,8 @@ static int read_presets(struct reading *r, const struct ynode *n, struct preset_
             return ytree_fail(r->name, key, r->err);
         }
         if (strncmp(key->text, "builtin:", 8) == 0) {
-            err_set(r->err, BK_E_INPUT,
-                    "%.80s: names that begin with builtin: are the program's own", key->text);
+            err_set(r->err, BK_E_INPUT, "%.80s: names that begin with builtin: are reserved",
+                    key->text);
             return ytree_fail(r->name, key, r->err);
         }
         if (!is_nothing(value) && value->kind != YNODE_MAP)
@@ -334,7 +334,7 @@ static int read_auto(struct reading *r, const struct ynode *n, struct preset_aut
     }
     if (rule->command || rule->pattern)
         return 0;
-    err_set(r->err, BK_E_INPUT, "auto-presets: an entry without command or command-pattern");
+    err_set(r->err, BK_E_INPUT, "auto-presets: an entry has neither command nor command-pattern");
     return ytree_fail(r->name, n, r->err);
 }
 

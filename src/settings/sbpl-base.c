@@ -14,23 +14,23 @@
 /* ---- processes ---- */
 
 static const char process_macos[] =
-    "; Programs run what they like: what they start lives under the same policy.\n"
+    "; Programs may run any program; the same policy applies to all of them.\n"
     "(allow process-exec)\n"
     "(allow process-fork)\n"
-    "; They see and signal each other, and nobody else.\n"
+    "; They can see and signal only each other.\n"
     "(allow process-info* (target same-sandbox))\n"
     "(allow signal (target same-sandbox))\n"
     "(allow mach-priv-task-port (target same-sandbox))\n"
     "\n"
     "(allow user-preference-read)\n"
-    "; Version 1 of the language leaves these open unless told.\n"
+    "; Version 1 of the language allows these by default.\n"
     "(deny nvram*)\n";
 
 static const char process_linux[] =
-    "; Programs run what they like: what they start lives under the same policy.\n"
+    "; Programs may run any program; the same policy applies to all of them.\n"
     "(allow process-exec* process-fork)\n"
     "(allow file-map-executable)\n"
-    "; They see and signal each other, and nobody else.\n"
+    "; They can see and signal only each other.\n"
     "(deny process-info* signal)\n"
     "(allow process-info* signal (target same-sandbox))\n"
     "(allow system-sched (target self) (target same-sandbox))\n";
@@ -89,13 +89,13 @@ void write_mach(struct writer *w)
     if (!w->t->macos)
         return;
     write_section(w, "Mach services");
-    MACH_RULE(w, "Services that programs need to start, by name.", mach_services);
+    MACH_RULE(w, "Services that programs need in order to start.", mach_services);
     if (p->weaker_trust)
-        MACH_RULE(w, "The system's check of certificates.", trust_services);
+        MACH_RULE(w, "The system's certificate checks.", trust_services);
     if (p->keychain)
         MACH_RULE(w, "The keychain.", keychain_services);
     if (p->apple_events) {
-        MACH_RULE(w, "Other applications, by Apple events.", apple_event_services);
+        MACH_RULE(w, "Other applications, through Apple events.", apple_event_services);
         buf_str(w->out, "(allow appleevent-send)\n(allow lsopen)\n");
     }
     if (p->mach_lookups.n)
@@ -107,7 +107,7 @@ void write_mach(struct writer *w)
 void write_posix_ipc(struct writer *w)
 {
     write_section(w, "POSIX IPC");
-    buf_str(w->out, "; Shared memory and semaphores, as test runners and databases use them.\n");
+    buf_str(w->out, "; Shared memory and semaphores, which test runners and databases use.\n");
     if (w->t->macos)
         buf_str(w->out, "(allow ipc-posix-shm)\n(allow ipc-posix-sem)\n");
     else
@@ -125,13 +125,13 @@ void write_iokit(struct writer *w)
                     "    (iokit-user-client-class \"IOSurfaceSendRight\"))\n"
                     "(allow iokit-get-properties)\n"
                     "\n"
-                    "; Sockets of the system's own, which lead to no network.\n"
+                    "; System sockets, which reach no network.\n"
                     "(allow system-socket\n"
                     "    (require-all (socket-domain AF_SYSTEM) (socket-protocol 2)))\n");
 }
 
 static const char sysctl_macos[] =
-    "; What kind of machine this is; not who uses it, nor what runs on it.\n"
+    "; The kind of machine, but not its users or what they run.\n"
     "(allow sysctl-read\n"
     "    (sysctl-name-prefix \"hw.\")\n"
     "    (sysctl-name-prefix \"machdep.cpu.\")\n"
@@ -154,7 +154,7 @@ void write_sysctl(struct writer *w)
 
 /* ---- devices ---- */
 
-static const char devices_macos[] = "; Devices that only give or take bytes.\n"
+static const char devices_macos[] = "; Devices that only read or write bytes.\n"
                                     "(allow file-read* file-read-data file-write-data file-ioctl\n"
                                     "    (literal \"/dev/null\")\n"
                                     "    (literal \"/dev/zero\")\n"
@@ -170,7 +170,7 @@ static const char devices_macos[] = "; Devices that only give or take bytes.\n"
                                     "    (literal \"/dev/urandom\"))\n";
 
 static const char devices_linux[] =
-    "; Devices that only give or take bytes, terminals, and shared memory, whose names are files.\n"
+    "; Devices that only read or write bytes, terminals, and the files of shared memory.\n"
     "(allow file-read* file-read-data\n"
     "    (literal \"/dev\" \"/dev/null\" \"/dev/zero\" \"/dev/full\" \"/dev/random\" "
     "\"/dev/urandom\"\n"
@@ -187,7 +187,7 @@ static const char devices_linux[] =
     "    (regex #\"^/dev/pts/[0-9]+$\"))\n"
     "(allow file-write*\n"
     "    (regex #\"^/dev/shm/[^/]+$\"))\n"
-    "; What a process may say about itself.\n"
+    "; What a process may set for itself.\n"
     "(allow file-write-data\n"
     "    (regex #\"^/proc/[0-9]+/(task/[0-9]+/)?(comm|oom_adj|oom_score_adj|coredump_filter|"
     "timerslack_ns|clear_refs|mem)$\"))\n"

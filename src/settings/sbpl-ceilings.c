@@ -45,7 +45,7 @@ static int cap_writes(struct writer *w)
     if (write_places(w, &own) < 0 || write_places(w, &w->p->allow_write) < 0)
         return -1;
     buf_chr(w->out, ')');
-    write_close(w, "the policy allows writing elsewhere only");
+    write_close(w, "the machine's policy does not allow writing there");
     return 0;
 }
 
@@ -65,7 +65,7 @@ static int cap_hosts(struct writer *w)
         buf_chr(w->out, ')');
     }
     buf_str(w->out, allowed->n ? "))" : ")");
-    write_close(w, "the policy allows other hosts only");
+    write_close(w, "the machine's policy does not allow this host");
     return 0;
 }
 
@@ -78,13 +78,13 @@ static int cap_sockets(struct writer *w)
     if (write_places(w, &w->p->unix_sockets) < 0)
         return -1;
     buf_str(w->out, "))");
-    write_close(w, "the policy allows other sockets only");
+    write_close(w, "the machine's policy does not allow this socket");
     return 0;
 }
 
 static int write_caps(struct writer *w, unsigned ceilings)
 {
-    buf_str(w->out, "; What holds whatever was said before.\n");
+    buf_str(w->out, "; These rules override everything above.\n");
     if ((ceilings & CEILING_WRITES && cap_writes(w) < 0) ||
         (ceilings & CEILING_HOSTS && cap_hosts(w) < 0) ||
         (ceilings & CEILING_SOCKETS && cap_sockets(w) < 0))

@@ -135,7 +135,7 @@ static int write_ways(struct writer *w)
             if (!above.path)
                 return err_nomem(w->err);
             if (!open) {
-                buf_str(w->out, "; The way to what may be read in there.\n");
+                buf_str(w->out, "; Folders on the way to readable paths.\n");
                 write_open(w, "allow", "file-read-metadata file-test-existence");
             }
             open = true;
@@ -152,7 +152,7 @@ static int write_ways(struct writer *w)
 static int write_only_reads(struct writer *w)
 {
     write_open(w, "deny", w->t->macos ? data_macos : "file-read-data");
-    write_close(w, "only what is listed can be read");
+    write_close(w, "only listed paths can be read");
     write_open(w, "allow", w->t->macos ? data_macos : "file-read-data");
     buf_str(w->out, "\n    (literal \"/\")");
     if (write_places(w, &w->p->allow_read) < 0 || write_places(w, &w->writable) < 0)
@@ -168,7 +168,7 @@ static bool may_import(const struct writer *w)
 
 static int write_secrets(struct writer *w)
 {
-    buf_str(w->out, "; Places where secrets are kept.\n(import \"secrets.sb\")\n");
+    buf_str(w->out, "; Known secret stores.\n(import \"secrets.sb\")\n");
     if (!w->p->allow_read.n)
         return 0;
     write_open(w, "allow", read_linux);
@@ -216,7 +216,7 @@ static int write_disks(struct writer *w)
     bool some = names_devices(&w->writable) || names_devices(&w->p->allow_read);
     if (w->t->macos || (!w->p->deny_read.n && !w->p->reads_nothing))
         return 0;
-    buf_str(w->out, "; A disk holds every file.\n");
+    buf_str(w->out, "; A raw disk contains every file.\n");
     write_open(w, "deny", "file-read-data");
     buf_str(w->out, some ? "\n    (require-all (require-any " : "\n    ");
     buf_str(w->out, rule_disks);
@@ -225,7 +225,7 @@ static int write_disks(struct writer *w)
         (write_named_devices(w, &w->writable) < 0 || write_named_devices(w, &w->p->allow_read) < 0))
         return -1;
     buf_str(w->out, some ? "))" : "");
-    write_close(w, "a disk or memory, which holds what is denied elsewhere");
+    write_close(w, "a disk or memory, which contains what is denied elsewhere");
     return 0;
 }
 
@@ -253,7 +253,7 @@ int write_reads(struct writer *w)
 /* ---- writing ---- */
 
 static const char quiet_linux[] =
-    "; Programs try these and go on without: nothing that anybody needs to be told.\n"
+    "; Programs try these and continue without them, so denials are not reported.\n"
     "(deny file-write*\n"
     "    (regex #\"/__pycache__(/|$)\")\n"
     "    (prefix \"/tmp/hsperfdata_\")\n"
@@ -304,7 +304,7 @@ static int write_allowed(struct writer *w)
     if (!w->t->macos)
         buf_str(w->out, quiet_linux);
     if (w->t->macos)
-        buf_str(w->out, "; A second name for a file would lead around rules about its first.\n"
+        buf_str(w->out, "; A hard link would bypass the rules for the file's first name.\n"
                         "(deny file-link)\n");
     if (!w->writable.n)
         return 0;
@@ -312,7 +312,7 @@ static int write_allowed(struct writer *w)
     write_open(w, "allow", w->t->macos ? "file-write* file-link" : "file-write* file-ioctl");
     if (write_writable(w) < 0)
         return -1;
-    buf_str(w->out, ")\n; Folders may pass their group on; programs may not.\n");
+    buf_str(w->out, ")\n; Folders may be set-group-ID; programs may not.\n");
     write_open(w, "allow", "file-write-setugid");
     buf_str(w->out, "\n    (require-all (vnode-type DIRECTORY) (require-any");
     if (write_writable(w) < 0)
@@ -323,10 +323,10 @@ static int write_allowed(struct writer *w)
 
 static int write_shipped_names(struct writer *w)
 {
-    buf_str(w->out, "; Names that nobody writes to.\n(import \"protected.sb\")\n");
+    buf_str(w->out, "; Protected names.\n(import \"protected.sb\")\n");
     if (!w->p->allow_git_config || !w->writable.n)
         return 0;
-    buf_str(w->out, "; … but repositories' settings.\n");
+    buf_str(w->out, "; … except the settings of repositories.\n");
     write_open(w, "allow", "file-write*");
     buf_str(
         w->out,

@@ -31,7 +31,7 @@ static bool covers(const char *folder, const char *path, size_t n)
 }
 
 /* A path that represents all of an allowed place; *n is 0 if there is none. */
-static const char *stands_for(const struct place *a, size_t *n)
+static const char *representative_path(const struct place *a, size_t *n)
 {
     *n = a->kind == PLACE_GLOB ? glob_fixed(a->path) : path_len(a->path);
     return a->path;
@@ -40,7 +40,7 @@ static const char *stands_for(const struct place *a, size_t *n)
 static bool inside_plain(const struct place *d, const struct place *a)
 {
     size_t n;
-    const char *path = stands_for(a, &n);
+    const char *path = representative_path(a, &n);
     if (d->kind == PLACE_LITERAL || !covers(d->path, path, n))
         return false;
     /* of the same name only a file inside a folder is less */
@@ -83,7 +83,7 @@ static int match_globs(struct arena *arena, const struct carving *c, const size_
     for (size_t a = 0; a < allow->n; a++) {
         size_t n;
         const uint32_t *ids;
-        const char *path = stands_for(&allow->at[a], &n);
+        const char *path = representative_path(&allow->at[a], &n);
         size_t hits = n ? regex_match(set, cache, path, n, &ids) : 0;
         for (size_t i = 0; i < hits; i++)
             inside[globs[ids[i]] * allow->n + a] = true;

@@ -113,7 +113,7 @@ static int write_ancestors(struct writer *w, struct ancestors *list)
     if (!list->n)
         return 0;
     qsort(list->at, list->n, sizeof(*list->at), by_text);
-    buf_str(w->out, "; Nor can the folders above them.\n");
+    buf_str(w->out, "; Nor can the folders that contain them.\n");
     write_open(w, "deny", "file-write-unlink");
     for (size_t i = 0; i < list->n; i++) {
         const char *text = list->at[i];
@@ -129,19 +129,19 @@ static int write_ancestors(struct writer *w, struct ancestors *list)
         if (result < 0)
             return -1;
     }
-    write_close(w, "something in there is denied, and moving it would free that");
+    write_close(w, "something in it is denied, and moving it would bypass that");
     return 0;
 }
 
 /* Places that cannot be written already cannot be moved. */
 static int write_unread(struct writer *w)
 {
-    buf_str(w->out, "; What cannot be read cannot be moved to where it could.\n");
+    buf_str(w->out, "; Moving an unreadable file must not make it readable.\n");
     write_open(w, "deny", w->t->macos ? "file-write-unlink file-link" : "file-write-unlink");
     for (size_t d = 0; d < w->p->deny_read.n; d++)
         if (write_denied(w, &w->reads, d) < 0)
             return -1;
-    write_close(w, "reading is denied there, and moving it would free it");
+    write_close(w, "reading is denied there, and moving it would bypass that");
     return 0;
 }
 

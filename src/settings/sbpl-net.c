@@ -20,8 +20,8 @@ static int host_rule(struct writer *w, const char *action, const char *host, con
     struct net_endpoint end;
     bool remote = net_endpoint_parse(host, strlen(host), &end, NULL, NULL) == 0;
     if (!remote && net_domain_check(host, strlen(host), NULL) < 0) {
-        err_set(w->err, BK_E_INPUT, "%.120s names no host", host);
-        err_hint(w->err, "write a name, *.name, or an address, with :port if only that is meant");
+        err_set(w->err, BK_E_INPUT, "%.120s is not a host name or address", host);
+        err_hint(w->err, "write a name, *.name, or an address; :port limits it to one port");
         return -1;
     }
     buf_fmt(w->out, "(%s network-outbound (%s ", action, remote ? "remote ip" : "domain");
@@ -49,7 +49,7 @@ static int write_hosts(struct writer *w)
     const struct words *allowed = &w->p->allowed_domains, *addresses = &w->p->denied_addresses;
     /* before permissions: an address that is named there is wanted */
     for (size_t i = 0; i < addresses->n; i++)
-        if (host_rule(w, "deny", addresses->at[i], "names may not lead there") < 0)
+        if (host_rule(w, "deny", addresses->at[i], "names must not resolve to this address") < 0)
             return -1;
     for (size_t i = 0; i < allowed->n; i++)
         if (host_rule(w, "allow", allowed->at[i], NULL) < 0)
@@ -74,7 +74,7 @@ static void write_local(struct writer *w)
     const struct access *p = w->p;
     if (!p->local_binding && !p->nlocal_ports)
         return;
-    buf_str(w->out, "; Servers of this machine, and being one.\n");
+    buf_str(w->out, "; Local servers, both to reach and to run.\n");
     if (p->local_binding)
         write_loopback(w, "*");
     for (size_t i = 0; !p->local_binding && i < p->nlocal_ports; i++) {
@@ -90,7 +90,7 @@ static void write_others_proxies(struct writer *w)
     for (size_t i = 0; i < 2; i++)
         if (w->p->proxy_ports[i])
             buf_fmt(w->out,
-                    "; Somebody else's proxy.\n"
+                    "; An external proxy.\n"
                     "(allow network-outbound (remote ip \"localhost:%u\"))\n",
                     w->p->proxy_ports[i]);
 }
@@ -100,7 +100,7 @@ static void write_proxies(struct writer *w)
     const uint16_t ports[] = {w->t->http_port, w->t->socks_port};
     if (!ports[0] && !ports[1])
         return;
-    buf_str(w->out, "; The proxies, which know the names of hosts.\n");
+    buf_str(w->out, "; The proxies, which filter by host name.\n");
     for (size_t i = 0; i < 2; i++)
         if (ports[i] && (i == 0 || ports[1] != ports[0]))
             buf_fmt(w->out,
@@ -123,7 +123,7 @@ static int write_own_sockets(struct writer *w)
         result = place_filter(w, &w->writable.at[i], &all);
     }
     if (result == 0 && all.n) {
-        buf_str(w->out, "; Sockets that the command makes itself.\n"
+        buf_str(w->out, "; Sockets that the command creates.\n"
                         "(allow network-bind network-inbound");
         buf_add(w->out, all.s, all.n);
         buf_str(w->out, ")\n(allow network-outbound\n    (require-all\n"
@@ -146,17 +146,18 @@ static int write_unix(struct writer *w)
     if (!w->t->macos && write_own_sockets(w) < 0)
         return -1;
     if (!w->t->macos)
-        buf_str(w->out, "; Abstract names of a network of its own.\n"
-                        "(allow network-bind network-inbound network-outbound\n"
-                        "    (require-all (prefix \"@\") (extension "
-                        "\"buckle.created-socket\")))\n"
-                        "; Who writes to the system's log goes on when there is none.\n"
-                        "(deny network-outbound\n"
-                        "    (literal \"/dev/log\")\n"
-                        "    (literal \"/run/systemd/journal/dev-log\")\n"
-                        "    (literal \"/run/systemd/journal/socket\")\n"
-                        "    (literal \"/run/systemd/journal/stdout\")\n"
-                        "    (with no-report))\n");
+        buf_str(w->out,
+                "; Abstract names in the sandbox's own network.\n"
+                "(allow network-bind network-inbound network-outbound\n"
+                "    (require-all (prefix \"@\") (extension "
+                "\"buckle.created-socket\")))\n"
+                "; Programs continue without the system's log, so denials are not reported.\n"
+                "(deny network-outbound\n"
+                "    (literal \"/dev/log\")\n"
+                "    (literal \"/run/systemd/journal/dev-log\")\n"
+                "    (literal \"/run/systemd/journal/socket\")\n"
+                "    (literal \"/run/systemd/journal/stdout\")\n"
+                "    (with no-report))\n");
     if (!p->unix_sockets.n)
         return 0;
     write_open(w, "allow", "network*");

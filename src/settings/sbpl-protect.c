@@ -32,7 +32,7 @@ static const struct protection protections[] = {
     {"Coding agents obey .claude/commands, .claude/agents and .claude/settings*.json.",
      "protected: decides what a coding agent runs and may do",
      {"/\\.claude/((commands|agents)(/|$)|settings[^/]*\\.json$)"}},
-    {"What decides about sandboxes: .srt-settings.json, .buckle*, .config/buckle, .config/cage.",
+    {"Settings of sandboxes: .srt-settings.json, .buckle*, .config/buckle, .config/cage.",
      "protected: decides what sandboxes allow",
      {"/\\.srt-settings\\.json$", "/\\.buckle[^/]*(/|$)", "/\\.config/(buckle|cage)(/|$)"}},
 };
@@ -121,11 +121,11 @@ static void write_git(struct writer *w)
         begin(w, false, "These decide whose settings and hooks git obeys.");
         write_judged(w, NULL, 0, "pointer");
         end(w, false, "protected: decides whose settings and hooks git obeys");
-        begin(w, false, "git runs these when a rebase goes on.");
+        begin(w, false, "git runs these when a rebase continues.");
         write_judged(w, NULL, 0, "state");
-        end(w, false, "protected: git would run it when the rebase goes on");
+        end(w, false, "protected: git would run it when the rebase continues");
     }
-    begin(w, false, "git runs what a repository's settings name.");
+    begin(w, false, "git runs programs that a repository's settings name.");
     write_judged(w, settings, open ? 2 : 4, open ? NULL : "settings");
     end(w, true, "protected: git runs programs named in a repository's settings");
 }
@@ -136,20 +136,19 @@ static void write_holders(struct writer *w)
 {
     const char *const folder[] = {holders};
     const char *const moved[] = {w->t->macos ? holders : moved_holders};
-    buf_str(w->out,
-            "; The folders that hold these stay where they are, and no link takes their place.\n");
+    buf_str(w->out, "; The folders that contain these cannot be moved or replaced by a symlink.\n");
     write_open(w, "deny", "file-write-unlink");
     buf_str(w->out, "\n    (require-all (vnode-type DIRECTORY) ");
     write_regex(w, moved, 1);
     if (!w->t->macos)
         buf_fmt(w->out, " (require-not %s)", created);
     buf_chr(w->out, ')');
-    write_close(w, "protected: holds settings that something outside obeys");
+    write_close(w, "protected: contains settings that programs outside obey");
     write_open(w, "deny", "file-write-create");
     buf_str(w->out, "\n    (require-all (vnode-type SYMLINK) ");
     write_regex(w, folder, 1);
     buf_chr(w->out, ')');
-    write_close(w, "protected: a link here would lead around protected names");
+    write_close(w, "protected: a symlink here would bypass protected names");
 }
 
 void write_protected(struct writer *w)
@@ -163,5 +162,5 @@ void write_protected(struct writer *w)
     write_git(w);
     write_holders(w);
     if (!w->t->macos)
-        buf_str(w->out, "; What links in place of these names lead to.\n(import \"links.sb\")\n");
+        buf_str(w->out, "; Targets of symlinks that have these names.\n(import \"links.sb\")\n");
 }

@@ -29,6 +29,7 @@ int settings_check_userns(struct settings *s, struct bk_err *err)
         return err_nomem(err);
     for (size_t i = 0; i < v.n; i++)
         if (v.at[i].layer->id == LAYER_POLICY && !v.at[i].json->truth)
-            return err_set(err, BK_E_INPUT, "the policy does not allow user namespaces inside");
+            return err_set(err, BK_E_INPUT,
+                           "the machine's policy does not allow user namespaces inside");
     return 0;
 }

@@ -79,11 +79,11 @@ int settings_trust_give(struct settings *s, struct bk_err *err)
     OWN(buf) struct buf out = {0};
     if (!s->project) {
         err_set(err, BK_E_INPUT, "no settings to trust: %s has no .buckle/settings.json", s->cwd);
-        err_hint(err, "nothing needs to be trusted then");
+        err_hint(err, "so there is nothing to trust");
         return -1;
     }
     if (store_path(s, s->project, path) < 0)
-        return err_set(err, BK_E_INPUT, "there is no place to remember it: HOME is not set");
+        return err_set(err, BK_E_INPUT, "cannot remember it: HOME is not set");
     struct json *record = jt_new(&s->arena, JT_OBJECT);
     struct json *folder = jt_string(&s->arena, s->project, strlen(s->project));
     if (!record || !folder)

@@ -25,7 +25,7 @@ int settings_make_folders(const char *path, struct bk_err *err)
     for (char *at = folder + 1; (at = strchr(at, '/')); at++) {
         *at = '\0';
         if (mkdir(folder, 0700) < 0 && errno != EEXIST && access(folder, F_OK) < 0)
-            return err_sys(err, "cannot make %s", folder);
+            return err_sys(err, "cannot create %s", folder);
         *at = '/';
     }
     return 0;

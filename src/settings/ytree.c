@@ -84,7 +84,7 @@ static int place(struct maker *m, struct ynode *node, const yaml_mark_t *at)
     }
     struct open *o = &m->stack[m->depth - 1];
     if (is_key(o) && node->kind != YNODE_TEXT)
-        return fail(m, at, "a list or map where a name belongs");
+        return fail(m, at, "expected a name, not a list or map");
     struct cell *c = arena_new(m->arena, struct cell);
     if (!c)
         return err_nomem(m->err);
@@ -118,9 +118,9 @@ static int on_alias(struct maker *m, const yaml_event_t *e)
     while (a && strcmp(a->name, name) != 0)
         a = a->next;
     if (!a)
-        return fail(m, &e->start_mark, "an alias of an anchor that is not there");
+        return fail(m, &e->start_mark, "an alias without an anchor");
     if (!a->complete)
-        return fail(m, &e->start_mark, "an alias of what it lies in");
+        return fail(m, &e->start_mark, "an alias of a value that contains it");
     return place(m, a->node, &e->start_mark);
 }
 
@@ -129,7 +129,7 @@ static int on_text(struct maker *m, const yaml_event_t *e)
     const char *text = (const char *)e->data.scalar.value;
     size_t n = e->data.scalar.length;
     if (e->data.scalar.tag)
-        return fail(m, &e->start_mark, "a tag, which means nothing here");
+        return fail(m, &e->start_mark, "a tag, which presets do not support");
     if (memchr(text, '\0', n))
         return fail(m, &e->start_mark, "a NUL byte");
     struct ynode *node = new_node(m, YNODE_TEXT, e);
@@ -148,7 +148,7 @@ static int open_node(struct maker *m, enum ynode_kind kind, const yaml_event_t *
 {
     bool list = kind == YNODE_LIST;
     if (list ? e->data.sequence_start.tag : e->data.mapping_start.tag)
-        return fail(m, &e->start_mark, "a tag, which means nothing here");
+        return fail(m, &e->start_mark, "a tag, which presets do not support");
     if (m->depth == YTREE_DEPTH)
         return fail(m, &e->start_mark, "nested too deeply");
     struct ynode *node = new_node(m, kind, e);
@@ -167,7 +167,7 @@ static int no_twins(struct maker *m, const struct ynode *map)
     for (size_t i = 0; i < map->n; i++)
         for (size_t k = 0; k < i; k++)
             if (strcmp(map->at[2 * i]->text, map->at[2 * k]->text) == 0) {
-                err_set(m->err, BK_E_INPUT, "%.80s is there twice; first in line %u",
+                err_set(m->err, BK_E_INPUT, "%.80s appears twice; first on line %u",
                         map->at[2 * i]->text, map->at[2 * k]->line);
                 return ytree_fail(m->name, map->at[2 * i], m->err);
             }

@@ -146,7 +146,7 @@ static const struct {
     const char *name, *words;
     uint16_t primary; /* enum vocab_filter */
 } categories[CAT_COUNT] = {
-#define CATEGORY(id, text, primary, says) [CAT_##id] = {text, says, FILTER_##primary},
+#define CATEGORY(id, text, primary, brief) [CAT_##id] = {text, brief, FILTER_##primary},
 #include "vocab/categories.def"
 #undef CATEGORY
 };

@@ -61,14 +61,14 @@ static int attack(const char *folder, long n, long pause_us)
 
 /* ---- an event's path ---- */
 
-struct heard {
+struct received {
     uint64_t *took;
     size_t n, cap, calls;
 };
 
 static void on_violation(void *arg, struct store *s)
 {
-    struct heard *h = arg;
+    struct received *h = arg;
     uint64_t now = now_ns();
     h->calls++;
     if (h->n == h->cap)
@@ -100,14 +100,14 @@ static pid_t start(int session, const char *buckle, const char *folder, const ch
 }
 
 /* Runs until the command has ended and all its output was received; returns its exit status. */
-static int listen_to(struct reaper *k, pid_t pid)
+static int listen_to(struct session *k, pid_t pid)
 {
     int status;
     for (;;) {
-        struct pollfd p = {k->hearing.fd, POLLIN, 0};
+        struct pollfd p = {k->fds.fd, POLLIN, 0};
         poll(&p, 1, 100);
         bool over = waitpid(pid, &status, WNOHANG) == pid;
-        fd_watch_all(&k->hearing);
+        fd_watch_all(&k->fds);
         if (over)
             return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
     }
@@ -116,15 +116,15 @@ static int listen_to(struct reaper *k, pid_t pid)
 static int whole_way(const char *buckle, const char *folder, const char *n, const char *pause_us,
                      bool latency)
 {
-    struct reaper k;
+    struct session k;
     struct bk_err err;
     uint64_t number;
-    struct heard h = {.cap = latency ? strtoul(n, NULL, 10) : 0};
+    struct received h = {.cap = latency ? strtoul(n, NULL, 10) : 0};
     h.took = calloc(h.cap + 1, sizeof(*h.took));
-    if (!h.took || keeper_open(&k, "bench", 0, &err) < 0 ||
+    if (!h.took || session_open(&k, "bench", 0, &err) < 0 ||
         store_subscribe(k.store, on_violation, &h) < 0)
         give_up("no session");
-    int session = keeper_admit(&k, "attack", &number, &err);
+    int session = session_admit(&k, "attack", &number, &err);
     uint64_t began = now_ns();
     pid_t pid = session >= 0 ? start(session, buckle, folder, n, pause_us) : -1;
     if (pid < 0 || listen_to(&k, pid) != 0)
@@ -135,7 +135,7 @@ static int whole_way(const char *buckle, const char *folder, const char *n, cons
     if (!latency)
         printf("%llu %llu %zu\n", (unsigned long long)took,
                (unsigned long long)store_total(k.store), store_count(k.store));
-    keeper_close(&k);
+    session_close(&k);
     free(h.took);
     return 0;
 }
@@ -164,7 +164,7 @@ static int store_alone(long threads, long n)
 {
     enum { MOST = 64 };
     pthread_t ids[MOST];
-    struct heard h = {0};
+    struct received h = {0};
     struct store *s = store_new(0);
     struct adder a = {s, n};
     if (!s || threads < 1 || threads > MOST || store_subscribe(s, on_violation, &h) < 0)

@@ -110,7 +110,7 @@ static int connect_for(int listener, const struct seccomp_notif *n)
     return err;
 }
 
-static void __attribute__((noreturn)) stand_in(int listener)
+static void __attribute__((noreturn)) replacement(int listener)
 {
     struct seccomp_notif n;
     for (;;) {
@@ -184,7 +184,7 @@ static void __attribute__((noreturn)) relay(int from, char **argv)
     if (fork() == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
         close(listener);
-        stand_in(calls);
+        replacement(calls);
     }
     close(calls);
     snprintf(number, sizeof(number), "%d", listener);

@@ -223,7 +223,7 @@ static void *furnish(void *arg)
         mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0 ||
         mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777") < 0)
         give_up("mount");
-    guard_points();
+    sentry_points();
     rules = make_ruleset();
     return NULL;
 }
@@ -348,7 +348,7 @@ int main(int argc, char **argv)
     if (argc > 4 && strcmp(argv[1], "guard") == 0) {
         size_t n = strtoul(argv[2], NULL, 10);
         if (n + 3 < (size_t)argc) {
-            guard_these(argv + 3, n);
+            mount_sentries(argv + 3, n);
             return launch(argv + 3 + n, true);
         }
     }

@@ -35,18 +35,18 @@ struct pair;
 struct end {
     int fd;
     struct pair *pair;
-    bool ended, told; /* has sent everything; its peer has been shut down */
-    uint32_t asked;   /* what epoll watches for */
-    int pipe[2];      /* splice: on the way to this end, */
-    size_t waiting;   /* and how much of it */
-    char *rest;       /* copy: the same */
+    bool ended, reported; /* has sent everything; its peer has been shut down */
+    uint32_t asked;       /* what epoll watches for */
+    int pipe[2];          /* splice: on the way to this end, */
+    size_t waiting;       /* and how much of it */
+    char *rest;           /* copy: the same */
     size_t rest_at, rest_to;
 };
 
 struct pair {
     struct end ends[2]; /* client, server */
     struct pair *next_dead;
-    unsigned said; /* answers of the handshake */
+    unsigned answered; /* answers of the handshake */
     bool dead;
 };
 
@@ -143,11 +143,11 @@ static bool is_owed(const struct end *to)
 
 static bool shake_hands(struct end *client)
 {
-    const struct answer *a = &answers[client->pair->said];
+    const struct answer *a = &answers[client->pair->answered];
     ssize_t n = read(client->fd, buffer, BUFFER);
     if (n <= 0)
         return is_nothing(n);
-    client->pair->said++;
+    client->pair->answered++;
     return send(client->fd, a->text, a->n, MSG_NOSIGNAL) == (ssize_t)a->n;
 }
 
@@ -191,17 +191,17 @@ static void ask_for(struct end *e, struct end *other)
 
 static bool pass_end(struct end *from, struct end *to)
 {
-    if (from->ended && !is_owed(to) && !to->told) {
+    if (from->ended && !is_owed(to) && !to->reported) {
         shutdown(to->fd, SHUT_WR);
-        to->told = true;
+        to->reported = true;
     }
-    return !(from->told && to->told);
+    return !(from->reported && to->reported);
 }
 
 static bool hand_on(struct end *e, struct end *other, uint32_t what)
 {
     bool fine = true;
-    if (e == &e->pair->ends[0] && answers[e->pair->said].text)
+    if (e == &e->pair->ends[0] && answers[e->pair->answered].text)
         return shake_hands(e);
     if (is_owed(e) && what & (EPOLLOUT | EPOLLHUP | EPOLLERR))
         fine = splicing ? splice_out(e) : copy_out(e);
@@ -210,7 +210,7 @@ static bool hand_on(struct end *e, struct end *other, uint32_t what)
     return fine && pass_end(e, other) && pass_end(other, e);
 }
 
-static void tell(struct end *e, uint32_t what)
+static void handle_events(struct end *e, uint32_t what)
 {
     struct pair *p = e->pair;
     struct end *other = &p->ends[e == &p->ends[0]];
@@ -308,7 +308,7 @@ int main(int argc, char **argv)
         int n = epoll_wait(events_fd, events, EVENTS, -1);
         for (int i = 0; i < n; i++)
             if (events[i].data.ptr)
-                tell(events[i].data.ptr, events[i].events);
+                handle_events(events[i].data.ptr, events[i].events);
             else
                 accept_all(listener);
         bury();

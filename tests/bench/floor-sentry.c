@@ -22,7 +22,7 @@
 static char **points;
 static size_t npoints;
 
-void guard_these(char **paths, size_t n)
+void mount_sentries(char **paths, size_t n)
 {
     points = paths;
     npoints = n;
@@ -109,7 +109,7 @@ static int make_file_system(int device)
     return tree;
 }
 
-void guard_points(void)
+void sentry_points(void)
 {
     struct stat st;
     if (npoints == 0)

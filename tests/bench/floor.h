@@ -8,8 +8,8 @@
 void give_up(const char *what) __attribute__((noreturn));
 
 /* floor-sentry.c: a FUSE file system on each of these paths, whose server reports that everything
- * exists and returns nothing. guard_points() mounts it, in the new mount namespace. */
-void guard_these(char **paths, size_t n);
-void guard_points(void);
+ * exists and returns nothing. sentry_points() mounts it, in the new mount namespace. */
+void mount_sentries(char **paths, size_t n);
+void sentry_points(void);
 
 #endif

@@ -97,10 +97,10 @@ int main(int argc, char **argv)
     struct graph *graph;
     host_quick(&host);
     make_policy(argv[3], cwd, &host, &plan, &graph);
-    struct init ground = {.pidfd = -1, .ready = -1};
+    struct init init = {.pidfd = -1, .ready = -1};
     struct launch l = {.policy = {&plan, graph},
                        .host = &host,
-                       .ground = &ground,
+                       .init = &init,
                        .argv = argv + 4,
                        .env = environ,
                        .cwd = cwd,
@@ -112,7 +112,7 @@ int main(int argc, char **argv)
         if (r >= 2) /* the first of each warms the caches */
             took[(first ? 0 : n) + r / 2 - 1] = t;
         if (!first)
-            init_end(&ground);
+            init_end(&init);
         usleep(pause);
         while (waitpid(-1, NULL, WNOHANG) > 0)
             ;

@@ -13,7 +13,7 @@ PAGE = os.path.join(TOP, "docs", "performance.md")
 NOISE = 0.10  # what a busy machine adds or takes
 
 
-def say(text):
+def progress(text):
     print("= " + text)
     sys.stdout.flush()
 
@@ -81,7 +81,7 @@ class Targets:
         if floor and word != "PASS" and floor.least() > target:
             word = "FLOOR"
         shown = got.show(digits=digits)
-        say(f"{word}  {name}: {shown}, target at most {target:g}"
+        progress(f"{word}  {name}: {shown}, target at most {target:g}"
             + (f", floor {least}" if floor else ""))
         tap.ok(got.median <= ceiling, f"{name}: at most {ceiling:g}", shown)
         self.rows.append([name, f"{target:g}", shown, least, word])

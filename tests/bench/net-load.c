@@ -59,12 +59,12 @@ static uint64_t now_ns(void)
 
 /* ---- connecting ---- */
 
-static bool say(int fd, const void *data, size_t n)
+static bool send_all(int fd, const void *data, size_t n)
 {
     return send(fd, data, n, MSG_NOSIGNAL) == (ssize_t)n;
 }
 
-static bool hear(int fd, void *data, size_t n)
+static bool receive_all(int fd, void *data, size_t n)
 {
     return recv(fd, data, n, MSG_WAITALL) == (ssize_t)n;
 }
@@ -93,7 +93,7 @@ static bool ask_http_proxy(int fd)
     int n = snprintf(text, sizeof(text), "CONNECT %s:%s HTTP/1.1\r\nHost: %s:%s\r\n%s\r\n",
                      to.address, to.port, to.address, to.port, authorization());
     size_t got = 0;
-    if (!say(fd, text, (size_t)n))
+    if (!send_all(fd, text, (size_t)n))
         return false;
     while (got < sizeof(text) - 1) {
         ssize_t more = read(fd, text + got, sizeof(text) - 1 - got);
@@ -117,7 +117,7 @@ static bool log_in(int fd, const char *login)
     memcpy(text + 2, login, name);
     text[2 + name] = (uint8_t)secret;
     memcpy(text + 3 + name, colon + 1, secret);
-    return say(fd, text, 3 + name + secret) && hear(fd, reply, 2) && reply[1] == 0;
+    return send_all(fd, text, 3 + name + secret) && receive_all(fd, reply, 2) && reply[1] == 0;
 }
 
 static bool ask_socks_proxy(int fd)
@@ -127,11 +127,12 @@ static bool ask_socks_proxy(int fd)
     uint16_t port = htons((uint16_t)atoi(to.port));
     inet_pton(AF_INET, to.address, request + 4);
     memcpy(request + 8, &port, 2);
-    if (!say(fd, (uint8_t[]){5, 1, login ? 2 : 0}, 3) || !hear(fd, reply, 2))
+    if (!send_all(fd, (uint8_t[]){5, 1, login ? 2 : 0}, 3) || !receive_all(fd, reply, 2))
         return false;
     if (login && !log_in(fd, login))
         return false;
-    return say(fd, request, sizeof(request)) && hear(fd, reply, sizeof(reply)) && reply[1] == 0;
+    return send_all(fd, request, sizeof(request)) && receive_all(fd, reply, sizeof(reply)) &&
+           reply[1] == 0;
 }
 
 /* A connection to the server, or -1. */
@@ -167,7 +168,7 @@ static bool ask_small(int fd)
 {
     char text[SMALL], question[16];
     int n = snprintf(question, sizeof(question), "#%d\n", SMALL);
-    return say(fd, question, (size_t)n) && hear(fd, text, sizeof(text));
+    return send_all(fd, question, (size_t)n) && receive_all(fd, text, sizeof(text));
 }
 
 static void receive(int fd, uint64_t bytes)
@@ -198,7 +199,7 @@ static void order_bulk(uint64_t bytes)
     int fd = reach_or_die();
     int n = snprintf(question, sizeof(question), "#%llu\n", (unsigned long long)bytes);
     uint64_t start = now_ns();
-    say(fd, question, (size_t)n);
+    send_all(fd, question, (size_t)n);
     receive(fd, bytes);
     printf("%llu\n", (unsigned long long)(now_ns() - start));
     close(fd);
@@ -217,7 +218,7 @@ static void order_http(uint64_t bytes)
     size_t got = 0, whole;
     int fd = reach_or_die();
     uint64_t start = now_ns();
-    say(fd, text, http_question(text, bytes));
+    send_all(fd, text, http_question(text, bytes));
     do {
         ssize_t n = read(fd, text + got, sizeof(text) - 1 - got);
         if (n <= 0)
@@ -237,8 +238,8 @@ struct talker {
     char text[TEXT];
 };
 
-static void hear_answer(struct talker *t, uint64_t *left, uint64_t *asked, const char *question,
-                        size_t n)
+static void receive_answer(struct talker *t, uint64_t *left, uint64_t *asked, const char *question,
+                           size_t n)
 {
     ssize_t more = read(t->fd, t->text + t->got, sizeof(t->text) - 1 - t->got);
     if (more <= 0)
@@ -252,7 +253,7 @@ static void hear_answer(struct talker *t, uint64_t *left, uint64_t *asked, const
     --*left;
     if (*asked) {
         --*asked;
-        say(t->fd, question, n);
+        send_all(t->fd, question, n);
     }
 }
 
@@ -270,13 +271,13 @@ static void order_requests(uint64_t conns, uint64_t count)
     }
     uint64_t start = now_ns(), left = count, asked = count - conns;
     for (uint64_t i = 0; i < conns; i++)
-        say(talkers[i].fd, question, n);
+        send_all(talkers[i].fd, question, n);
     while (left) {
         int ready = epoll_wait(events, got, 64, WAIT_S * 1000);
         if (ready <= 0)
             give_up("no answer");
         for (int i = 0; i < ready; i++)
-            hear_answer(got[i].data.ptr, &left, &asked, question, n);
+            receive_answer(got[i].data.ptr, &left, &asked, question, n);
     }
     printf("%llu\n", (unsigned long long)(now_ns() - start));
     for (uint64_t i = 0; i < conns; i++)

@@ -41,11 +41,11 @@ class Peers:
 
     def __init__(self, bench, plain):
         self.bench, self.plain = bench, plain
-        self.stores = self.existing(self.guards([]))
-        if self.guards(["--profile", plain]):
+        self.stores = self.existing(self.sentries([]))
+        if self.sentries(["--profile", plain]):
             raise RuntimeError("the plain profile has guards")
 
-    def guards(self, options):
+    def sentries(self, options):
         text = self.bench.call(*self.bench.run(), *options, "--dry-run", "--json", "/bin/true")
         return [g["path"] for g in json.loads(text)["guards"]]
 

@@ -25,7 +25,7 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from measure import NOISE, TOP, Page, Spread, say  # noqa: E402
+from measure import NOISE, TOP, Page, Spread, progress  # noqa: E402
 
 import tap  # noqa: E402
 
@@ -119,7 +119,7 @@ def judge(name, value, target, at_most, shown, noise=NOISE):
     slack = value / target if at_most else target / value
     word = "PASS" if slack <= 1 else "NEAR" if slack <= 1 + noise else "MISS"
     bound = f"{'at most' if at_most else 'at least'} {target:g}"
-    say(f"{word}  {name}: {shown}, target {bound}")
+    progress(f"{word}  {name}: {shown}, target {bound}")
     tap.ok(slack <= 1 + (CEILING if noise else 0), f"{name}: {bound}", shown)
 
 
@@ -166,7 +166,7 @@ def bench_decide(page, counting):
     for work, name in names.items():
         rows.append([name, got[work].show(), got[work].over(ours).show(digits=2),
                      shown_count(counts, work)])
-        say(f"{got[work].show():>22} ns a decision: {name}")
+        progress(f"{got[work].show():>22} ns a decision: {name}")
     for work, name, target in RIVALS:
         judge_ratio(name, got[work].over(ours), target, False)
         judge_counts(name, counts, work, "decide", target, False)
@@ -187,7 +187,7 @@ def bench_first(page, counting):
     for work, name in names.items():
         rows.append([name, cold[work].show(1000), warm[work].show(1000),
                      shown_count(counts, work)])
-        say(f"{cold[work].show(1000):>18} µs in a fresh process, {warm[work].show(1000)} again: "
+        progress(f"{cold[work].show(1000):>18} µs in a fresh process, {warm[work].show(1000)} again: "
             + name)
     judge("from text to the first verdict in a fresh process, ms", cold["first"].median / 1e6, 0.3,
           True, cold["first"].show(1e6, 3))
@@ -213,7 +213,7 @@ def bench_growth(page, counting):
             ratio = got[work].over(got[works[0]])
             rows.append([f"{title}: {n:,}", got[work].show(), ratio.show(digits=2),
                          shown_count(counts, work)])
-            say(f"{got[work].show():>18} ns a decision: {title}: {n:,}")
+            progress(f"{got[work].show():>18} ns a decision: {title}: {n:,}")
         words = f"growth of a decision from {sizes[0]} to {sizes[-1]} {title.split(',')[0]}"
         judge_ratio(words, got[works[-1]].over(got[works[0]]), 2, True)
         judge_counts(words, counts, works[-1], works[0], 2, True)
@@ -226,7 +226,7 @@ def bench_allocations(page, counting):
         made, before = engine("allocations", work)[0].split()
         tap.ok(int(before) > 0, f"{work}: the counter counts ({before} while getting ready)")
         word = "PASS" if made == "0" else "MISS"
-        say(f"{word}  {work}: {made} allocations while deciding, target 0")
+        progress(f"{word}  {work}: {made} allocations while deciding, target 0")
         tap.ok(made == "0", f"{work}: a decision allocates nothing, the first included", made)
 
 
@@ -260,7 +260,7 @@ def bench_load(page, counting):
             size = f"{os.path.getsize(files[name]) / 1024:.0f}"
             count = instructions(work, options) if counting else 0
             rows.append([name, size, got[work].show(1e6, 2), f"{count:,.0f}" if count else "–"])
-            say(f"{got[work].show(1e6, 2):>18} ms to load {size} KiB: {name}")
+            progress(f"{got[work].show(1e6, 2):>18} ms to load {size} KiB: {name}")
             if counting:
                 judge_millions(f"loading {name}", count, LOAD_MILLIONS)
     page.table("Loading real profiles: text → graph", ["", "KiB", "ms", "instructions"], rows)
@@ -286,7 +286,7 @@ def bench_bundles(page, counting):
             got = times(works, (), 11)
             count = instructions(works[0]) if counting else 0
         for work, words in zip(works, ["decoded", "decoded and decompiled"]):
-            say(f"{got[work].show(1e6, 1):>18} ms: {len(graphs)} profiles of era {era}, {words}")
+            progress(f"{got[work].show(1e6, 1):>18} ms: {len(graphs)} profiles of era {era}, {words}")
             judge(f"{len(graphs)} profiles of era {era}, {size:.0f} KiB, {words}, seconds",
                   got[work].median / 1e9, 0.5, True, got[work].show(1e9, 3))
         rows.append([f"era {era}, {len(graphs)} profiles", f"{size:.0f}",

@@ -24,7 +24,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import peers  # noqa: E402
 import picture  # noqa: E402
 import workloads  # noqa: E402
-from measure import TOP, Page, Spread, Targets, say  # noqa: E402
+from measure import TOP, Page, Spread, Targets, progress  # noqa: E402
 
 import tap  # noqa: E402
 from processes import command_name, descendants, memory_of  # noqa: E402
@@ -191,7 +191,7 @@ def bench_launch(bench, who, often, page, targets):
     for name, spread in got.items():
         ratio = spread.over(bare)
         rows.append([name, spread.show(1000), ratio.show(digits=2)])
-        say(f"{spread.show(1000):>22} µs, × {ratio.show(digits=2)}: {name}, as {bench.name}")
+        progress(f"{spread.show(1000):>22} µs, × {ratio.show(digits=2)}: {name}, as {bench.name}")
     rows += bench_node(bench, who, often) if bench.uid else []
     page.table(f"Launch of /bin/true from the command line, as {bench.name}", ["", "µs", "× bare"], rows)
     name = f"launch as {bench.name}"
@@ -219,7 +219,7 @@ def bench_node(bench, who, often):
         return []
     got = bench.times(often.node, {BARE: TRUE, "node": who.node(TRUE, True)}, PAUSE)
     ratio = got["node"].over(got[BARE])
-    say(f"{got['node'].show(1000):>22} µs, × {ratio.show(digits=0)}: {peers.NODE_PEER}")
+    progress(f"{got['node'].show(1000):>22} µs, × {ratio.show(digits=0)}: {peers.NODE_PEER}")
     return [[f"{peers.NODE_PEER}, secrets masked", got["node"].show(1000), ratio.show(digits=0)]]
 
 

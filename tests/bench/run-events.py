@@ -15,7 +15,7 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from measure import TOP, Page, Spread, Targets, say  # noqa: E402
+from measure import TOP, Page, Spread, Targets, progress  # noqa: E402
 
 import tap  # noqa: E402
 
@@ -52,7 +52,7 @@ def bench_flood(times, n, page):
                counted, kept)
         rates.append(n / took * 1e9)
     rates = Spread(rates)
-    say(f"a command that is denied {n:,} calls in a row: {rates.show()} a second")
+    progress(f"a command that is denied {n:,} calls in a row: {rates.show()} a second")
     page.append([f"denied calls a second, of a command that makes {n:,} in a row, all counted",
                  rates.show()])
 
@@ -66,7 +66,7 @@ def bench_store(times, n, page):
         rates.append(n * THREADS / took * 1e9)
     rates = Spread(rates)
     tap.ok(rates.median >= WANTED, f"at least {WANTED:,} a second", rates.show())
-    say(f"the store takes {rates.show()} events a second from {THREADS} threads")
+    progress(f"the store takes {rates.show()} events a second from {THREADS} threads")
     page.append([f"events a second into the store, from {THREADS} threads, with a subscriber",
                  rates.show()])
 

@@ -24,7 +24,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from measure import TOP, Page, Spread, Targets, say  # noqa: E402
+from measure import TOP, Page, Spread, Targets, progress  # noqa: E402
 
 import internet  # noqa: E402
 import tap  # noqa: E402
@@ -41,14 +41,14 @@ SPARE = 120  # descriptors of the gate that are no connection's
 
 DIRECT = "no relay"
 COPY, SPLICE = "bare relay, copying", "bare relay, splicing"
-SAYS_HTTP, SAYS_SOCKS = "bare relay that says 200 first", "bare relay that nods at SOCKS first"
+SENDS_HTTP, SENDS_SOCKS = "bare relay that says 200 first", "bare relay that nods at SOCKS first"
 OPEN, HTTP, SOCKS = "gate", "gate, as an HTTP proxy", "gate, as a SOCKS proxy"
 BARE_OPEN, BARE_HTTP, BARE_SOCKS = ("bare relay in the gate's place", "bare relay in its place that says 200 first",
                                     "bare relay in its place that nods at SOCKS first")
 TINYPROXY, MICROSOCKS, SOCAT = "tinyproxy", "microsocks", "socat chain"
 OURS, FLOORS, PEERS = (OPEN, HTTP, SOCKS), (COPY, SPLICE), (TINYPROXY, MICROSOCKS, SOCAT)
 # a proxy connection exchanges a handshake before the first byte, whatever the relay
-GREETING = {OPEN: FLOORS, HTTP: (SAYS_HTTP,), SOCKS: (SAYS_SOCKS,)}
+GREETING = {OPEN: FLOORS, HTTP: (SENDS_HTTP,), SOCKS: (SENDS_SOCKS,)}
 # what a client in a sandbox always needs: its network's rules, and a connect made on its behalf
 IN_PLACE = {OPEN: BARE_OPEN, HTTP: BARE_HTTP, SOCKS: BARE_SOCKS}
 LOGIN = "bench:secret"
@@ -142,8 +142,8 @@ def relays(place):
     found = {DIRECT: ["direct", SERVER, PORT]}
     for name, how, says, way, port in ((COPY, "copy", "none", "direct", "9101"),
                                        (SPLICE, "splice", "none", "direct", "9102"),
-                                       (SAYS_HTTP, "copy", "connect", "connect", "9106"),
-                                       (SAYS_SOCKS, "copy", "socks", "socks", "9107")):
+                                       (SENDS_HTTP, "copy", "connect", "connect", "9106"),
+                                       (SENDS_SOCKS, "copy", "socks", "socks", "9107")):
         place.start([place.tool("bench-floor-relay"), how, says, "127.0.0.1", port, SERVER, PORT])
         found[name] = [way, SERVER, PORT, "127.0.0.1", port]
     for name, maker, way, port in ((TINYPROXY, tinyproxy, "connect", TINYPROXY_PORT),
@@ -205,11 +205,11 @@ def all_ways(place):
     others = relays(place)
     time.sleep(0.5)
     load = place.tool("bench-net-load")
-    login = {SAYS_SOCKS: ["env", f"BENCH_LOGIN={LOGIN}"]}
+    login = {SENDS_SOCKS: ["env", f"BENCH_LOGIN={LOGIN}"]}
     ways = {name: Way(Load(place, [*login.get(name, []), load, *words])) for name, words in others.items()}
     ways.update(bare_ways(place))
     ways.update(gate_ways(place))
-    order = (DIRECT, *FLOORS, SAYS_HTTP, SAYS_SOCKS, *IN_PLACE.values(), *OURS, *PEERS)
+    order = (DIRECT, *FLOORS, SENDS_HTTP, SENDS_SOCKS, *IN_PLACE.values(), *OURS, *PEERS)
     return {name: ways[name] for name in order if name in ways}
 
 
@@ -279,7 +279,7 @@ def table(got, often, page):
                      rate(of[REQUESTS], 1e6).show(digits=1), of[ROUND].show(1000, 1),
                      added(got, name, ROUND).show(1000, 1) if name != DIRECT else "–",
                      of[FRESH].show(1000), of[LATE].show(1000)])
-        say(f"{name}: " + "; ".join(f"{h} {c}" for h, c in zip(HEAD[1:], rows[-1][1:])))
+        progress(f"{name}: " + "; ".join(f"{h} {c}" for h, c in zip(HEAD[1:], rows[-1][1:])))
     page.table("Through the gate and through others", HEAD, rows)
 
 
@@ -338,7 +338,7 @@ def bench_held(place, often, page):
         tap.ok((during - before) * 1024 <= 4096 * often.held,
                f"{name}: at most 4 KiB for each of them", before, during)
         each = (during - before) * 1024 / often.held
-        say(f"{name}: {opened:.0f} held; gate {before} KiB, {during} KiB with them, {after} KiB after; "
+        progress(f"{name}: {opened:.0f} held; gate {before} KiB, {during} KiB with them, {after} KiB after; "
             f"{each:.0f} bytes each")
         rows.append([name, f"{opened:,.0f}", f"{before:,}", f"{during:,}", f"{after:,}", f"{each:,.0f}"])
     page.table("Connections held: the gate's own memory, KiB",
@@ -387,7 +387,7 @@ def may_hold(wanted):
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, enough), max(hard, enough)))
     except (OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-        say(f"no more than {hard} files may be open here, so fewer than {wanted} connections are held")
+        progress(f"no more than {hard} files may be open here, so fewer than {wanted} connections are held")
         return min(wanted, (hard - SPARE) // 2)
     return wanted
 
@@ -397,7 +397,7 @@ def go_ahead():
     try:
         os.nice(-20)
     except OSError:
-        say("with the priority of everybody else")
+        progress("with the priority of everybody else")
 
 
 def main(argv):

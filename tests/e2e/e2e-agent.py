@@ -22,7 +22,7 @@ from tap import done
 BLOCK = re.compile(r"<sandbox_violations>\n([\s\S]*?)</sandbox_violations>")
 
 
-def for_person(stderr):
+def for_user(stderr):
     """What agents show the user: the output without the block, stripped."""
     return BLOCK.sub("", stderr).strip()
 
@@ -38,13 +38,13 @@ class ByMcp:
 
     name = "mcp"
 
-    def __init__(self, person, folder):
-        self.person, self.folder = person, folder
-        self.client = Client(person, folder, "--mode=open")
+    def __init__(self, user, folder):
+        self.user, self.folder = user, folder
+        self.client = Client(user, folder, "--mode=open")
         self.session = self.client.child.pid
         self.jobs = {}
 
-    def told(self):
+    def reported(self):
         return self.client.tool("sandbox_status").text
 
     def bash(self, command, **how):
@@ -69,12 +69,12 @@ class ByMcp:
 
     def left(self, job):
         """Everything a job has printed, once it has ended."""
-        said = self.client.tool("bash_output", job=job)
-        self.jobs[job] = self.jobs.get(job, "") + said.text
-        return None if said.facts["running"] else self.jobs[job]
+        output = self.client.tool("bash_output", job=job)
+        self.jobs[job] = self.jobs.get(job, "") + output.text
+        return None if output.facts["running"] else self.jobs[job]
 
     def sub_agent(self):
-        return ByMcp(self.person, self.folder)
+        return ByMcp(self.user, self.folder)
 
     def close(self):
         self.client.close()
@@ -132,10 +132,10 @@ class ByHook:
 
     name = "hook"
 
-    def __init__(self, person, folder):
-        self.person, self.folder = person, folder
-        script = person.write(person.home + "/agent.py", textwrap.dedent(AGENT))
-        self.child = person.start(["python3", script, running.BUCKLE, folder], cwd=folder,
+    def __init__(self, user, folder):
+        self.user, self.folder = user, folder
+        script = user.write(user.home + "/agent.py", textwrap.dedent(AGENT))
+        self.child = user.start(["python3", script, running.BUCKLE, folder], cwd=folder,
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     @property
@@ -144,38 +144,38 @@ class ByHook:
         found = [p for p, _ in processes(rf"buckle session --for {self.child.pid}\b")]
         return found[0] if found else 0
 
-    def say(self, *words):
+    def send(self, *words):
         self.child.stdin.write(json.dumps(words).encode() + b"\n")
         self.child.stdin.flush()
         return json.loads(self.child.stdout.readline())
 
-    def told(self):
-        return self.person.call([running.BUCKLE, "summary", "--mode=open"], cwd=self.folder).out
+    def reported(self):
+        return self.user.call([running.BUCKLE, "summary", "--mode=open"], cwd=self.folder).out
 
     def bash(self, command):
-        return tuple(self.say("run", command, False, 60))
+        return tuple(self.send("run", command, False, 60))
 
     def bypass(self, command):
-        return tuple(self.say("run", command, True, 60))
+        return tuple(self.send("run", command, True, 60))
 
     def timed_out(self, command, milliseconds):
-        return self.say("run", command, False, milliseconds / 1000)[0] == "timed out"
+        return self.send("run", command, False, milliseconds / 1000)[0] == "timed out"
 
     def begin(self, command):
-        return self.say("start", command)
+        return self.send("start", command)
 
     def cancel(self, number):
-        self.say("cancel", number)
+        self.send("cancel", number)
 
     def leave(self, command):
         return self.begin(command)
 
     def left(self, job):
-        got = self.say("poll", job)
+        got = self.send("poll", job)
         return got and got[1] + got[2]
 
     def sub_agent(self):
-        return ByHook(self.person, self.folder)
+        return ByHook(self.user, self.folder)
 
     def close(self):
         self.child.stdin.close()
@@ -193,12 +193,12 @@ def test_commands(agent, t, outside):
     expected[command] = {f"file-write-create {outside}/file"}
     t.ok(status == 1 and denied(err) == expected[command], "2 a file: the agent reads what was denied",
          err)
-    t.equal(for_person(err), "mine", "  and the user what the command said")
+    t.equal(for_user(err), "mine", "  and the user what the command said")
 
     command = "getent hosts host.example"
     status, out, err = agent.bash(command)
     expected[command] = {"network-outbound host.example"}
-    t.ok(status != 0 and denied(err) == expected[command] and for_person(err) == "",
+    t.ok(status != 0 and denied(err) == expected[command] and for_user(err) == "",
          "3 a host: the agent reads which", status, err)
 
     status, out, err = agent.bash(f"touch {outside}/excluded")
@@ -230,22 +230,22 @@ def test_commands(agent, t, outside):
     return expected
 
 
-def test_session(person, t, how):
-    folder, outside, elsewhere = (person.folder(n) for n in ("work", "outside", "elsewhere"))
+def test_session(user, t, how):
+    folder, outside, elsewhere = (user.folder(n) for n in ("work", "outside", "elsewhere"))
     rules = {"autoAllowBashIfSandboxed": True, "allowUnsandboxedCommands": False,
              "excludedCommands": [f"touch {outside}/excluded"]}
-    settings(person, **rules)
-    agent = how(person, folder)
-    told = agent.told()
-    t.ok(folder in told and outside + "/excluded" in told and "disabled by policy" in told,
-         "a model is told of the rules, of what is excluded, and that there is no bypass", told)
+    settings(user, **rules)
+    agent = how(user, folder)
+    reported = agent.reported()
+    t.ok(folder in reported and outside + "/excluded" in reported and "disabled by policy" in reported,
+         "a model is told of the rules, of what is excluded, and that there is no bypass", reported)
     expected = test_commands(agent, t, outside)
 
-    settings(person, **{**rules, "allowUnsandboxedCommands": True,
+    settings(user, **{**rules, "allowUnsandboxedCommands": True,
                         "filesystem": {"allowWrite": [".", outside]}})
     t.equal(agent.bash(f"touch {outside}/file"), (0, "", ""), "9 after a change of settings: allowed")
-    again = agent.told()
-    t.ok(again != told and f"{folder}, {outside}" in again and "disabled by policy" not in again and
+    again = agent.reported()
+    t.ok(again != reported and f"{folder}, {outside}" in again and "disabled by policy" not in again and
          "dangerouslyDisableSandbox" in again, "  and reported", again)
 
     t.equal(agent.bypass(f"touch {elsewhere}/main")[0], 0, "10 a bypass that policy allows")
@@ -257,7 +257,7 @@ def test_session(person, t, how):
     t.equal(sub.bash(f"touch {outside}/sub"), (0, "", ""), "  which has all other settings")
     sub.close()
 
-    r = person.call([running.BUCKLE, "log", "--json", "--session", str(agent.session)])
+    r = user.call([running.BUCKLE, "log", "--json", "--session", str(agent.session)])
     kept = {}
     for line in r.out.splitlines():
         event = json.loads(line)
@@ -265,17 +265,17 @@ def test_session(person, t, how):
     t.equal(kept, expected, "the session has what was denied, by command", r)
     session = agent.session
     agent.close()
-    t.ok(eventually(lambda: person.call([running.BUCKLE, "log", "--session", str(session)]).status == 2),
+    t.ok(eventually(lambda: user.call([running.BUCKLE, "log", "--session", str(session)]).status == 2),
          "and forgets it with the agent")
-    settings(person)
+    settings(user)
 
 
-def test_mcp(person, t):
-    test_session(person, t, ByMcp)
+def test_mcp(user, t):
+    test_session(user, t, ByMcp)
 
 
-def test_hook(person, t):
-    test_session(person, t, ByHook)
+def test_hook(user, t):
+    test_session(user, t, ByHook)
 
 
 if __name__ == "__main__":

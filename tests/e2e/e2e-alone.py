@@ -33,14 +33,14 @@ def datagram():
 """
 
 
-def inside(person, script, *options):
-    folder = person.folder()
-    return person.run(*options, "--", PYTHON, "-c", START + script, cwd=folder)
+def inside(user, script, *options):
+    folder = user.folder()
+    return user.run(*options, "--", PYTHON, "-c", START + script, cwd=folder)
 
 
-def events(person, script, *options):
+def events(user, script, *options):
     """The JSON events: (operation, what, errno)."""
-    ran = inside(person, script, "--report", "json", *options)
+    ran = inside(user, script, "--report", "json", *options)
     lines = [json.loads(line) for line in ran.err.splitlines() if line.startswith("{")]
     return [(e.get("operation"), e.get("target"), e.get("errno")) for e in lines], ran
 
@@ -69,32 +69,32 @@ print("many", libc.sendmmsg(s.fileno(), head, 1, 0), errno.errorcode.get(ctypes.
 """
 
 
-def test_roads(person, t):
-    for road, told in ROADS:
-        got, ran = events(person, f"tried('it', lambda: {road})")
-        t.equal(ran.out, "it EPERM\n", f"{told} is refused: {road}", ran)
-        t.ok([e[1] for e in got] == [told], f"{told} is reported, once", got, ran)
-    got, ran = events(person, MANY)
+def test_roads(user, t):
+    for road, reported in ROADS:
+        got, ran = events(user, f"tried('it', lambda: {road})")
+        t.equal(ran.out, "it EPERM\n", f"{reported} is refused: {road}", ran)
+        t.ok([e[1] for e in got] == [reported], f"{reported} is reported, once", got, ran)
+    got, ran = events(user, MANY)
     t.ok(ran.out == "many -1 EPERM\n" and [e[1] for e in got] == ["192.0.2.6:9"], "sendmmsg() as well", got, ran)
-    ran = inside(person, 'tried("it", lambda: connect(S, ("192.0.2.1", 443)))')
+    ran = inside(user, 'tried("it", lambda: connect(S, ("192.0.2.1", 443)))')
     t.ok("192.0.2.1:443" in ran.err and "no network in this profile" in ran.err
          and "--allow-net 192.0.2.1:443" in ran.err, "the summary names it, the reason and the flag", ran)
 
 
-def test_names(person, t):
+def test_names(user, t):
     """Programs that resolve a name contact a name server, which is what the report shows."""
     for server in ("192.0.2.53", "127.0.0.53"):
-        ran = inside(person, f'tried("it", lambda: datagram().sendto(b"?", ("{server}", 53)))')
-        t.ok(f"{server}:53 (a name was looked up; --watch-net tells which)" in ran.err and
+        ran = inside(user, f'tried("it", lambda: datagram().sendto(b"?", ("{server}", 53)))')
+        t.ok(f"{server}:53 (a name was looked up; --watch-net shows which)" in ran.err and
              "allow with" not in ran.err, f"a question to {server}", ran)
 
 
-def test_modifiers(person, t):
-    profile = person.profile("modified.sb", '(version 1)\n(allow default)\n(deny network-outbound)\n'
+def test_modifiers(user, t):
+    profile = user.profile("modified.sb", '(version 1)\n(allow default)\n(deny network-outbound)\n'
                              '(allow network-outbound (remote unix-socket))\n'
                              '(deny network-outbound (with errno ECONNREFUSED) (remote tcp "*:81"))\n'
                              '(deny network-outbound (with no-report) (remote tcp "*:82"))\n')
-    got, ran = events(person, "for p in (80, 81, 82):\n tried(p, lambda: connect(S, ('192.0.2.1', p)))",
+    got, ran = events(user, "for p in (80, 81, 82):\n tried(p, lambda: connect(S, ('192.0.2.1', p)))",
                       "--profile", profile)
     t.equal(ran.out, "80 EPERM\n81 ECONNREFUSED\n82 EPERM\n", "a rule says what is answered", ran)
     t.equal([e[1] for e in got], ["192.0.2.1:80", "192.0.2.1:81"], "and whether it is reported", ran)
@@ -159,12 +159,12 @@ tried("unix", lambda: waits(socket.AF_UNIX, "full", "EAGAIN"))
 """
 
 
-def test_home(person, t):
-    ran = inside(person, HOME)
+def test_home(user, t):
+    ran = inside(user, HOME)
     t.quiet(ran, "servers of its own, and nothing is reported",
             "v4 b'hello'\nany b'hello'\nv6 b'hello'\nnobody ECONNREFUSED\ndatagrams (b'x', b'y')\n"
             "its own patience (7, 0)\n")
-    ran = inside(person, HOME.split("tried(")[0] + FULL)
+    ran = inside(user, HOME.split("tried(")[0] + FULL)
     t.quiet(ran, "whoever waits for a full server waits alone, and gets in when there is room",
             "tcp (True, [], b'hello', [True])\nunix (True, [], b'hello', [True])\n")
 

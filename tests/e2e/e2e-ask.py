@@ -350,17 +350,17 @@ def test_strict(x, t):
     """strictAllowlist, set while the command runs."""
     path = os.path.join(x.who.home, "strict.json")
 
-    def say(text):
+    def send(text):
         with open(path, "w", encoding="utf-8") as f:
             f.write(text)
         os.chmod(path, 0o644)
 
-    say("{}")
+    send("{}")
     with open(x.world.path("script"), "w", encoding="utf-8") as f:
         f.write(f"until [ -e go ]; do sleep 0.1; done; {CURL} http://denied.test/; echo ended")
     x.type(f"clear; {x.who.buckle()} run --ask --settings {path} -- sh ./script")
     time.sleep(0.5)
-    say('{"network": {"strictAllowlist": true}}')
+    send('{"network": {"strictAllowlist": true}}')
     time.sleep(0.5)
     with open(x.world.path("go"), "w", encoding="utf-8"):
         pass

@@ -128,7 +128,7 @@ def check_corpus():
     found = [(name, argv, graph(*argv)) for name, argv in profiles()]
     for era in ERAS:
         able = [(f"p{i}", argv, g) for i, (_, argv, g) in enumerate(found)
-                if not bundles.can_say(era, g)]
+                if not bundles.can_express(era, g)]
         ok(len(able) >= 20, f"{era}: {len(able)} of {len(found)} profiles can be said in it")
         path = write(f"corpus-{era}.bin", bundles.bundle(era, [(n, g) for n, _, g in able]))
         equal(len(buckle("disasm", "--list", path).out.split()), len(able), f"{era}: all listed")

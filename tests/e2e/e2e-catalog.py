@@ -149,7 +149,7 @@ def holds(e, *question):
     return test_holds(e, *question)
 
 
-def says(entry, *question):
+def gives(entry, *question):
     return any((not c["any"] or holds({"any": c["any"]}, *question)) and
                holds({"all": c["all"]}, *question) and not holds({"any": c["except"]}, *question)
                for c in clauses(entry))
@@ -175,7 +175,7 @@ def asks_eval(name, argv, c):
     rows = []
     for op, subject in SUBJECTS.items():
         entry, = [e for e in entries(c) if op in e["operations"]]
-        rows += [(op, v, "allow" if says(entry, subject, v) else "deny")
+        rows += [(op, v, "allow" if gives(entry, subject, v) else "deny")
                  for v in samples(entry, subject)]
     r = buckle("eval", "--batch", *argv, stdin="".join(f"{op} {v}\n" for op, v, _ in rows))
     verdicts = [line.split()[0] for line in r.out.splitlines()]
@@ -343,8 +343,8 @@ def check_versions():
     equal({e["operation"] for f in back["families"] for e in f["entries"]}, set(changes),
           "backwards the same operations change")
     c = catalog("--changes", "13.0..14.4.1", write("open.sb", "(version 1)(allow default)"))
-    told = {op for e in entries(c) for op in e["operations"]}
-    equal(told, {op for op, (_, change) in changes.items() if change == "new"},
+    reported = {op for e in entries(c) for op in e["operations"]}
+    equal(reported, {op for op, (_, change) in changes.items() if change == "new"},
           "with a profile: what it says of the new ones")
     equal(buckle("catalog", "--changes", "13..99").status, 2, "a version that nobody knows")
     c = catalog("--os", "ios4", "-p", "(version 1)(allow default)")

@@ -15,153 +15,153 @@ from running import for_everybody
 from tap import done
 
 
-def buckle(person, *words, cwd=None):
-    return person.call([running.BUCKLE, *words], cwd=cwd)
+def buckle(user, *words, cwd=None):
+    return user.call([running.BUCKLE, *words], cwd=cwd)
 
 
-def user_file(person):
-    return f"{person.home}/.config/buckle/settings.json"
+def user_file(user):
+    return f"{user.home}/.config/buckle/settings.json"
 
 
-def settings_of(person):
+def settings_of(user):
     try:
-        with open(user_file(person), encoding="utf-8") as f:
+        with open(user_file(user), encoding="utf-8") as f:
             return json.load(f)
     except OSError:
         return None
 
 
-def test_allow(person, t):
-    folder, outside = person.folder(), person.folder("outside")
-    r = buckle(person, "allow", outside, cwd=folder)
-    t.ok(r.status == 0 and settings_of(person) == {"filesystem": {"allowWrite": [".", outside]}},
-         "a path is allowed, and the working directory stays so", r, settings_of(person))
-    r = person.run("touch", outside + "/x", "here", cwd=folder)
+def test_allow(user, t):
+    folder, outside = user.folder(), user.folder("outside")
+    r = buckle(user, "allow", outside, cwd=folder)
+    t.ok(r.status == 0 and settings_of(user) == {"filesystem": {"allowWrite": [".", outside]}},
+         "a path is allowed, and the working directory stays so", r, settings_of(user))
+    r = user.run("touch", outside + "/x", "here", cwd=folder)
     t.quiet(r, "the next command may write there, and here")
-    r = buckle(person, "undo", cwd=folder)
-    t.ok(r.status == 0 and settings_of(person) is None, "undone, no file is left", r)
-    r = person.run("touch", outside + "/y", cwd=folder)
+    r = buckle(user, "undo", cwd=folder)
+    t.ok(r.status == 0 and settings_of(user) is None, "undone, no file is left", r)
+    r = user.run("touch", outside + "/y", cwd=folder)
     t.ok(r.status != 0, "and it is denied again", r)
-    buckle(person, "allow", "--read", outside, cwd=folder)
-    t.equal(settings_of(person), {"filesystem": {"allowRead": [outside]}}, "reading alone")
-    buckle(person, "undo", cwd=folder)
+    buckle(user, "allow", "--read", outside, cwd=folder)
+    t.equal(settings_of(user), {"filesystem": {"allowRead": [outside]}}, "reading alone")
+    buckle(user, "undo", cwd=folder)
     os.chdir(folder)
-    r = buckle(person, "allow", "sub", cwd=folder)
-    t.equal(settings_of(person)["filesystem"]["allowWrite"][-1], folder + "/sub",
+    r = buckle(user, "allow", "sub", cwd=folder)
+    t.equal(settings_of(user)["filesystem"]["allowWrite"][-1], folder + "/sub",
             "a relative path is meant from here")
-    buckle(person, "undo", cwd=folder)
-    r = buckle(person, "undo", cwd=folder)
+    buckle(user, "undo", cwd=folder)
+    r = buckle(user, "undo", cwd=folder)
     t.ok(r.status == 1 and "nothing" in r.err, "then there is nothing to undo", r)
 
 
-def test_deny(person, t):
-    folder = person.folder()
-    secret = person.write(folder + "/secret", "s\n")
-    buckle(person, "deny", secret, cwd=folder)
-    t.equal(settings_of(person), {"filesystem": {"denyRead": [secret], "denyWrite": [secret]}},
+def test_deny(user, t):
+    folder = user.folder()
+    secret = user.write(folder + "/secret", "s\n")
+    buckle(user, "deny", secret, cwd=folder)
+    t.equal(settings_of(user), {"filesystem": {"denyRead": [secret], "denyWrite": [secret]}},
             "denied, for reading and writing")
-    r = person.run("cat", secret, cwd=folder)
+    r = user.run("cat", secret, cwd=folder)
     t.ok("s" not in r.out, "it is not read", r)
-    r = person.run("sh", "-c", "echo x > secret", cwd=folder)
+    r = user.run("sh", "-c", "echo x > secret", cwd=folder)
     t.ok(r.status != 0, "nor written", r)
-    buckle(person, "undo", cwd=folder)
-    buckle(person, "deny", "--write", secret, cwd=folder)
-    t.quiet(person.run("cat", secret, cwd=folder), "writing alone leaves reading", "s\n")
-    buckle(person, "undo", cwd=folder)
+    buckle(user, "undo", cwd=folder)
+    buckle(user, "deny", "--write", secret, cwd=folder)
+    t.quiet(user.run("cat", secret, cwd=folder), "writing alone leaves reading", "s\n")
+    buckle(user, "undo", cwd=folder)
 
 
-def test_switch(person, t):
-    folder = person.folder()
-    t.ok("enabled" in buckle(person, "status", cwd=folder).out, "enabled at first")
-    buckle(person, "disable", cwd=folder)
-    t.ok("disabled" in buckle(person, "status", cwd=folder).out and
-         buckle(person, "summary", cwd=folder).out == "", "disabled, with nothing to tell a model")
-    r = buckle(person, "decide", "--mode=open", "ls", cwd=folder)
+def test_switch(user, t):
+    folder = user.folder()
+    t.ok("enabled" in buckle(user, "status", cwd=folder).out, "enabled at first")
+    buckle(user, "disable", cwd=folder)
+    t.ok("disabled" in buckle(user, "status", cwd=folder).out and
+         buckle(user, "summary", cwd=folder).out == "", "disabled, with nothing to tell a model")
+    r = buckle(user, "decide", "--mode=open", "ls", cwd=folder)
     t.equal(r.status, 3, "commands run outside", r)
-    buckle(person, "enable", cwd=folder)
-    r = buckle(person, "decide", "--mode=open", "ls", cwd=folder)
+    buckle(user, "enable", cwd=folder)
+    r = buckle(user, "decide", "--mode=open", "ls", cwd=folder)
     t.equal(r.status, 0, "enabled, inside", r)
-    buckle(person, "undo", cwd=folder)
-    buckle(person, "undo", cwd=folder)
-    buckle(person, "allow-net", "host.example", cwd=folder)
-    t.ok("host.example" in buckle(person, "status", cwd=folder).out, "a host is allowed")
-    before = settings_of(person)
-    r = buckle(person, "allow-net", "no such host", cwd=folder)
-    t.ok(r.status == 2 and settings_of(person) == before, "nonsense changes nothing", r)
-    r = buckle(person, "undo", cwd=folder)
-    t.ok("host.example" in r.err and settings_of(person) is None, "nor is it what is undone", r)
-    r = buckle(person, "allow", "--layer", "local", "/opt", cwd=folder)
+    buckle(user, "undo", cwd=folder)
+    buckle(user, "undo", cwd=folder)
+    buckle(user, "allow-net", "host.example", cwd=folder)
+    t.ok("host.example" in buckle(user, "status", cwd=folder).out, "a host is allowed")
+    before = settings_of(user)
+    r = buckle(user, "allow-net", "no such host", cwd=folder)
+    t.ok(r.status == 2 and settings_of(user) == before, "nonsense changes nothing", r)
+    r = buckle(user, "undo", cwd=folder)
+    t.ok("host.example" in r.err and settings_of(user) is None, "nor is it what is undone", r)
+    r = buckle(user, "allow", "--layer", "local", "/opt", cwd=folder)
     t.ok(r.status == 0 and os.path.exists(folder + "/.buckle/settings.local.json"), "another layer", r)
-    t.ok("not trusted" in buckle(person, "status", cwd=folder).out, "is reported as not trusted yet")
-    buckle(person, "undo", cwd=folder)
+    t.ok("not trusted" in buckle(user, "status", cwd=folder).out, "is reported as not trusted yet")
+    buckle(user, "undo", cwd=folder)
     t.ok(not os.path.exists(folder + "/.buckle/settings.local.json"), "and undone as well")
 
 
-def test_undo(person, t):
+def test_undo(user, t):
     """Undo does not revert later changes to a file."""
-    folder = person.folder()
-    buckle(person, "deny", "/opt", cwd=folder)
+    folder = user.folder()
+    buckle(user, "deny", "/opt", cwd=folder)
     mine = {"filesystem": {"denyRead": ["/opt"], "denyWrite": ["/opt", "/mine"]}}
-    person.write(user_file(person), json.dumps(mine))
-    r = buckle(person, "undo", cwd=folder)
-    t.ok(r.status == 2 and "changed since" in r.err and settings_of(person) == mine,
+    user.write(user_file(user), json.dumps(mine))
+    r = buckle(user, "undo", cwd=folder)
+    t.ok(r.status == 2 and "changed since" in r.err and settings_of(user) == mine,
          "a file that was edited meanwhile is left alone", r)
-    os.unlink(user_file(person))
-    os.unlink(f"{person.home}/.config/buckle/undo.json")
-    project = person.write(folder + "/.buckle/settings.json", "{}", 0o644)
-    buckle(person, "deny", "--layer", "project", "/opt", cwd=folder)
-    buckle(person, "undo", cwd=folder)
+    os.unlink(user_file(user))
+    os.unlink(f"{user.home}/.config/buckle/undo.json")
+    project = user.write(folder + "/.buckle/settings.json", "{}", 0o644)
+    buckle(user, "deny", "--layer", "project", "/opt", cwd=folder)
+    buckle(user, "undo", cwd=folder)
     with open(project, encoding="utf-8") as f:
         t.ok(f.read() == "{}" and os.stat(project).st_mode & 0o777 == 0o644,
              "what others share is put back as it was, readable as it was")
     settings = {"enabled": True}
-    person.write(folder + "/.buckle/settings.json", json.dumps(settings))
-    r = buckle(person, "disable", cwd=folder)
+    user.write(folder + "/.buckle/settings.json", json.dumps(settings))
+    r = buckle(user, "disable", cwd=folder)
     t.ok(r.status == 0 and "keep it enabled here" in r.err, "what another layer holds against it is reported", r)
-    buckle(person, "undo", cwd=folder)
+    buckle(user, "undo", cwd=folder)
 
 
-def at_once(person, folder, commands):
+def at_once(user, folder, commands):
     """Runs all of them in parallel. Returns those that failed."""
-    started = [person.start([running.BUCKLE, *words], cwd=folder, stderr=subprocess.PIPE) for words in commands]
+    started = [user.start([running.BUCKLE, *words], cwd=folder, stderr=subprocess.PIPE) for words in commands]
     ended = [(child.communicate(timeout=60), child.returncode) for child in started]
     return [one for one in ended if one[1] != 0]
 
 
-def test_at_once(person, t):
+def test_at_once(user, t):
     """Parallel changes to a file do not undo each other."""
-    folder, config = person.folder(), os.path.dirname(user_file(person))
+    folder, config = user.folder(), os.path.dirname(user_file(user))
     names = [f"h{n}.example" for n in range(20)]
-    failed = at_once(person, folder, [["settings", "add", "network.allowedDomains", n] for n in names])
-    t.ok(not failed and sorted(settings_of(person)["network"]["allowedDomains"]) == sorted(names),
-         "twenty entries are added at once", failed, settings_of(person))
-    os.unlink(user_file(person))
+    failed = at_once(user, folder, [["settings", "add", "network.allowedDomains", n] for n in names])
+    t.ok(not failed and sorted(settings_of(user)["network"]["allowedDomains"]) == sorted(names),
+         "twenty entries are added at once", failed, settings_of(user))
+    os.unlink(user_file(user))
     paths = [f"/opt/p{n}" for n in range(10)]
-    failed = at_once(person, folder, [["deny", path] for path in paths])
-    t.ok(not failed and sorted(settings_of(person)["filesystem"]["denyRead"]) == paths,
-         "ten are denied at once", failed, settings_of(person))
-    undone = [buckle(person, "undo", cwd=folder).status for _ in range(11)]
-    t.ok(undone == [0] * 10 + [1] and settings_of(person) is None, "each is undone", undone)
-    person.write(user_file(person) + ".lock", "")
-    r = buckle(person, "settings", "add", "network.allowedDomains", "a.example", cwd=folder)
+    failed = at_once(user, folder, [["deny", path] for path in paths])
+    t.ok(not failed and sorted(settings_of(user)["filesystem"]["denyRead"]) == paths,
+         "ten are denied at once", failed, settings_of(user))
+    undone = [buckle(user, "undo", cwd=folder).status for _ in range(11)]
+    t.ok(undone == [0] * 10 + [1] and settings_of(user) is None, "each is undone", undone)
+    user.write(user_file(user) + ".lock", "")
+    r = buckle(user, "settings", "add", "network.allowedDomains", "a.example", cwd=folder)
     t.ok(r.status == 0 and r.seconds < 5, "who died while changing it keeps nobody waiting", r)
     left = [name for name in os.listdir(config) if "lock" in name or name.endswith(".new")]
     t.equal(left, [], "nothing is left lying about")
-    os.unlink(user_file(person))
+    os.unlink(user_file(user))
 
 
-def test_summary(person, t):
+def test_summary(user, t):
     """The summary contains everything a model needs, and nothing false."""
-    folder = person.folder()
-    told = lambda *words: buckle(person, "summary", *words, cwd=folder).out
+    folder = user.folder()
+    reported = lambda *words: buckle(user, "summary", *words, cwd=folder).out
     rules = {"filesystem": {"denyRead": ["/opt/closed"], "allowWrite": [".", "/srv/out"],
                             "denyWrite": ["/srv/out/not"]},
              "network": {"allowedDomains": ["*.example.org"], "deniedDomains": ["bad.example.org"],
                          "allowUnixSockets": ["/run/some.sock"]},
              "ignoreViolations": {"*": ["/usr/bin"], "npm": ["/opt/npm"]},
              "excludedCommands": ["docker:*"]}
-    person.write(user_file(person), json.dumps(rules))
-    text = told()
+    user.write(user_file(user), json.dumps(rules))
+    text = reported()
     for what, words in {
             "what is not read": ["Reading", "/opt/closed", "credential stores"],
             "what is written": ["Writing", folder, "/srv/out", "never", "/srv/out/not"],
@@ -180,23 +180,23 @@ def test_summary(person, t):
         missing = [w for w in words if w not in text]
         t.ok(not missing, f"a model is told {what}", missing, text)
     t.ok(len(text) < 3500, "in few words", len(text))
-    person.write(user_file(person), json.dumps({**rules, "allowUnsandboxedCommands": False}))
-    strict = told()
+    user.write(user_file(user), json.dumps({**rules, "allowUnsandboxedCommands": False}))
+    strict = reported()
     t.ok("disabled by policy" in strict and "only if the user" not in strict,
          "the strict variant: no bypass, and what to do instead", strict)
-    plan = told("--plan", "--plan-file", "plan.md")
+    plan = reported("--plan", "--plan-file", "plan.md")
     t.ok(plan.startswith("The agent is planning: no command runs") and "but plan.md" in plan and
          "Running outside" not in plan, "plan mode: nothing runs, one file may be written", plan)
-    facts = json.loads(told("--json"))
+    facts = json.loads(reported("--json"))
     t.ok(facts["allowedDomains"] == ["*.example.org"] and facts["excludedCommands"] == ["docker:*"] and
          facts["denyRead"] == ["/opt/closed"] and not facts["allowUnsandboxedCommands"],
          "the same as JSON", facts)
-    person.write(user_file(person), json.dumps({"filesystem": {"allowWrite": ["/tmp"]}}))
-    t.ok("/tmp itself" not in told(), "nothing is told that is not so")
-    person.write(user_file(person), json.dumps({"enabled": False}))
-    t.equal(told(), "", "nothing at all when sandboxing is disabled")
-    t.equal(told("--mode=none"), "", "or tools are")
-    os.unlink(user_file(person))
+    user.write(user_file(user), json.dumps({"filesystem": {"allowWrite": ["/tmp"]}}))
+    t.ok("/tmp itself" not in reported(), "nothing is told that is not so")
+    user.write(user_file(user), json.dumps({"enabled": False}))
+    t.equal(reported(), "", "nothing at all when sandboxing is disabled")
+    t.equal(reported("--mode=none"), "", "or tools are")
+    os.unlink(user_file(user))
 
 
 if __name__ == "__main__":

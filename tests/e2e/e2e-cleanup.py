@@ -29,14 +29,14 @@ COUNT = 0
 class Session:
     """One run that prints its namespaces, and its result."""
 
-    def __init__(self, person, ending, flags=(), env=None):
+    def __init__(self, user, ending, flags=(), env=None):
         global COUNT
         COUNT += 1
         # unique sleeping times identify our processes
         self.mark = f"{os.getpid()}{COUNT}"
         seen = f"[ \"$(ps -e -o args= 2>/dev/null | grep -c '^sleep {self.mark}')\" -ge 3 ]"
-        self.folder = person.folder()
-        self.child = person.start([BUCKLE, "run", *flags, "sh", "-c",
+        self.folder = user.folder()
+        self.child = user.start([BUCKLE, "run", *flags, "sh", "-c",
                                    SPREAD.format(self.mark, seen, ending)],
                                   cwd=self.folder, env=env, stdin=subprocess.PIPE,
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -103,49 +103,49 @@ def check_gone(t, s, how, tmp_too=True):
     t.equal(os.listdir(s.folder), [], f"{how}: nothing in the working directory")
 
 
-def test_normal_end(person, t):
-    s = Session(person, "exit 3")
+def test_normal_end(user, t):
+    s = Session(user, "exit 3")
     t.ok(len(s.own_spaces()) == 4 and s.tmp, "it lives in namespaces of its own", s.spaces)
     t.equal(s.end(), 3, "a normal end")
     check_gone(t, s, "normal end")
 
 
-def test_signals(person, t):
+def test_signals(user, t):
     for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        s = Session(person, "while :; do sleep 0.05; done")
+        s = Session(user, "while :; do sleep 0.05; done")
         t.ok(len(s.running()) >= 4, f"{sig.name}: four processes are there first", s.running())
         s.child.send_signal(sig)
         t.equal(s.end(), -int(sig), f"{sig.name}: ends buckle as it ended the command")
         check_gone(t, s, sig.name)
 
 
-def test_kill(person, t):
-    s = Session(person, "while :; do sleep 0.05; done")
+def test_kill(user, t):
+    s = Session(user, "while :; do sleep 0.05; done")
     s.child.kill()
     t.equal(s.end(), -int(signal.SIGKILL), "SIGKILL")
     check_gone(t, s, "SIGKILL", tmp_too=False)
     t.ok(os.path.exists(s.tmp), "SIGKILL: TMPDIR is all that is left")
-    person.run("true", cwd=person.folder())
+    user.run("true", cwd=user.folder())
     t.ok(eventually(lambda: not os.path.exists(s.tmp), 5), "and the next run removes it")
 
 
-def test_kill_of_the_worker(person, t):
-    s = Session(person, "while :; do sleep 0.05; done")
-    workers = helpers_of(s.child.pid)
-    t.ok(workers, "it has a judge", workers)
-    for pid in workers:
+def test_kill_of_the_judge(user, t):
+    s = Session(user, "while :; do sleep 0.05; done")
+    judges = helpers_of(s.child.pid)
+    t.ok(judges, "it has a judge", judges)
+    for pid in judges:
         os.kill(pid, signal.SIGKILL)
     status = s.end()
     t.ok(status not in (0, None), "a killed judge is no success", status)
     check_gone(t, s, "killed judge")
 
 
-def test_killed_early(person, t):
+def test_killed_early(user, t):
     """Also at any moment of the start."""
-    folder = person.folder()
+    folder = user.folder()
     mark = f"{os.getpid()}77"
     for i in range(24):
-        child = person.start([BUCKLE, "run", "sleep", mark], cwd=folder,
+        child = user.start([BUCKLE, "run", "sleep", mark], cwd=folder,
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(i * 0.0005)
         child.kill()
@@ -156,32 +156,32 @@ def test_killed_early(person, t):
          processes(rf"buckle run sleep {mark}"))
 
 
-def test_tmpdir_of_the_living(person, t):
+def test_tmpdir_of_the_living(user, t):
     """Cleaning up spares sessions that are still active."""
-    s = Session(person, "read line; test -e $TMPDIR/file && exit 5")
-    person.run("true", cwd=person.folder())
+    s = Session(user, "read line; test -e $TMPDIR/file && exit 5")
+    user.run("true", cwd=user.folder())
     t.ok(os.path.exists(s.tmp), "another run leaves a living session's TMPDIR alone")
     s.child.stdin.write(b"\n")
     s.child.stdin.flush()
     t.equal(s.end(), 5, "which still works")
 
 
-def test_background(person, t):
-    s = Session(person, "exit 0")
+def test_background(user, t):
+    s = Session(user, "exit 0")
     s.end()
     t.equal(s.running(), [], "background processes end with the command")
-    folder = person.folder()
+    folder = user.folder()
     began = time.monotonic()
-    r = person.run("--wait", "sh", "-c", "setsid sh -c 'sleep 1; echo late >late' & exit 6",
+    r = user.run("--wait", "sh", "-c", "setsid sh -c 'sleep 1; echo late >late' & exit 6",
                    cwd=folder)
     t.ok(r.status == 6 and os.path.exists(folder + "/late") and time.monotonic() - began > 0.9,
          "--wait: they finish first", r)
 
 
-def test_without_pid_namespace(person, t):
+def test_without_pid_namespace(user, t):
     env = {"BUCKLE_PRETEND": "pid_ns=0,mount_proc=0"}
     for how, send in [("normal end", None), ("SIGTERM", signal.SIGTERM), ("SIGKILL", signal.SIGKILL)]:
-        s = Session(person, "exit 3" if send is None else "while :; do sleep 0.05; done",
+        s = Session(user, "exit 3" if send is None else "while :; do sleep 0.05; done",
                     flags=["--accept-weaker"], env=env)
         if send:
             s.child.send_signal(send)
@@ -191,12 +191,12 @@ def test_without_pid_namespace(person, t):
              s.running())
         for pid, _ in s.running():
             os.kill(pid, signal.SIGKILL)
-    person.run("true", cwd=person.folder())
+    user.run("true", cwd=user.folder())
 
 
 def main():
     for_everybody([
-        test_normal_end, test_signals, test_kill, test_kill_of_the_worker, test_killed_early,
+        test_normal_end, test_signals, test_kill, test_kill_of_the_judge, test_killed_early,
         test_tmpdir_of_the_living, test_background, test_without_pid_namespace,
     ])
     return done()

@@ -171,12 +171,12 @@ def postgres(net):
     uid = pwd.getpwnam("postgres").pw_uid
     os.mkdir(data, 0o700)
     os.chown(data, uid, uid)
-    person = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
-    subprocess.run([*person, os.path.dirname(found[-1]) + "/initdb", "-D", data, "-A", "trust", "-N"],
+    user = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
+    subprocess.run([*user, os.path.dirname(found[-1]) + "/initdb", "-D", data, "-A", "trust", "-N"],
                    check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/")
     with open(data + "/pg_hba.conf", "a", encoding="ascii") as f:
         f.write("host all all all trust\n")
-    net.postgres = net.net.start([*person, found[-1], "-D", data, "-c", f"listen_addresses={SERVER4},{OTHER4}",
+    net.postgres = net.net.start([*user, found[-1], "-D", data, "-c", f"listen_addresses={SERVER4},{OTHER4}",
                                   "-c", "unix_socket_directories=", "-c", "fsync=off"])
     return None if net.net.wait_for(SERVER4, 5432, 30) else "postgresql does not start"
 

@@ -31,10 +31,10 @@ def read(name):
 
 def reason(source, ours, theirs):
     """Why a sample is not reproduced: the difference of the graphs, else of the bytes."""
-    told = re.findall(r"^(\S+) (\S+?)=.*$", buckle("diff", source, source + ".bin").out,
+    reported = re.findall(r"^(\S+) (\S+?)=.*$", buckle("diff", source, source + ".bin").out,
                       re.MULTILINE)
-    if told:
-        return "the compiler adds a rule: " + ", ".join(f"{op} ({what})" for op, what in told)
+    if reported:
+        return "the compiler adds a rule: " + ", ".join(f"{op} ({what})" for op, what in reported)
     at = next((i for i, (a, b) in enumerate(zip(ours, theirs)) if a != b), len(ours))
     return f"the same graph, first different at 0x{at:x}"
 

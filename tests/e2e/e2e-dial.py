@@ -237,19 +237,19 @@ def test_ports(net, who):
     tap.ok(host.count == 1 and "127.0.0.1:18080" in done.err, f"{who.name}: and only that", done)
     host.end()
     serve = "import socket; s = socket.create_server(('127.0.0.1', {})); print(s.accept()[1][0])"
-    heard = []
+    received = []
 
     def call():
         def one():
             with net.net.socket_in(net.net.home, socket.AF_INET, socket.SOCK_STREAM) as s:
                 return s.connect_ex(("127.0.0.1", 18096)) == 0
-        heard.append(until(one, 10))
+        received.append(until(one, 10))
 
     thread = threading.Thread(target=call)
     thread.start()
     done = net.boxed(who, f'python3 -c "{serve.format(18096)}"', ["--publish", "18096"])
     thread.join()
-    tap.ok(done.out == "127.0.0.1\n" and heard == [True], f"{who.name}: a server that is published", done)
+    tap.ok(done.out == "127.0.0.1\n" and received == [True], f"{who.name}: a server that is published", done)
     done = net.boxed(who, f'python3 -c "{serve.format(18095)}"', ["--publish", "18096"])
     tap.ok(done.status == 1 and "127.0.0.1:18095" in done.err, f"{who.name}: and no other", done)
 

@@ -66,10 +66,10 @@ def check_different():
     for a, b, op, witness in DIFFERENT:
         names = pair(a, b)
         r = buckle("diff", *names)
-        told = blocks(r.out)
-        if not ok(r.status == 1 and op in told, f"{a} is not {b or 'nothing'}", r):
+        reported = blocks(r.out)
+        if not ok(r.status == 1 and op in reported, f"{a} is not {b or 'nothing'}", r):
             continue
-        facts, *verdicts = told[op]
+        facts, *verdicts = reported[op]
         path = re.search(r'path="(.*?)"', facts)
         if witness:
             equal(path and path.group(1), witness, f"{a} and {b}: shortest witness")
@@ -81,13 +81,13 @@ def check_different():
 
 def check_verdicts():
     """Modifiers and reporting count as well, unless --verdicts compares only allow and deny."""
-    told = '(deny file-read* (literal "/x"))(allow file-read* (subpath "/y"))'
-    silent = told.replace("(deny file-read* ", "(deny file-read* (with no-report) ")
-    names = pair(told, silent)
+    reported = '(deny file-read* (literal "/x"))(allow file-read* (subpath "/y"))'
+    silent = reported.replace("(deny file-read* ", "(deny file-read* (with no-report) ")
+    names = pair(reported, silent)
     equal(buckle("diff", *names).status, 1, "one reports, the other does not")
     r = buckle("diff", "--verdicts", *names)
     equal((r.status, r.out), (0, ""), "which is no other verdict")
-    names = pair(told, silent.replace('"/y"', '"/z"'))
+    names = pair(reported, silent.replace('"/y"', '"/z"'))
     r = buckle("diff", "--verdicts", *names)
     facts, a, b = blocks(r.out).get("file-read-data", ("", "", ""))
     ok(r.status == 1 and {a, b} == {"allow", "deny"}, "another verdict is shown", r)

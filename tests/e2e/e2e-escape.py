@@ -272,12 +272,12 @@ def test_counts(who, sandbox):
     each, threads = 500, 16
     done = who.boxed(escape("wear-denies", world.inside, world.outside, threads, each), world,
                      [*flags, "--report", "json"], timeout=120, env=env)
-    told = 0
+    reported = 0
     for line in done.err.splitlines():
         if line.startswith("{") and json.loads(line)["path"] == world.out("victim"):
-            told += 1
-    tap.ok(told == each * threads + 1 and not wrong(done),
-           f"{who.name}, {sandbox}: {each * threads + 1} denials, as many reported", told,
+            reported += 1
+    tap.ok(reported == each * threads + 1 and not wrong(done),
+           f"{who.name}, {sandbox}: {each * threads + 1} denials, as many reported", reported,
            *wrong(done), done.err[:2000])
 
 
@@ -427,8 +427,8 @@ def test_slow(who, sandbox):
     with slow as page:
         words = escape("race-slow", SECONDS / 2, world.inside, world.outside, page)
         done = who.boxed(words, world, [*flags, "--report", "none"], timeout=SECONDS + 60, env=env)
-    told = dict(line.split(" ", 1) for line in done.out.splitlines() if " " in line)
-    tap.ok(done.status == 0 and int(told.get("passed", 0)) > 0 and int(told.get("refused", 0)) > 0,
+    reported = dict(line.split(" ", 1) for line in done.out.splitlines() if " " in line)
+    tap.ok(done.status == 0 and int(reported.get("passed", 0)) > 0 and int(reported.get("refused", 0)) > 0,
            f"{label}: both names were met", done)
     tap.ok(slow.looks > 20, f"{label}: and each was waited for", slow.looks)
     tap.ok(world.intact(), f"{label}: nothing outside changed", world.before)

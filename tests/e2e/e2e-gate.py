@@ -59,12 +59,12 @@ def say(port, *parts, wanted=None, host="lenient.test", wait=4):
 E'''
 
 
-def say(net, who, script, profile=LENIENT):
+def send(net, who, script, profile=LENIENT):
     """What each say() printed, and its result."""
     packed = base64.b64encode(zlib.compress(script.encode())).decode()  # fits into a command line
     script = f"import base64, zlib\nexec(zlib.decompress(base64.b64decode('{packed}')))"
     done = net.boxed(who, SAY.replace("{script}", script), ["--report", "json"], profile=profile, timeout=120)
-    done.said = [ast.literal_eval(line) for line in done.out.splitlines() if line.startswith("[")]
+    done.output = [ast.literal_eval(line) for line in done.out.splitlines() if line.startswith("[")]
     done.events = [json.loads(line) for line in done.err.splitlines() if line.startswith("{")]
     return done
 
@@ -95,16 +95,16 @@ def lenient(net):
     """Lenient servers: they skip unknown data, answer anything like a request, and record all input."""
     if hasattr(net, "heard"):
         return
-    net.heard = []
+    net.received = []
 
     def serve(client):
         text = client.makefile("rwb", buffering=0)
         while line := text.readline():
-            net.heard.append(line)
+            net.received.append(line)
             if b"HTTP/" not in line.upper() and line.strip():
                 text.write(b"HTTP/1.1 400 What\r\nContent-Length: 0\r\n\r\n")
             while line.strip() and (field := text.readline()).strip():
-                net.heard.append(field)
+                net.received.append(field)
                 if field.lower().startswith(b"upgrade:"):
                     text.write(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n" + field.strip() + b"\r\n\r\n")
             if line.strip():
@@ -115,7 +115,7 @@ def lenient(net):
 
     def record(client):
         while data := client.recv(65536):
-            net.heard.append(data)
+            net.received.append(data)
             client.sendall(b"\x16\x03\x03\0\x04" + b"more")
 
     for port in (443, 8443, 9443):
@@ -143,8 +143,8 @@ def lenient(net):
     accepting(net.net.listen(internet.SERVER4, 8443), speak_ssh)
 
 
-def heard(net, before):
-    return b"".join(net.heard[before:])
+def received(net, before):
+    return b"".join(net.received[before:])
 
 
 # ---- requests: understood or refused ----
@@ -184,21 +184,21 @@ def attack(net, who, port, attacks):
     """Sends each to the port, with a unique name for denied.test, which must not reach the server."""
     marked = {name: [part.replace(b"denied.test", b"x%d.denied.test" % i) for part in parts if part]
               for i, (name, parts) in enumerate(attacks.items())}
-    before = len(net.heard)
-    done = say(net, who, "".join(f"say({port}, {', '.join(map(repr, parts))}, wait=1.5)\n" for parts in marked.values()))
+    before = len(net.received)
+    done = send(net, who, "".join(f"say({port}, {', '.join(map(repr, parts))}, wait=1.5)\n" for parts in marked.values()))
     for i, name in enumerate(marked):
-        tap.ok(len(done.said) == len(marked) and b"x%d.denied.test" % i not in heard(net, before) and done.said[i][2],
+        tap.ok(len(done.output) == len(marked) and b"x%d.denied.test" % i not in received(net, before) and done.output[i][2],
                f"{who.name}: port {port}: {name}: the other name is not heard, and the connection ends",
-               done.said[i:i + 1], done)
-    told = [e for e in done.events if "lenient.test" in json.dumps(e)]
-    tap.ok(len(told) == len(marked), f"{who.name}: port {port}: each of {len(marked)} is reported", len(told), done)
+               done.output[i:i + 1], done)
+    reported = [e for e in done.events if "lenient.test" in json.dumps(e)]
+    tap.ok(len(reported) == len(marked), f"{who.name}: port {port}: each of {len(marked)} is reported", len(reported), done)
 
 
 def test_requests(net, who):
     lenient(net)
     for port in (80, 8080, 8000):
-        done = say(net, who, f"say({port}, {MINE!r}, {MINE!r}, wanted=b'yes')")
-        tap.ok(done.said and done.said[0][1].count(b"yes") == 2 and not done.events,
+        done = send(net, who, f"say({port}, {MINE!r}, {MINE!r}, wanted=b'yes')")
+        tap.ok(done.output and done.output[0][1].count(b"yes") == 2 and not done.events,
                f"{who.name}: port {port}: ordinary requests are answered", done)
         attack(net, who, port, REQUESTS)
 
@@ -229,8 +229,8 @@ RECORDS = {
 def test_hellos(net, who):
     lenient(net)
     for port in (443, 8443, 9443):
-        done = say(net, who, f"say({port}, {hello('lenient.test')!r}, wanted=b'more')")
-        tap.ok(done.said and b"more" in done.said[0][1] and not done.events, f"{who.name}: port {port}: a hello passes", done)
+        done = send(net, who, f"say({port}, {hello('lenient.test')!r}, wanted=b'more')")
+        tap.ok(done.output and b"more" in done.output[0][1] and not done.events, f"{who.name}: port {port}: a hello passes", done)
         # other data may begin like this, and no server takes it for a hello
         attack(net, who, port, {name: (make("denied.test"),) for name, make in RECORDS.items()
                                 if port != 9443 or name != "data in front"})
@@ -259,37 +259,37 @@ UNFINISHED = (b"hello there", b"GET", b"get /x HTTP", b"<stream:stream to='lenie
 def test_others(net, who):
     lenient(net)
     more = b"and more\r\n"
-    done = say(net, who, "".join(f"say({port}, {text!r}, {more!r}, wanted={more!r})\n"
+    done = send(net, who, "".join(f"say({port}, {text!r}, {more!r}, wanted={more!r})\n"
                                  for port, text in OTHERS.items()))
     for i, (port, text) in enumerate(OTHERS.items()):
-        got = done.said[i][1] if i < len(done.said) else b""
+        got = done.output[i][1] if i < len(done.output) else b""
         tap.ok(b"got " + text in got and more in got, f"{who.name}: port {port}: {text[:20]!r} passes", got, done)
     tap.equal(done.events, [], f"{who.name}: and nothing is reported")
-    done = say(net, who, "".join(f"say(6380, {text!r}, wanted={text[-1:]!r})\n" for text in UNFINISHED))
+    done = send(net, who, "".join(f"say(6380, {text!r}, wanted={text[-1:]!r})\n" for text in UNFINISHED))
     for i, text in enumerate(UNFINISHED):
-        got = done.said[i][1] if i < len(done.said) else b""
+        got = done.output[i][1] if i < len(done.output) else b""
         tap.ok(got.replace(b"got ", b"") == text,
                f"{who.name}: a first message that ends without a line: {text[:20]!r}", got[:100], done)
     tap.equal(done.events, [], f"{who.name}: and nothing is reported")
     done = net.boxed(who, "printf QUIT | timeout 10 bash -c 'exec 3<>/dev/tcp/lenient.test/6380; cat >&3; head -c 8 <&3'",
                      profile=LENIENT)
     tap.equal(done.out, "got QUIT", f"{who.name}: one that ends with the connection")
-    done = say(net, who, f"say(8080, b'USER me\\r\\n', wanted=b'me', host={ROUTER4!r})",
+    done = send(net, who, f"say(8080, b'USER me\\r\\n', wanted=b'me', host={ROUTER4!r})",
                profile=PROFILE + f'(allow network-outbound (remote ip "{ROUTER4}:8080"))')
-    tap.ok(done.said and done.said[0][1] == b"got USER me\r\n" and not done.events,
+    tap.ok(done.output and done.output[0][1] == b"got USER me\r\n" and not done.events,
            f"{who.name}: at an address that a rule names, also where websites are", done)
 
 
 def test_ssh(net, who):
     """On web ports, ssh passes if both sides speak it."""
     lenient(net)
-    done = say(net, who, "say(8443, b'SSH-2.0-client\\r\\n', b'and more', host='four.test', wanted=b'and more')")
-    tap.ok(done.said and b"SSH-2.0-server" in done.said[0][1] and b"and more" in done.said[0][1] and not done.events,
+    done = send(net, who, "say(8443, b'SSH-2.0-client\\r\\n', b'and more', host='four.test', wanted=b'and more')")
+    tap.ok(done.output and b"SSH-2.0-server" in done.output[0][1] and b"and more" in done.output[0][1] and not done.events,
            f"{who.name}: ssh at port 8443", done)
-    before = len(net.heard)
-    done = say(net, who, f"say(80, b'SSH-2.0-client\\r\\n', {OTHER!r}, wait=1)")
-    tap.ok(done.said and not heard(net, before), f"{who.name}: what only calls itself ssh does not pass",
-           heard(net, before), done)
+    before = len(net.received)
+    done = send(net, who, f"say(80, b'SSH-2.0-client\\r\\n', {OTHER!r}, wait=1)")
+    tap.ok(done.output and not received(net, before), f"{who.name}: what only calls itself ssh does not pass",
+           received(net, before), done)
 
 
 # a server's answer to half a line ends inspection, except if the server speaks HTTP/2
@@ -303,8 +303,8 @@ print([6380, *hear(s, 4, b"\\r\\n\\r\\n")])
 
 def test_answered(net, who):
     lenient(net)
-    done = say(net, who, ANSWERED)
-    tap.ok(done.said and b"Host: denied.test" in done.said[0][1] and not done.events,
+    done = send(net, who, ANSWERED)
+    tap.ok(done.output and b"Host: denied.test" in done.output[0][1] and not done.events,
            f"{who.name}: behind an answer to something else a request is data", done)
 
 
@@ -370,13 +370,13 @@ def test_refused_tunnel(net, who):
     refusing_proxy(net)
     rule = PROFILE + f'(allow network-outbound (remote ip "{ROUTER4}:3141"))'
     connect = b"CONNECT allowed.test:443 HTTP/1.1\r\nHost: allowed.test:443\r\n\r\n"
-    done = say(net, who, f"say(3141, {connect!r}, {connect!r}, wanted=b'no', host={ROUTER4!r})", profile=rule)
-    tap.ok(done.said and done.said[0][1].count(b"403 No") == 2 and not done.events,
+    done = send(net, who, f"say(3141, {connect!r}, {connect!r}, wanted=b'no', host={ROUTER4!r})", profile=rule)
+    tap.ok(done.output and done.output[0][1].count(b"403 No") == 2 and not done.events,
            f"{who.name}: a proxy may be asked again", done)
     for then in (b"get / HTTP/1.1\r\nHost: denied.test\r\n\r\n", b"GET / HTTP/1.1\r\nHost: 203.0.113.20\r\n\r\n"):
         before = len(net.refusing)
-        done = say(net, who, f"say(3141, {connect!r}, {then!r}, host={ROUTER4!r}, wait=1.5)", profile=rule)
-        tap.ok(done.said and b"403 No" in done.said[0][1] and done.said[0][2] and len(done.events) == 1 and
+        done = send(net, who, f"say(3141, {connect!r}, {then!r}, host={ROUTER4!r}, wait=1.5)", profile=rule)
+        tap.ok(done.output and b"403 No" in done.output[0][1] and done.output[0][2] and len(done.events) == 1 and
                then.split(b"\r\n")[1] not in b"".join(net.refusing[before:]),
                f"{who.name}: and is not passed what cannot be read: {then[:4]!r}", net.refusing[before:], done)
 

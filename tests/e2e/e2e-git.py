@@ -19,10 +19,10 @@ NAMES = {"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.com", "GIT_COMMI
          "GIT_TEMPLATE_DIR": ""}
 
 
-def repository(person, name="repository"):
-    folder = person.folder(name)
-    person.env.update({k: v for k, v in NAMES.items() if k != "GIT_TEMPLATE_DIR"})
-    person.sh("""
+def repository(user, name="repository"):
+    folder = user.folder(name)
+    user.env.update({k: v for k, v in NAMES.items() if k != "GIT_TEMPLATE_DIR"})
+    user.sh("""
 git init -q -b main .
 echo one >notes && git add -A && git commit -q -m first
 git checkout -q -b side && echo side >>notes && git commit -q -a -m side && git checkout -q main
@@ -33,10 +33,10 @@ git checkout -q -b side && echo side >>notes && git commit -q -a -m side && git 
 class Trap:
     """A program that leaves a mark, in a writable folder."""
 
-    def __init__(self, person, folder):
-        self.person, self.folder = person, folder
-        self.mark = os.path.join(person.home, "ran")
-        self.script = person.write(os.path.join(folder, "evil.sh"),
+    def __init__(self, user, folder):
+        self.user, self.folder = user, folder
+        self.mark = os.path.join(user.home, "ran")
+        self.script = user.write(os.path.join(folder, "evil.sh"),
                                    f"#!/bin/sh\ntouch {self.mark}\n", 0o755)
 
     def sprung(self):
@@ -164,28 +164,28 @@ ATTACKS = {
 }
 
 
-def test_planted(person, t):
+def test_planted(user, t):
     for name, script in ATTACKS.items():
-        folder = repository(person)
-        trap = Trap(person, folder)
+        folder = repository(user)
+        trap = Trap(user, folder)
         script = script.replace("{evil}", trap.script).replace("{top}", folder)
-        r = person.run("sh", "-c", script, cwd=folder)
-        person.call(["sh", "-c", LOOK], cwd=folder)
+        r = user.run("sh", "-c", script, cwd=folder)
+        user.call(["sh", "-c", LOOK], cwd=folder)
         t.ok(not trap.sprung(), f"{name}: git runs nothing", script, r)
-        if person is not PEOPLE[0]:
+        if user is not PEOPLE[0]:
             continue  # git does the same for everybody
-        control = repository(person)
-        trap = Trap(person, control)
+        control = repository(user)
+        trap = Trap(user, control)
         script = script.replace(folder, control)
-        r = person.call(["sh", "-c", script], cwd=control)
-        person.call(["sh", "-c", LOOK], cwd=control)
+        r = user.call(["sh", "-c", script], cwd=control)
+        user.call(["sh", "-c", LOOK], cwd=control)
         t.ok(trap.sprung(), f"{name}: without a sandbox it would", script, r)
 
 
-def linked(person):
+def linked(user):
     """A repository with a linked worktree and a submodule, from before."""
-    folder, library = repository(person), repository(person, "library")
-    person.sh(f"git worktree add -q wt && git -c protocol.file.allow=always submodule add -q {library} sub && "
+    folder, library = repository(user), repository(user, "library")
+    user.sh(f"git worktree add -q wt && git -c protocol.file.allow=always submodule add -q {library} sub && "
               "printf 'wt\\nevil.sh\\n' >>.git/info/exclude && git commit -q -m sub", cwd=folder)
     return folder
 
@@ -227,16 +227,16 @@ POINTERS = {
 }
 
 
-def test_pointers(person, t):
+def test_pointers(user, t):
     for name, script in POINTERS.items():
-        for sandboxed in (True, False) if person is PEOPLE[0] else (True,):
-            folder = linked(person)
-            trap = Trap(person, folder)
+        for sandboxed in (True, False) if user is PEOPLE[0] else (True,):
+            folder = linked(user)
+            trap = Trap(user, folder)
             # a repository with bad settings, as far as it can be prepared
             whole = (MADE + script).replace("{evil}", trap.script).replace("{top}", folder)
-            r = person.run("sh", "-c", whole, cwd=folder) if sandboxed else \
-                person.call(["sh", "-c", whole], cwd=folder)
-            person.call(["sh", "-c", "for d in wt sub .; do ( cd $d && touch notes && git status ); done"],
+            r = user.run("sh", "-c", whole, cwd=folder) if sandboxed else \
+                user.call(["sh", "-c", whole], cwd=folder)
+            user.call(["sh", "-c", "for d in wt sub .; do ( cd $d && touch notes && git status ); done"],
                         cwd=folder)
             if sandboxed:
                 t.ok(not trap.sprung(), f"{name}: git runs nothing", whole, r)
@@ -244,15 +244,15 @@ def test_pointers(person, t):
                 t.ok(trap.sprung(), f"{name}: without a sandbox it would", whole, r)
 
 
-def test_rebase(person, t):
+def test_rebase(user, t):
     """Todo lists of a rebase."""
     def begin(folder):
-        person.sh("git checkout -q side; echo a >>notes; git commit -q -a -m a; "
+        user.sh("git checkout -q side; echo a >>notes; git commit -q -a -m a; "
                   "GIT_SEQUENCE_EDITOR='sed -i 1s/pick/edit/' git rebase -q -i HEAD~1 2>/dev/null; test -d .git/rebase-merge",
                   cwd=folder)
 
     def goes_on(folder):
-        return person.call(["git", "rebase", "--continue"], cwd=folder, env={"GIT_EDITOR": "true"})
+        return user.call(["git", "rebase", "--continue"], cwd=folder, env={"GIT_EDITOR": "true"})
 
     for name, script in {
             "appended": "echo 'exec {evil}' >>.git/rebase-merge/git-rebase-todo",
@@ -260,16 +260,16 @@ def test_rebase(person, t):
             "by a folder": "cp -r .git/rebase-merge r && echo 'exec {evil}' >r/git-rebase-todo; "
                            "rm -rf .git/rebase-merge; mv r .git/rebase-merge",
     }.items():
-        folder = repository(person)
-        trap = Trap(person, folder)
+        folder = repository(user)
+        trap = Trap(user, folder)
         begin(folder)
-        r = person.run("sh", "-c", script.replace("{evil}", trap.script), cwd=folder)
+        r = user.run("sh", "-c", script.replace("{evil}", trap.script), cwd=folder)
         goes_on(folder)
         t.ok(not trap.sprung(), f"a line that executes, {name}: not run", r)
 
-    folder = repository(person)
-    trap = Trap(person, folder)
-    r = person.run("sh", "-c", "git checkout -q side; echo a >>notes; git commit -q -a -m a; "
+    folder = repository(user)
+    trap = Trap(user, folder)
+    r = user.run("sh", "-c", "git checkout -q side; echo a >>notes; git commit -q -a -m a; "
                    f"GIT_SEQUENCE_EDITOR=\"printf 'break\\nexec {trap.script}\\n' >\" git rebase -i HEAD~1; true",
                    cwd=folder)
     t.ok(os.path.isdir(folder + "/.git/rebase-merge"), "a rebase begun inside is left", r)
@@ -277,21 +277,21 @@ def test_rebase(person, t):
     goes_on(folder)
     t.ok(not trap.sprung(), "and are not run by the user's git rebase --continue", r)
 
-    folder = repository(person)
+    folder = repository(user)
     begin(folder)
-    r = person.run("sh", "-c", "echo b >>notes && git add notes && git commit -q --amend --no-edit && "
+    r = user.run("sh", "-c", "echo b >>notes && git add notes && git commit -q --amend --no-edit && "
                    "git rebase --continue", cwd=folder, env={"GIT_EDITOR": "true"})
     t.quiet(r, "the user's rebase can go on inside")
     t.ok(not os.path.isdir(folder + "/.git/rebase-merge"), "to its end")
 
-    folder = repository(person)
-    person.call(["sh", "-c", "echo m >>notes; git commit -q -a -m m; git rebase side"], cwd=folder)
-    r = person.run("sh", "-ec", "test -d .git/rebase-merge; echo both >notes; git add notes; git rebase --continue >/dev/null",
+    folder = repository(user)
+    user.call(["sh", "-c", "echo m >>notes; git commit -q -a -m m; git rebase side"], cwd=folder)
+    r = user.run("sh", "-ec", "test -d .git/rebase-merge; echo both >notes; git add notes; git rebase --continue >/dev/null",
                    cwd=folder, env={"GIT_EDITOR": "true"})
     t.quiet(r, "a rebase with a conflict can go on inside")
 
-    folder = repository(person)
-    r = person.run("sh", "-ec", "git checkout -q side; echo a >a; git add a; git commit -q -m a; echo b >b; "
+    folder = repository(user)
+    r = user.run("sh", "-ec", "git checkout -q side; echo a >a; git add a; git commit -q -m a; echo b >b; "
                    "git add b; git commit -q -m b; GIT_SEQUENCE_EDITOR=\"sed -i '1{h;d};2G'\" git rebase -q -i HEAD~2; "
                    "GIT_SEQUENCE_EDITOR=\"sed -i '1aexec touch executed'\" git rebase -q -i HEAD~1; test -e executed; "
                    "git log --format=%s -2", cwd=folder)
@@ -327,15 +327,15 @@ EVERYDAY = {
 }
 
 
-def test_everyday(person, t):
-    folder, library = repository(person), repository(person, "library")
-    bare = person.folder("bare")
-    person.sh("git init -q --bare -b main .", cwd=bare)
+def test_everyday(user, t):
+    folder, library = repository(user), repository(user, "library")
+    bare = user.folder("bare")
+    user.sh("git init -q --bare -b main .", cwd=bare)
     for name, script in EVERYDAY.items():
         script = script.replace("{bare}", bare).replace("{library}", library)
-        r = person.run("-w", bare, "sh", "-ec", script, cwd=folder, timeout=120)
+        r = user.run("-w", bare, "sh", "-ec", script, cwd=folder, timeout=120)
         t.quiet(r, f"git {name}")
-    t.equal(person.sh("git fsck 2>&1 | grep -v dangling || true", cwd=folder), "", "git fsck is content")
+    t.equal(user.sh("git fsck 2>&1 | grep -v dangling || true", cwd=folder), "", "git fsck is content")
 
 
 REFUSED = {
@@ -352,22 +352,22 @@ REFUSED = {
 }
 
 
-def test_refused(person, t):
+def test_refused(user, t):
     for key, script in REFUSED.items():
-        folder = repository(person)
-        person.sh("git remote add origin /there && git config branch.main.remote origin && "
+        folder = repository(user)
+        user.sh("git remote add origin /there && git config branch.main.remote origin && "
                   "git config branch.main.merge refs/heads/main", cwd=folder)
-        r = person.run("sh", "-c", script, cwd=folder)
+        r = user.run("sh", "-c", script, cwd=folder)
         t.ok(r.status != 0 and f"({key})" in r.err, f"{key}: refused, and named", r)
-        r = person.run("--report", "json", "sh", "-c", script, cwd=folder)
+        r = user.run("--report", "json", "sh", "-c", script, cwd=folder)
         t.ok(f'"detail": "{key}"' in r.err, f"{key}: named in JSON", r)
-    folder = repository(person)
-    r = person.run("-w", ".git/config", "git", "config", "core.fsmonitor", "x", cwd=folder)
+    folder = repository(user)
+    r = user.run("-w", ".git/config", "git", "config", "core.fsmonitor", "x", cwd=folder)
     t.quiet(r, "with the flag that opens the file, any key")
-    t.equal(person.sh("git config core.fsmonitor", cwd=folder), "x\n", "is set")
+    t.equal(user.sh("git config core.fsmonitor", cwd=folder), "x\n", "is set")
 
 
-def test_named(person, t):
+def test_named(user, t):
     """Files that existing settings name."""
     for key, value, path in (("core.hooksPath", ".husky", ".husky/pre-commit"),
                              ("core.hooksPath", ".", "pre-commit"),
@@ -376,47 +376,47 @@ def test_named(person, t):
                              ("filter.x.clean", "sh tools/clean.sh %f", "tools/clean.sh"),
                              ("alias.x", "!./tools/x", "tools/x"),
                              ("core.fsmonitor", "tools/watch", "tools/watch")):
-        folder = repository(person)
-        person.sh(f"git config '{key}' '{value}'", cwd=folder)
-        r = person.run("sh", "-c", f"mkdir -p $(dirname {path}); echo x >{path}", cwd=folder)
+        folder = repository(user)
+        user.sh(f"git config '{key}' '{value}'", cwd=folder)
+        r = user.run("sh", "-c", f"mkdir -p $(dirname {path}); echo x >{path}", cwd=folder)
         t.ok(r.status != 0 and not os.path.exists(os.path.join(folder, path)),
              f"{key} = {value}: {path} cannot be planted", r)
-        r = person.run("sh", "-c", f"mkdir -p prepared/$(dirname {path}); echo x >prepared/{path}; "
+        r = user.run("sh", "-c", f"mkdir -p prepared/$(dirname {path}); echo x >prepared/{path}; "
                        f"mv prepared/$(dirname {path})/* . ; mv prepared/* .; mv prepared/.husky .", cwd=folder)
         t.ok(not os.path.exists(os.path.join(folder, path)), f"{key}: nor moved there", r)
-        t.quiet(person.run("sh", "-c", "echo y >>notes; git commit -q -a -m y --no-verify -c core.hooksPath= 2>/dev/null; "
+        t.quiet(user.run("sh", "-c", "echo y >>notes; git commit -q -a -m y --no-verify -c core.hooksPath= 2>/dev/null; "
                            "echo z >other", cwd=folder), f"{key}: other files can be written")
-    folder = repository(person)
-    person.write(person.home + "/.gitconfig", "[core]\n\thooksPath = .hooks\n")
-    r = person.run("sh", "-c", "mkdir -p .hooks; echo x >.hooks/pre-commit", cwd=folder)
+    folder = repository(user)
+    user.write(user.home + "/.gitconfig", "[core]\n\thooksPath = .hooks\n")
+    r = user.run("sh", "-c", "mkdir -p .hooks; echo x >.hooks/pre-commit", cwd=folder)
     t.ok(not os.path.exists(folder + "/.hooks/pre-commit"), "the user's own core.hooksPath", r)
-    os.unlink(person.home + "/.gitconfig")
-    outer = person.folder()
+    os.unlink(user.home + "/.gitconfig")
+    outer = user.folder()
     nested = os.path.join(outer, "nested")
-    person.sh(f"git init -q {nested} && git -C {nested} config core.hooksPath h", cwd=outer)
-    r = person.run("sh", "-c", "mkdir nested/h && echo x >nested/h/pre-commit", cwd=outer)
+    user.sh(f"git init -q {nested} && git -C {nested} config core.hooksPath h", cwd=outer)
+    r = user.run("sh", "-c", "mkdir nested/h && echo x >nested/h/pre-commit", cwd=outer)
     t.quiet(r, "not promised: files that a nested repository's settings name")
 
 
-def test_replaced(person, t):
+def test_replaced(user, t):
     """Not promised: swapping two repositories; but the working folder's own cannot be replaced."""
-    outer = person.folder()
-    person.sh("git init -q nested && git -C nested remote add origin /there", cwd=outer)
-    r = person.run("sh", "-c", "mv nested aside && git init -q nested && git -C nested remote add origin /x", cwd=outer)
+    outer = user.folder()
+    user.sh("git init -q nested && git -C nested remote add origin /there", cwd=outer)
+    r = user.run("sh", "-c", "mv nested aside && git init -q nested && git -C nested remote add origin /x", cwd=outer)
     t.quiet(r, "a nested repository can be replaced by another")
-    folder = repository(person)
-    r = person.run("sh", "-c", "mv .git aside; rm -rf .git/HEAD; git init -q . ; git remote add origin /x; mv .git y", cwd=folder)
+    folder = repository(user)
+    r = user.run("sh", "-c", "mv .git aside; rm -rf .git/HEAD; git init -q . ; git remote add origin /x; mv .git y", cwd=folder)
     t.ok(os.path.isdir(folder + "/.git") and not os.path.exists(folder + "/aside"),
          "the working folder's own stays", r)
 
 
-def test_rebase_killed(person, t):
+def test_rebase_killed(user, t):
     """Killing Buckle prevents its cleanup; a timeout does not."""
-    folder = repository(person)
-    trap = Trap(person, folder)
+    folder = repository(user)
+    trap = Trap(user, folder)
     script = ("git checkout -q side; echo a >>notes; git commit -q -a -m a; "
               f"GIT_SEQUENCE_EDITOR=\"printf 'break\\nexec {trap.script}\\n' >\" git rebase -q -i HEAD~1; sleep 60")
-    r = person.run("--timeout", "2", "sh", "-c", script, cwd=folder, timeout=60)
+    r = user.run("--timeout", "2", "sh", "-c", script, cwd=folder, timeout=60)
     todo = os.path.join(folder, ".git/rebase-merge/git-rebase-todo")
     with open(todo, encoding="utf-8") as f:
         text = f.read()
@@ -424,21 +424,21 @@ def test_rebase_killed(person, t):
          "a run that ends by its timeout: lines that execute are comments", text, r)
 
 
-def test_linked_worktree(person, t):
+def test_linked_worktree(user, t):
     """The working folder is a linked worktree."""
-    main = repository(person)
-    bare = person.folder("bare")
-    person.sh("git init -q --bare -b main .", cwd=bare)
-    wt = person.home + f"/linked-{person.made}"
-    person.sh(f"git worktree add -q -b topic {wt}", cwd=main)
-    r = person.run("sh", "-ec", "echo w >w && git add w && git commit -q -m w && git stash list && "
+    main = repository(user)
+    bare = user.folder("bare")
+    user.sh("git init -q --bare -b main .", cwd=bare)
+    wt = user.home + f"/linked-{user.made}"
+    user.sh(f"git worktree add -q -b topic {wt}", cwd=main)
+    r = user.run("sh", "-ec", "echo w >w && git add w && git commit -q -m w && git stash list && "
                    "echo z >>w && git stash -q && git stash pop -q && git commit -q -a -m z && git tag t1 && "
                    "git branch other && git checkout -q other && git checkout -q topic", cwd=wt)
     t.quiet(r, "add, commit, stash, tag, branch, checkout in a linked worktree")
-    r = person.run("-w", bare, "sh", "-ec", f"git remote add origin {bare} && git push -q -u origin topic", cwd=wt)
+    r = user.run("-w", bare, "sh", "-ec", f"git remote add origin {bare} && git push -q -u origin topic", cwd=wt)
     t.quiet(r, "remote add and push -u")
-    t.equal(person.sh("git log -1 --format=%s topic", cwd=main), "z\n", "the main repository has it")
-    trap = Trap(person, wt)
+    t.equal(user.sh("git log -1 --format=%s topic", cwd=main), "z\n", "the main repository has it")
+    trap = Trap(user, wt)
     for name, script in {
             "a hook": f"cp evil.sh {main}/.git/hooks/post-index-change",
             "a setting": "git config core.fsmonitor $PWD/evil.sh",
@@ -446,10 +446,10 @@ def test_linked_worktree(person, t):
             "the main index": f"echo x >{main}/.git/index",
             "the pointer": "rm -f .git; mv .git x",
     }.items():
-        r = person.run("sh", "-c", script, cwd=wt)
+        r = user.run("sh", "-c", script, cwd=wt)
         t.ok("denied" in r.err, f"{name}: denied", r)
-    person.call(["git", "status"], cwd=main)
-    person.call(["git", "status"], cwd=wt)
+    user.call(["git", "status"], cwd=main)
+    user.call(["git", "status"], cwd=wt)
     t.ok(not trap.sprung(), "and nothing runs")
 
 

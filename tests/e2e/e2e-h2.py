@@ -220,19 +220,19 @@ def test_frames(net, who):
     if why:
         tap.skip(why)
         return
-    done = gate_tests.say(net, who, f"say({PORT}, {OPEN + MINE!r}, host='four.test', wanted=b'html')", profile=PROFILE)
-    tap.ok(done.said and len(done.said[0][1]) > 20 and not done.events, f"{who.name}: frames as they should be", done)
+    done = gate_tests.send(net, who, f"say({PORT}, {OPEN + MINE!r}, host='four.test', wanted=b'html')", profile=PROFILE)
+    tap.ok(done.output and len(done.output[0][1]) > 20 and not done.events, f"{who.name}: frames as they should be", done)
     good = (OPEN + ask(1, request("four.test", "POST", "/", ("host", f"four.test:{PORT}")), END_HEADERS) + frame(PRIORITY, 0, 1, b"12345")
             + frame(DATA, 0, 1, b"x" * 100) + ask(1, field("grpc-status", "0")) + frame(PING, 0, 0, b"12345678") +
             frame(77, 0, 9, b"unknown") + frame(WINDOW, 0, 2, struct.pack(">I", 1)) + frame(RST, 0, 1, b"\0\0\0\0"))
-    done = gate_tests.say(net, who, f"say({PORT}, {good!r}, host='four.test', wait=1)", profile=PROFILE)
-    tap.ok(done.said and not done.events, f"{who.name}: frames of all kinds", done)
+    done = gate_tests.send(net, who, f"say({PORT}, {good!r}, host='four.test', wait=1)", profile=PROFILE)
+    tap.ok(done.output and not done.events, f"{who.name}: frames of all kinds", done)
     # as in another test's table: each name is unique, and none reaches the server
     before = log_size(net)
     script = "".join(f"say({PORT}, {text!r}, host='four.test', wait=2)\n" for text in FRAMES.values())
-    done = gate_tests.say(net, who, script, profile=PROFILE)
+    done = gate_tests.send(net, who, script, profile=PROFILE)
     for i, name in enumerate(FRAMES):
-        tap.ok(len(done.said) == len(FRAMES) and done.said[i][2], f"{who.name}: {name}: refused", done.said[i:i + 1], done)
+        tap.ok(len(done.output) == len(FRAMES) and done.output[i][2], f"{who.name}: {name}: refused", done.output[i:i + 1], done)
     tap.ok(len(done.events) == len(FRAMES), f"{who.name}: each of {len(FRAMES)} is reported", len(done.events), done)
     tap.ok(b"denied.test" not in asked(net, before), f"{who.name}: and the server hears of no other name")
 
@@ -259,8 +259,8 @@ def test_server_first(net, who):
         text = OPEN + ask(1, request("denied.test"))
         before = log_size(net)
         script = HALF.replace("PORT", str(PORT)).replace("FIRST", repr(text[:cut])).replace("REST", repr(text[cut:]))
-        done = gate_tests.say(net, who, script, profile=PROFILE)
-        tap.ok(done.said and done.said[0][2] and b"denied.test" not in asked(net, before) and len(done.events) == 1,
+        done = gate_tests.send(net, who, script, profile=PROFILE)
+        tap.ok(done.output and done.output[0][2] and b"denied.test" not in asked(net, before) and len(done.events) == 1,
                f"{who.name}: {name}: refused", asked(net, before)[-500:], done)
 
 

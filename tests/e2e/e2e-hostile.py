@@ -87,18 +87,18 @@ def limited():
 
 
 def judge(name, r, words):
-    said = r.out + r.err
+    output = r.out + r.err
     in_time = r.status is not None and r.seconds < SECONDS
     if words is COMPILED:
-        ok(in_time and r.status == 2 and "offset" in said, f"{name}: ends in an error", r)
+        ok(in_time and r.status == 2 and "offset" in output, f"{name}: ends in an error", r)
     elif words is None:
         ok(in_time and r.status in (0, 1), f"{name}: ends", r)
     else:
-        told = "error:" in said and (not words or any(w in said for w in words))
-        ok(in_time and r.status == 1 and told, f"{name}: ends in an error", r)
-    ok(not any(c in said for c in "\x1b\0\x07"), f"{name}: sends nothing raw to the terminal",
-       repr(said[:500]))
-    ok(len(said) < 1 << 20, f"{name}: is reported briefly", len(said))
+        reported = "error:" in output and (not words or any(w in output for w in words))
+        ok(in_time and r.status == 1 and reported, f"{name}: ends in an error", r)
+    ok(not any(c in output for c in "\x1b\0\x07"), f"{name}: sends nothing raw to the terminal",
+       repr(output[:500]))
+    ok(len(output) < 1 << 20, f"{name}: is reported briefly", len(output))
 
 
 def test_profiles():
@@ -194,10 +194,10 @@ def test_unfolding():
         if not SANITIZED:
             argv = ["sh", "-c", f'ulimit -v {limit}; exec "$@"', "sh", *argv]
         r = subprocess.run(argv, capture_output=True, timeout=SECONDS * 2)
-        told = r.stdout + r.stderr
-        ok(r.returncode in (0, 2) and b"expands far beyond its size" in told and
+        reported = r.stdout + r.stderr
+        ok(r.returncode in (0, 2) and b"expands far beyond its size" in reported and
            b"memory" not in r.stderr, f"{command}: a pattern that unfolds, in {limit >> 10} MiB",
-           told[-300:])
+           reported[-300:])
 
 
 def empty_pattern():
@@ -219,9 +219,9 @@ def test_empty_paths():
                      '(subpath (param "CACHE_DIR"))'):
             name = write("empty.sb", f"(version 1)(deny default)(allow file-write* {form})")
             r = buckle(command, "-D", "CACHE_DIR=", name, *more)
-            said = r.out + r.err
-            ok(r.status == status and "an empty path would match every file" in said and
-               ("param" not in form or "the parameter CACHE_DIR is empty" in said),
+            output = r.out + r.err
+            ok(r.status == status and "an empty path would match every file" in output and
+               ("param" not in form or "the parameter CACHE_DIR is empty" in output),
                f"{command}: {form} is refused", r)
     write("empty.bin", empty_pattern())
     r = buckle("eval", "empty.bin", "file-write-data", "/x")

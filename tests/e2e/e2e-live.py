@@ -24,29 +24,29 @@ TRY = "i=0; until {} 2>/dev/null; do i=$((i+1)); [ $i -lt 400 ] || exit 9; sleep
 class Under:
     """An active run."""
 
-    def __init__(self, person, *words, cwd=None, env=None):
-        self.person = person
-        self.child = person.start([running.BUCKLE, "run", *words], cwd=cwd or person.folder(),
+    def __init__(self, user, *words, cwd=None, env=None):
+        self.user = user
+        self.child = user.start([running.BUCKLE, "run", *words], cwd=cwd or user.folder(),
                                   env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE)
 
-    def say(self, *words):
-        return self.person.call([running.BUCKLE, words[0], "--run", str(self.child.pid), *words[1:]])
+    def send(self, *words):
+        return self.user.call([running.BUCKLE, words[0], "--run", str(self.child.pid), *words[1:]])
 
     def has_denied(self, what):
-        return eventually(lambda: what in self.say("log").out)
+        return eventually(lambda: what in self.send("log").out)
 
     def end(self, timeout=30):
         status, out, err = drive.finish(self.child, None, timeout)
         return status, out.decode(), err.decode()
 
 
-def test_grants(person, t):
-    outside = person.folder("outside")
-    run = Under(person, "--grantable", "--report=json", "sh", "-c",
+def test_grants(user, t):
+    outside = user.folder("outside")
+    run = Under(user, "--grantable", "--report=json", "sh", "-c",
                 TRY.format(f"touch {outside}/x"))
     t.ok(run.has_denied(outside), "what is denied is in the log")
-    r = run.say("grant", "--write", outside)
+    r = run.send("grant", "--write", outside)
     t.equal(r.status, 0, "writing is granted", r)
     status, _, err = run.end()
     t.ok(status == 0 and os.path.exists(outside + "/x"), "and the command goes on", err)
@@ -54,83 +54,83 @@ def test_grants(person, t):
     t.ok(any(e["verdict"] == "allow" and e["exe"] == "buckle grant" and e["path"] == outside
              for e in events), "the grant is an event", err)
 
-    store = person.write(f"{person.home}/.aws/credentials", "SECRET\n", 0o600)
-    run = Under(person, "--grantable", "--strict-reads", "sh", "-c", TRY.format(f"cat {store}"))
+    store = user.write(f"{user.home}/.aws/credentials", "SECRET\n", 0o600)
+    run = Under(user, "--grantable", "--strict-reads", "sh", "-c", TRY.format(f"cat {store}"))
     t.ok(run.has_denied(store), "a secret is not read")
-    r = run.say("grant", "--read", store)
+    r = run.send("grant", "--read", store)
     t.equal(r.status, 0, "reading it is granted", r)
     status, out, err = run.end()
     t.ok(status == 0 and out == "SECRET\n", "and it is read", err)
 
-    run = Under(person, "--grantable", "sh", "-c", TRY.format("getent hosts host.example >/dev/null"))
+    run = Under(user, "--grantable", "sh", "-c", TRY.format("getent hosts host.example >/dev/null"))
     t.ok(run.has_denied("host.example"), "a host is not found")
-    r = run.say("grant", "--net", "host.example")
+    r = run.send("grant", "--net", "host.example")
     t.equal(r.status, 0, "it is granted", r)
     status, _, err = run.end()
     t.equal(status, 0, "and found", err)
 
 
-def test_limits(person, t):
-    outside = person.folder("outside")
-    run = Under(person, "sh", "-c", f"touch {outside}/x; until [ -e go ]; do sleep 0.05; done; touch {outside}/x",
-                cwd=(folder := person.folder()))
+def test_limits(user, t):
+    outside = user.folder("outside")
+    run = Under(user, "sh", "-c", f"touch {outside}/x; until [ -e go ]; do sleep 0.05; done; touch {outside}/x",
+                cwd=(folder := user.folder()))
     t.ok(run.has_denied(outside), "denied without --grantable")
-    r = run.say("grant", "--write", outside)
+    r = run.send("grant", "--write", outside)
     t.ok(r.status == 1 and "wall" in r.err and outside in r.err and "--grantable" in r.err,
          "a wall that cannot be moved is named, and what to do", r)
-    person.write(folder + "/go", "")
+    user.write(folder + "/go", "")
     status, _, _ = run.end()
     t.ok(status != 0 and not os.path.exists(outside + "/x"), "and it stands")
-    run = Under(person, "--grantable", "sleep", "30")
-    eventually(lambda: run.say("log").status == 0)
-    r = run.say("grant", "--net", "not a host")
-    t.ok(r.status == 2 and "names no host" in r.err, "nonsense is refused", r)
-    git = person.folder("repository")
-    r = run.say("grant", "--write", git)
+    run = Under(user, "--grantable", "sleep", "30")
+    eventually(lambda: run.send("log").status == 0)
+    r = run.send("grant", "--net", "not a host")
+    t.ok(r.status == 2 and "not a host name" in r.err, "nonsense is refused", r)
+    git = user.folder("repository")
+    r = run.send("grant", "--write", git)
     t.equal(r.status, 0, "a folder is granted", r)
     os.kill(run.child.pid, signal.SIGTERM)
     run.end()
-    r = run.say("log")
+    r = run.send("log")
     t.ok(r.status == 2 and ("cannot reach" in r.err or "has ended" in r.err), "after its end there is nobody to ask", r)
 
     # paths that the profile protects stay protected inside a granted folder
-    run = Under(person, "--grantable", "sh", "-c",
+    run = Under(user, "--grantable", "sh", "-c",
                 TRY.format(f"touch {git}/plain") + f"; touch {git}/.bashrc")
     t.ok(run.has_denied("plain"), "a file is denied")
-    run.say("grant", "--write", git)
+    run.send("grant", "--write", git)
     status, _, err = run.end()
     t.ok(status != 0 and os.path.exists(git + "/plain") and not os.path.exists(git + "/.bashrc"),
          "protected names stay protected in what is granted", err)
 
 
-def test_log(person, t):
-    outside = person.folder("outside")
-    run = Under(person, "sh", "-c", f"for i in 1 2 3; do touch {outside}/a; done; touch {outside}/b; "
+def test_log(user, t):
+    outside = user.folder("outside")
+    run = Under(user, "sh", "-c", f"for i in 1 2 3; do touch {outside}/a; done; touch {outside}/b; "
                 "until [ -e go ]; do sleep 0.05; done; touch " + outside + "/c; sleep 0.3",
-                cwd=(folder := person.folder()))
+                cwd=(folder := user.folder()))
     t.ok(run.has_denied(outside + "/b"), "events are there as they happen")
-    lines = run.say("log").out.splitlines()
+    lines = run.send("log").out.splitlines()
     t.ok(len(lines) == 4 and all("deny(1) file-write-create" in line for line in lines),
          "one line each", lines)
-    t.equal(run.say("log", "--grep", outside + "/b").out.count("\n"), 1, "of those that are wanted")
-    objects = [json.loads(line) for line in run.say("log", "--json").out.splitlines()]
+    t.equal(run.send("log", "--grep", outside + "/b").out.count("\n"), 1, "of those that are wanted")
+    objects = [json.loads(line) for line in run.send("log", "--json").out.splitlines()]
     t.ok(len(objects) == 4 and objects[0]["rule"]["file"].endswith("default.sb"), "with their rule", objects)
-    grouped = run.say("log", "--group").out
+    grouped = run.send("log", "--group").out
     t.ok("3× deny(1) file-write-create " + outside + "/a" in grouped and
          "1× deny(1) file-write-create " + outside + "/b" in grouped, "grouped", grouped)
-    follow = person.start([running.BUCKLE, "log", "--follow", "--run", str(run.child.pid)],
+    follow = user.start([running.BUCKLE, "log", "--follow", "--run", str(run.child.pid)],
                           stdout=subprocess.PIPE)
-    person.write(folder + "/go", "")
+    user.write(folder + "/go", "")
     run.end()
     out, _ = follow.communicate(timeout=20)
     t.ok(follow.returncode == 0 and outside + "/c" in out.decode(), "followed to the end", out)
 
-    run = Under(person, "sh", "-c", f"for i in $(seq 150); do touch {outside}/f$i; done 2>/dev/null; "
-                "until [ -e go ]; do sleep 0.05; done", cwd=(folder := person.folder()))
+    run = Under(user, "sh", "-c", f"for i in $(seq 150); do touch {outside}/f$i; done 2>/dev/null; "
+                "until [ -e go ]; do sleep 0.05; done", cwd=(folder := user.folder()))
     t.ok(run.has_denied("/f150"), "many are denied")
-    lines = run.say("log").out.splitlines()
+    lines = run.send("log").out.splitlines()
     t.ok(len(lines) == 100 and lines[0].endswith("/f51"), "the last hundred are kept", lines[:1])
-    person.write(folder + "/go", "")
+    user.write(folder + "/go", "")
     run.end()
 
 
@@ -232,50 +232,50 @@ def socket_names(uid):
                 f"buckle-session-{uid}-" in line]
 
 
-def check_no_way(person, t, what, words, env, policy):
+def check_no_way(user, t, what, words, env, policy):
     """Tries to connect from inside a sandbox that allows everything a policy can allow."""
-    folder = person.folder()
-    allowing = person.profile("allowing.sb", policy)
-    connect = person.write(person.home + "/connect.py", CONNECT)
+    folder = user.folder()
+    allowing = user.profile("allowing.sb", policy)
+    connect = user.write(user.home + "/connect.py", CONNECT)
     kind, pid = words
     # its own run is known only after the start
-    script = f"until [ -e pid ]; do sleep 0.05; done; exec python3 {connect} {kind} {person.uid} $(cat pid)"
-    run = Under(person, "--accept-weaker", "--profile", allowing, "sh", "-c", script, cwd=folder, env=env)
-    person.write(folder + "/pid.new", f"{pid or run.child.pid}\n")
+    script = f"until [ -e pid ]; do sleep 0.05; done; exec python3 {connect} {kind} {user.uid} $(cat pid)"
+    run = Under(user, "--accept-weaker", "--profile", allowing, "sh", "-c", script, cwd=folder, env=env)
+    user.write(folder + "/pid.new", f"{pid or run.child.pid}\n")
     os.rename(folder + "/pid.new", folder + "/pid")
     status, out, err = run.end()
     t.ok(status == 0 and out == "done\n", what, out, err)
 
 
-def test_no_way_in(person, t):
+def test_no_way_in(user, t):
     """Nothing inside reaches a control socket: neither of its own run, nor of another, nor of a session."""
-    other = Under(person, "--grantable", "sleep", "60")
-    eventually(lambda: other.say("log").status == 0)
-    session = person.start([running.BUCKLE, "session", "--foreground", "--for", str(os.getpid())]
-                           if person.uid == os.geteuid() else
+    other = Under(user, "--grantable", "sleep", "60")
+    eventually(lambda: other.send("log").status == 0)
+    session = user.start([running.BUCKLE, "session", "--foreground", "--for", str(os.getpid())]
+                           if user.uid == os.geteuid() else
                            [running.BUCKLE, "session", "--foreground", "--for", str(other.child.pid)],
                            stdout=subprocess.PIPE)
     session_pid = int(session.stdout.readline())
-    server = Client(person, person.folder(), "--grantable", "--mode=open")
+    server = Client(user, user.folder(), "--grantable", "--mode=open")
     sockets = {"its own run's": ("run", 0), "another run's": ("run", other.child.pid),
                "a session's": ("session", session_pid), "a server's": ("session", server.child.pid)}
     for place, env in PLACES.items():
         for name, policy in POLICIES.items():
             for control, words in sockets.items():
-                check_no_way(person, t, f"{place}, {name}: {control} control socket is out of reach", words, env, policy)
-        r = person.call([running.BUCKLE, "run", "--accept-weaker", "--profile",
-                         person.home + "/allowing.sb", running.BUCKLE, "grant", "--run",
-                         str(other.child.pid), "--write", "/"], env=env, cwd=person.folder())
+                check_no_way(user, t, f"{place}, {name}: {control} control socket is out of reach", words, env, policy)
+        r = user.call([running.BUCKLE, "run", "--accept-weaker", "--profile",
+                         user.home + "/allowing.sb", running.BUCKLE, "grant", "--run",
+                         str(other.child.pid), "--write", "/"], env=env, cwd=user.folder())
         t.ok(r.status == 2, f"{place}: `buckle grant` has no effect inside", r)
-    said = server.bash(f"python3 {person.home}/connect.py session {person.uid} {server.child.pid}")
-    t.equal(said.facts["stdout"], "done\n", "a server's own command does not reach it", said)
-    said = server.bash("sleep 20", run_in_background=True)
-    r = person.call(["python3", person.home + "/connect.py", "session", str(person.uid),
+    output = server.bash(f"python3 {user.home}/connect.py session {user.uid} {server.child.pid}")
+    t.equal(output.facts["stdout"], "done\n", "a server's own command does not reach it", output)
+    output = server.bash("sleep 20", run_in_background=True)
+    r = user.call(["python3", user.home + "/connect.py", "session", str(user.uid),
                      str(server.child.pid)])
     t.ok("reached by its name" in r.out, "while the user outside does, by its name", r)
-    t.ok(all(name.startswith("@") for name in socket_names(person.uid)), "which is no file's",
-         socket_names(person.uid))
-    t.equal(other.say("log").out, "", "nothing was granted to the run")
+    t.ok(all(name.startswith("@") for name in socket_names(user.uid)), "which is no file's",
+         socket_names(user.uid))
+    t.equal(other.send("log").out, "", "nothing was granted to the run")
     os.kill(other.child.pid, signal.SIGTERM)
     other.end()
     server.close()
@@ -329,16 +329,16 @@ def links_of(pid):
     return found
 
 
-def test_key(person, t):
+def test_key(user, t):
     """Only the server of a control socket has its key; neither the sandbox nor its helpers do."""
-    secret = person.write(f"{person.home}/.aws/credentials", "SECRET\n", 0o600)
-    run = Under(person, "--allow-net", "host.example", "--deny-read", secret, "sleep", "30")
-    eventually(lambda: run.say("log").status == 0)
+    secret = user.write(f"{user.home}/.aws/credentials", "SECRET\n", 0o600)
+    run = Under(user, "--allow-net", "host.example", "--deny-read", secret, "sleep", "30")
+    eventually(lambda: run.send("log").status == 0)
     names = {"buckle-judge", "buckle-gate", "buckle-sentry", "buckle-init"}
     t.ok(eventually(lambda: names <= {command_name(p) for p in descendants(run.child.pid)}),
          "a run with all its helpers")
     t.ok(key_of(run.child.pid), "its controller has a key")
-    control = socket_of(run.child.pid, person.uid)
+    control = socket_of(run.child.pid, user.uid)
     t.ok(control, "and a control socket")
     for pid in descendants(run.child.pid)[1:]:
         held = links_of(pid)
@@ -354,8 +354,8 @@ def test_key(person, t):
         pass
     with open(key_of(run.child.pid), "rb") as f:
         t.equal(f.read(), key, "nor replaced")
-    other = Under(person, "sleep", "30")
-    eventually(lambda: other.say("log").status == 0)
+    other = Under(user, "sleep", "30")
+    eventually(lambda: other.send("log").status == 0)
     with open(key_of(other.child.pid), "rb") as f:
         t.ok(f.read() != key, "every run has its own")
     for one in run, other:
@@ -363,8 +363,8 @@ def test_key(person, t):
         one.end()
     for place, env in PLACES.items():
         for name, policy in POLICIES.items():
-            r = person.run("--accept-weaker", "--profile", person.profile("look.sb", policy), "python3", "-c",
-                           LOOK, cwd=person.folder(), env=env)
+            r = user.run("--accept-weaker", "--profile", user.profile("look.sb", policy), "python3", "-c",
+                           LOOK, cwd=user.folder(), env=env)
             t.ok(r.status == 0 and r.out == "done\n", f"{place}, {name}: no key is seen", r)
 
 
@@ -403,30 +403,30 @@ while select.select(sockets + [sys.stdin], [], [])[0] != [sys.stdin]:
 """
 
 
-def test_fakes(person, t):
+def test_fakes(user, t):
     """A command that binds the name of a control socket is not taken for its server: it neither gets
     grants nor gives any."""
     for place, env in PLACES.items():
         for name, policy in POLICIES.items():
-            fakes(person, t, f"{place}, {name}", env, policy)
+            fakes(user, t, f"{place}, {name}", env, policy)
 
 
-def fakes(person, t, what, env, policy):
-    folder, outside = person.folder(), person.folder("outside")
-    profile = person.profile("fake.sb", policy)
-    fake = person.write(person.home + "/fake.py", FAKE)
-    agent = person.start(["sleep", "60"])
-    inside = person.start([running.BUCKLE, "run", "--accept-weaker", "--profile", profile, "python3", fake,
-                           str(person.uid), str(agent.pid)], cwd=folder, env=env,
+def fakes(user, t, what, env, policy):
+    folder, outside = user.folder(), user.folder("outside")
+    profile = user.profile("fake.sb", policy)
+    fake = user.write(user.home + "/fake.py", FAKE)
+    agent = user.start(["sleep", "60"])
+    inside = user.start([running.BUCKLE, "run", "--accept-weaker", "--profile", profile, "python3", fake,
+                           str(user.uid), str(agent.pid)], cwd=folder, env=env,
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    said = inside.stdout.readline().split()
-    t.ok(len(said) == 3, f"{what}: a fake has begun", said)
-    r = person.call([running.BUCKLE, "session", "--for", str(agent.pid)])
-    t.ok(r.out.strip() != said[1].decode(), f"{what}: it is no session of an agent's", r)
-    r = person.run("--session", said[1].decode(), "touch", outside + "/x", cwd=folder)
+    output = inside.stdout.readline().split()
+    t.ok(len(output) == 3, f"{what}: a fake has begun", output)
+    r = user.call([running.BUCKLE, "session", "--for", str(agent.pid)])
+    t.ok(r.out.strip() != output[1].decode(), f"{what}: it is no session of an agent's", r)
+    r = user.run("--session", output[1].decode(), "touch", outside + "/x", cwd=folder)
     t.ok(r.status != 0 and not os.path.exists(outside + "/x"), f"{what}: no run joins it", r)
     for option in "--session", "--run":
-        r = person.call([running.BUCKLE, "grant", option, said[1].decode(), "--write", outside])
+        r = user.call([running.BUCKLE, "grant", option, output[1].decode(), "--write", outside])
         t.equal(r.status, 2, f"{what}: nor does a grant reach it ({option})", r)
     agent.kill()
     agent.wait()
@@ -434,23 +434,23 @@ def fakes(person, t, what, env, policy):
     t.ok(b"heard" not in out, f"{what}: it heard nothing", out, err)
 
 
-def test_others(person, t):
-    if person.uid == 0 or os.geteuid() != 0:
+def test_others(user, t):
+    if user.uid == 0 or os.geteuid() != 0:
         return
     root = running.PEOPLE[0]
     run = Under(root, "--grantable", "sleep", "30")
-    eventually(lambda: run.say("log").status == 0)
-    connect = person.write(person.home + "/connect.py", CONNECT)
-    r = person.call(["python3", connect, "run", "0", str(run.child.pid)])
+    eventually(lambda: run.send("log").status == 0)
+    connect = user.write(user.home + "/connect.py", CONNECT)
+    r = user.call(["python3", connect, "run", "0", str(run.child.pid)])
     t.equal(r.out, "done\n", "another user is not let in", r)
     os.kill(run.child.pid, signal.SIGTERM)
     run.end()
 
 
-def test_rest(person, t):
+def test_rest(user, t):
     """The command works next to settings files; the watcher does not wake up for every file."""
     many = "i=0; while [ $i -lt 3000 ]; do : >f$i; i=$((i+1)); done"
-    run = Under(person, "sh", "-c", f"sleep 0.3; {many}; echo made; exec sleep 30")
+    run = Under(user, "sh", "-c", f"sleep 0.3; {many}; echo made; exec sleep 30")
     t.equal(run.child.stdout.readline(), b"made\n", "many files are made")
     with open(f"/proc/{run.child.pid}/status", encoding="utf-8") as f:
         woken = next(int(line.split()[1]) for line in f if line.startswith("voluntary"))

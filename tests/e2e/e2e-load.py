@@ -32,7 +32,7 @@ WAIT_MS = 100 * (5 if SLOW else 1)  # longest wait of others meanwhile
 MEMORY_KIB = 4096 * (5 if SLOW else 1)  # private memory of Buckle's processes; sanitizers need more
 
 
-def told(done):
+def reported(done):
     """How many denials the summary counts."""
     found = re.search(r"buckle: ([\d,]+|one|an?) operations? (?:was|were) denied", done.err)
     if not found:
@@ -104,7 +104,7 @@ def test_denies(who):
     done = ended(child, 120)
     tap.ok(fine(done) and counted(done, "answered") == each * threads,
            f"{who.name}: {each * threads} denied calls were answered", done)
-    tap.equal(told(done), each * threads + 1, f"{who.name}: as many were reported")
+    tap.equal(reported(done), each * threads + 1, f"{who.name}: as many were reported")
     early, late = sizes[len(sizes) // 4:len(sizes) // 2], sizes[len(sizes) // 2:]
     tap.ok(len(sizes) > 4 and max(late) <= max(early) + 256,
            f"{who.name}: memory does not grow with them", sizes[:5], sizes[-5:])
@@ -119,7 +119,7 @@ def test_threads(who):
                      timeout=SECONDS + 60)
     tap.ok(fine(done), f"{who.name}: 64 threads at full speed", done)
     denied = counted(done, "denied") or 0
-    tap.ok(denied >= 64 and told(done) == denied + 1 and world.intact(),
+    tap.ok(denied >= 64 and reported(done) == denied + 1 and world.intact(),
            f"{who.name}: what they were denied was reported, nothing outside changed", denied, done)
 
 
@@ -128,7 +128,7 @@ def test_processes(who):
     done = who.boxed(escape("wear-processes", world.inside, world.outside, PROCESSES), world,
                      timeout=240)
     tap.ok(fine(done), f"{who.name}: {PROCESSES} short processes", done)
-    tap.equal(told(done), PROCESSES + 1, f"{who.name}: each was denied once, and reported")
+    tap.equal(reported(done), PROCESSES + 1, f"{who.name}: each was denied once, and reported")
 
 
 def test_at_once(who):
@@ -143,7 +143,7 @@ def test_at_once(who):
     bad = []
     for i, child in enumerate(children):
         done = ended(child, 120)
-        if done.status != 0 or done.out.strip() != str(i) or told(done) != 1:
+        if done.status != 0 or done.out.strip() != str(i) or reported(done) != 1:
             bad.append(f"{i}: {done}")
     tap.ok(not bad, f"{who.name}: {AT_ONCE} sandboxes at once", *bad[:5])
     tap.ok(until(lambda: not processes_with(marker)) and world.intact(),
@@ -181,8 +181,8 @@ def test_slow_supervisor(who):
                 pause(pid)
             time.sleep(0.1)
         done = ended(child, 120)
-        tap.ok(fine(done) and told(done) == total + 1,
-               f"{who.name}: a {name} that is stopped now and then loses nothing", told(done), done)
+        tap.ok(fine(done) and reported(done) == total + 1,
+               f"{who.name}: a {name} that is stopped now and then loses nothing", reported(done), done)
 
 
 def test_loaded_machine(who):
@@ -196,8 +196,8 @@ def test_loaded_machine(who):
         for one in busy:
             one.kill()
             one.wait()
-    tap.ok(fine(done) and told(done) == total + 1, f"{who.name}: a loaded machine loses nothing",
-           told(done), done)
+    tap.ok(fine(done) and reported(done) == total + 1, f"{who.name}: a loaded machine loses nothing",
+           reported(done), done)
 
 
 def test_limits(who):
@@ -229,10 +229,10 @@ def test_limits(who):
 
 def read_until(child, line):
     """A child's output up to this line, or to its end."""
-    told = []
-    while not told or (told[-1] and told[-1] != line + "\n"):
-        told.append(child.stdout.readline().decode(errors="replace"))
-    return "".join(told)
+    reported = []
+    while not reported or (reported[-1] and reported[-1] != line + "\n"):
+        reported.append(child.stdout.readline().decode(errors="replace"))
+    return "".join(reported)
 
 
 def waits(who, kind, number, most_threads=1):
@@ -240,10 +240,10 @@ def waits(who, kind, number, most_threads=1):
     child = who.start([who.buckle(), "run", "--", *escape("wait-" + kind, world.inside, world.outside,
                                                           number)],
                       world.inside, stdin=subprocess.PIPE)
-    guard = threading.Timer(120, child.kill)
-    guard.start()
+    timer = threading.Timer(120, child.kill)
+    timer.start()
     begun = read_until(child, "waiting")
-    guard.cancel()
+    timer.cancel()
     what = f"{who.name}: {number} that wait ({kind})"
     if child.poll() is not None or not begun.endswith("waiting\n"):
         tap.ok(False, f"{what}: the judge answers", begun, ended(child))
@@ -261,7 +261,7 @@ def waits(who, kind, number, most_threads=1):
            counted(done, "other ends that failed") in (0, None) and
            done.lines().get("the chain's ends", "ok") == "ok",
            f"{what}: all come back with what they waited for", done)
-    tap.ok(world.intact() and told(done) == 301, f"{what}: nothing is let through meanwhile", told(done))
+    tap.ok(world.intact() and reported(done) == 301, f"{what}: nothing is let through meanwhile", reported(done))
 
 
 def test_waiting(who):
@@ -297,7 +297,7 @@ def test_full_disk(who):
                   "echo more > more; echo x > ../../un/victim; rm big; "
                   "echo again > again && cat again")
         done = who.run([who.buckle(), "run", "--", "sh", "-c", script], place)
-        tap.ok(done.out == "status 1\nagain\n" and told(done) == 1 and world.intact(),
+        tap.ok(done.out == "status 1\nagain\n" and reported(done) == 1 and world.intact(),
                f"{who.name}: on a full disk it behaves as without Buckle, and still tells", done)
         sessions = os.path.join(place, "run")
         os.mkdir(sessions, 0o700)

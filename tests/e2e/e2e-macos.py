@@ -50,31 +50,31 @@ def denial(what, process="sh(812)", kernel="2026-11-15 13:05:11.123 E  kernel[0:
 class Mac:
     """A folder with the two programs, and their recorded calls."""
 
-    def __init__(self, person, lines="", log=FOLLOW):
-        self.person = person
-        self.folder = person.folder("mac")
-        self.lines = person.write(self.folder + "/lines", lines)
-        person.write(self.folder + "/stream", "")
+    def __init__(self, user, lines="", log=FOLLOW):
+        self.user = user
+        self.folder = user.folder("mac")
+        self.lines = user.write(self.folder + "/lines", lines)
+        user.write(self.folder + "/stream", "")
         self._program("sandbox-exec", SANDBOX_EXEC, real=os.path.join(names.FOLDER, "sandbox-exec"))
         if log:
             self._program("log", LOG, way=log.format(folder=self.folder))
-        self.work = person.folder()
+        self.work = user.folder()
 
     def _program(self, name, text, **more):
-        self.person.write(f"{self.folder}/bin/{name}", text.format(folder=self.folder, **more), 0o755)
+        self.user.write(f"{self.folder}/bin/{name}", text.format(folder=self.folder, **more), 0o755)
 
     def env(self, **more):
         return {"PATH": f"{self.folder}/bin:{PATH}", "BUCKLE_BACKEND": "seatbelt", **more}
 
     def run(self, *words, **how):
         how.setdefault("cwd", self.work)
-        return self.person.run(*words, env=self.env(), **how)
+        return self.user.run(*words, env=self.env(), **how)
 
     def left(self):
         """Processes that should have ended."""
         return processes(re.escape(self.folder))
 
-    def told(self, name):
+    def reported(self, name):
         with open(f"{self.folder}/{name}", encoding="utf-8", errors="surrogateescape") as f:
             return f.read()
 
@@ -82,11 +82,11 @@ class Mac:
 # ---- complete runs ----
 
 
-def test_run(person, t):
-    mac = Mac(person, denial("file-write-create /etc/new") +
+def test_run(user, t):
+    mac = Mac(user, denial("file-write-create /etc/new") +
               denial("mach-lookup com.apple.diagnosticd") +
               denial("file-read-data /x", "mDNSResponder(1)") +
-              denial("file-read-data " + person.home + "/.netrc", "Some App (H(9)"))
+              denial("file-read-data " + user.home + "/.netrc", "Some App (H(9)"))
     r = mac.run("--", "sh", "-c", "echo out; echo text >made; echo x >/etc/new; cat made; exit 3")
     t.ok(r.status == 3 and r.out == "out\ntext\n", "the command's output and status", r)
     t.ok("/etc/new: Operation not permitted" in r.err, "the profile is enforced", r)
@@ -94,22 +94,22 @@ def test_run(person, t):
          "default.sb" in r.err, "the log's denials are reported, with the rule behind them", r)
     t.ok(".netrc" in r.err and "secrets.sb" in r.err, "also of a name with parentheses", r)
     t.ok("diagnosticd" not in r.err and "/x" not in r.err, "the system's own chatter is not", r)
-    args = mac.told("log-args").split("\n")
+    args = mac.reported("log-args").split("\n")
     session = re.fullmatch(r'\(eventMessage ENDSWITH "(_[a-z0-9]{9}_SBX)"\)', args[2] if len(args) > 2 else "")
     t.ok(args[:2] == ["stream", "--predicate"] and args[3:5] == ["--style", "compact"] and session,
          "log is asked for this session's lines", args)
-    tag = re.search(r'CMD64_([A-Za-z0-9+/=]*)_END_(\w*)"', mac.told("profile"))
+    tag = re.search(r'CMD64_([A-Za-z0-9+/=]*)_END_(\w*)"', mac.reported("profile"))
     text = base64.b64decode(tag[1]).decode() if tag else ""
     t.ok(session and tag and tag[2] == session[1] and text.startswith("sh -c 'echo out;"),
          "whose tag is in the profile, with the command", text)
     t.equal(mac.left(), [], "nothing is left")
-    profile = mac.told("profile")
+    profile = mac.reported("profile")
     t.ok("(import" not in profile and "(param" not in profile and "(define" not in profile and
          "(glob" not in profile.replace("(global", ""), "the profile is whole, in Apple's words")
 
 
-def test_quiet(person, t):
-    mac = Mac(person)
+def test_quiet(user, t):
+    mac = Mac(user)
     r = mac.run("--", "sh", "-c", "env; git init -q repo && ls -d repo/.git")
     t.ok(r.status == 0 and "repo/.git" in r.out and r.err == "", "nothing denied, nothing said", r)
     t.ok("SANDBOX_RUNTIME=1" in r.out and "BUCKLE_BACKEND" not in r.out, "the environment", r)
@@ -121,15 +121,15 @@ def test_quiet(person, t):
     t.ok(tmpdir and not os.path.exists(tmpdir[1]), "TMPDIR was its own, and is gone", r)
 
 
-def test_ends(person, t):
-    mac = Mac(person)
+def test_ends(user, t):
+    mac = Mac(user)
     r = mac.run("--", "sh", "-c", "kill -TERM $$")
     t.equal(r.status, -signal.SIGTERM, "ends by the command's signal")
     r = mac.run("--", "no-such-program")
     t.ok(r.status == 127, "a command that is not there", r)
     r = mac.run("--timeout", "1", "--", "sleep", "30")
     t.ok(r.status == 124 and r.seconds < 10, "a time limit", r)
-    child = person.start([BUCKLE, "run", "--", "sh", "-c", "trap 'echo got; exit 5' TERM; echo up; "
+    child = user.start([BUCKLE, "run", "--", "sh", "-c", "trap 'echo got; exit 5' TERM; echo up; "
                           "while :; do sleep 0.1; done"], cwd=mac.work, env=mac.env(),
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     up = child.stdout.readline()
@@ -137,8 +137,8 @@ def test_ends(person, t):
     out, err = child.communicate(timeout=20)
     t.ok(up == b"up\n" and out == b"got\n" and child.returncode == 5, "signals are passed on", out, err)
     t.equal(mac.left(), [], "nothing is left")
-    mac = Mac(person, log=SILENT)
-    child = person.start([BUCKLE, "run", "--allow-net", "a.test", "--", "sh", "-c", "sleep 5; echo ran"], cwd=mac.work,
+    mac = Mac(user, log=SILENT)
+    child = user.start([BUCKLE, "run", "--allow-net", "a.test", "--", "sh", "-c", "sleep 5; echo ran"], cwd=mac.work,
                          env=mac.env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     eventually(mac.left)  # the log; wait for its first word
     child.terminate()
@@ -147,31 +147,31 @@ def test_ends(person, t):
     t.ok(eventually(lambda: not mac.left()), "and nothing is left then", mac.left())
 
 
-def test_monitors(person, t):
-    mac = Mac(person, log=None)
+def test_monitors(user, t):
+    mac = Mac(user, log=None)
     os.symlink("/bin/false", mac.folder + "/bin/log")
     r = mac.run("--", "echo", "ran")
     t.ok(r.status == 0 and r.out == "ran\n", "a log that ends at once does no harm", r)
     r = mac.run("--debug", "--", "echo", "ran")
     t.ok("monitor: started" in r.err and "exited with code 1" in r.err, "which the debug log tells of", r)
-    mac = Mac(person, denial("file-read-data /a"), STUBBORN)
+    mac = Mac(user, denial("file-read-data /a"), STUBBORN)
     r = mac.run("--", "echo", "ran")
     t.ok(r.status == 0 and "/a" in r.err and r.seconds < 10, "one that will not end is ended", r)
-    mac = Mac(person, denial("file-read-data /" + "a" * 20000) + denial("file-new-thing /b"))
+    mac = Mac(user, denial("file-read-data /" + "a" * 20000) + denial("file-new-thing /b"))
     r = mac.run("--verbose", "--", "true")
     t.ok(r.status == 0 and "/aaa" in r.err and "file-new-thing /b" in r.err,
          "long lines, and operations nobody knows", r)
 
 
-def test_settings(person, t):
-    mac = Mac(person, denial("file-read-data /quiet/a") + denial("file-write-data /loud/b"))
-    secret = person.write(mac.work + "/keys/secret", "secret\n")
-    person.write(mac.work + "/keys/open/public", "public\n")
-    settings = person.write(mac.folder + "/s.json", json.dumps({
+def test_settings(user, t):
+    mac = Mac(user, denial("file-read-data /quiet/a") + denial("file-write-data /loud/b"))
+    secret = user.write(mac.work + "/keys/secret", "secret\n")
+    user.write(mac.work + "/keys/open/public", "public\n")
+    settings = user.write(mac.folder + "/s.json", json.dumps({
         "filesystem": {"denyRead": ["keys"], "allowRead": ["keys/open"], "allowWrite": ["."],
                        "denyWrite": ["fixed/inner"]},
         "ignoreViolations": {"*": ["/quiet"]}}))
-    person.write(mac.work + "/fixed/inner/f", "x")
+    user.write(mac.work + "/fixed/inner/f", "x")
     r = mac.run("--settings", settings, "--", "sh", "-c",
                 "cat keys/secret; cat keys/open/public; mv keys k2; mv fixed f2; echo y >fixed/inner/f;"
                 "echo z >fixed/other; echo a >.bashrc; ln keys/secret s2; cat s2")
@@ -188,15 +188,15 @@ def test_settings(person, t):
 
 def wrap(mac, *words, **how):
     how.setdefault("cwd", mac.work)
-    return mac.person.call([BUCKLE, "wrap", *words], env=mac.env(), **how)
+    return mac.user.call([BUCKLE, "wrap", *words], env=mac.env(), **how)
 
 
 def sh(mac, line):
-    return mac.person.call(["/bin/sh", "-c", line], cwd=mac.work, env=mac.env())
+    return mac.user.call(["/bin/sh", "-c", line], cwd=mac.work, env=mac.env())
 
 
-def test_wrap(person, t):
-    mac = Mac(person)
+def test_wrap(user, t):
+    mac = Mac(user)
     made = wrap(mac, "echo \"it's $((1+1))\"; echo x >/etc/new; echo ok >made; exit 4")
     r = sh(mac, made.out)
     t.ok(made.status == 0 and made.out.startswith("env SANDBOX_RUNTIME=1 "), "a line for a shell", made)
@@ -207,17 +207,17 @@ def test_wrap(person, t):
     t.ok(words[at + 1] == "-p" and words[at + 3].endswith("/bash") and words[at + 4] == "-c",
          "in the order that people know", words[at:])
     odd = bytes(range(1, 256)).decode("latin-1").encode("latin-1")
-    made = person.call([BUCKLE.encode(), b"wrap", b"--shell", b"sh", b"--", b"printf", b"%s", odd],
+    made = user.call([BUCKLE.encode(), b"wrap", b"--shell", b"sh", b"--", b"printf", b"%s", odd],
                        cwd=mac.work, env=mac.env())
-    r = person.call([b"/bin/sh", b"-c", made.raw], cwd=mac.work, env=mac.env())
+    r = user.call([b"/bin/sh", b"-c", made.raw], cwd=mac.work, env=mac.env())
     t.ok(r.raw == odd, "any byte but NUL survives", made, r)
     r = wrap(mac, "--shell", "no-such-shell", "true")
     t.ok(r.status == 2 and "Shell 'no-such-shell' not found in PATH" in r.err, "a shell that is not there", r)
 
 
-def test_wrap_bare(person, t):
-    mac = Mac(person)
-    settings = person.write(mac.folder + "/s.json", json.dumps({
+def test_wrap_bare(user, t):
+    mac = Mac(user)
+    settings = user.write(mac.folder + "/s.json", json.dumps({
         "network": {"allowedDomains": ["example.com"]},
         "filesystem": {"denyRead": ["no"], "allowWrite": ["."], "denyWrite": []}}))
     made = wrap(mac, "--bare", "-s", settings, "--http-port", "3128", "--socks-port", "1080",
@@ -232,18 +232,18 @@ def test_wrap_bare(person, t):
     env = dict(w.split("=", 1) for w in shlex.split(made.out) if re.match(r"[A-Za-z_]+=", w))
     t.ok(env.get("HTTPS_PROXY") == "http://localhost:3128" and env.get("all_proxy") == "socks5h://localhost:1080" and
          "1080" in env.get("GIT_SSH_COMMAND", ""), "the way to them", env)
-    off = person.write(mac.folder + "/off.json", json.dumps({"filesystem": {"disabled": True}}))
+    off = user.write(mac.folder + "/off.json", json.dumps({"filesystem": {"disabled": True}}))
     r = wrap(mac, "--bare", "-s", off, "ls -l | wc")
     t.ok(r.status == 0 and "sandbox-exec" in r.out, "the network is restricted still", r)
     everything = {"filesystem": {"disabled": True},
                   "network": {"allowAllDomains": True, "allowAllUnixSockets": True, "allowLocalBinding": True}}
     for name, text in (("nothing is restricted", everything), ("sandboxes are off", {"enabled": False})):
-        person.write(off, json.dumps(text))
+        user.write(off, json.dumps(text))
         for words in (["--bare"], []):
             r = wrap(mac, *words, "-s", off, "ls -l | wc")
             t.equal((r.status, r.out), (0, "ls -l | wc\n"), f"{name}: the command as it is", r)
     everything["network"]["deniedDomains"] = ["a.test"]
-    person.write(off, json.dumps(everything))
+    user.write(off, json.dumps(everything))
     t.ok("sandbox-exec" in wrap(mac, "-s", off, "ls").out, "but one host that is denied restricts")
 
 
@@ -255,18 +255,18 @@ def test_network():
     if why:
         tap.skip(why)
         return
-    person = PEOPLE[0]
+    user = PEOPLE[0]
     net = internet.Internet(drive.FOLDER)
-    site = person.folder("site")
-    person.write(site + "/hello", "hello there\n")
+    site = user.folder("site")
+    user.write(site + "/hello", "hello there\n")
     net.start([sys.executable, "-m", "http.server", "80", "--bind", SERVER4, "--directory", site])
     net.wait_for(SERVER4, 80)
-    mac = Mac(person)
+    mac = Mac(user)
 
     def run(script, *options):
         argv = net.argv_in(net.home, [BUCKLE, "run", *options, "--", "sh", "-c", script])
         argv = [a.replace(f"--wd={os.getcwd()}", f"--wd={mac.work}") for a in argv]
-        return person.call(argv, cwd=mac.work, env=mac.env(), timeout=60)
+        return user.call(argv, cwd=mac.work, env=mac.env(), timeout=60)
 
     r = run("curl -sS -m 20 http://four.test/hello; curl -sS -m 20 --proxy $ALL_PROXY http://four.test/hello;"
             "curl -sS -m 20 http://denied.test/hello", "--allow-net", "four.test")

@@ -108,8 +108,8 @@ def test_denied(who):
     done = who.boxed([tool("probe"), "stat-path", ".env"], world,
                      ["--profile", profile, "--report", "json"])
     events = [json.loads(line) for line in done.err.splitlines() if line.startswith("{")]
-    told = [e for e in events if e.get("operation") == "file-read-metadata"]
-    tap.ok(len(told) == 1 and told[0].get("path") == world.path(".env"),
+    reported = [e for e in events if e.get("operation") == "file-read-metadata"]
+    tap.ok(len(reported) == 1 and reported[0].get("path") == world.path(".env"),
            f"{who.name}: a denied look is reported with its path", str(events), done.err)
 
 

@@ -171,19 +171,19 @@ print("done")
 '''
 
 
-def make(person):
-    work = person.folder("w")
+def make(user):
+    work = user.folder("w")
     for path in ("a/b/secret/f", "a/b/secret/open/again/f", "one/keys/k.pem", "x/y/deep/.env", "lit"):
-        person.write(f"{work}/{path}", "SECRET\n")
+        user.write(f"{work}/{path}", "SECRET\n")
     for path in ("c/d/no/f", "e/f", "x/fixed/lock/f.lock", "repo/.git/hooks/pre-commit", "agent/.claude/commands/x"):
-        person.write(f"{work}/{path}", "ORIGINAL\n")
+        user.write(f"{work}/{path}", "ORIGINAL\n")
     for path in ("a/b/secret/open/public", "c/free", "one/other", "two/inner/x", "home/x", "bare/x"):
-        person.write(f"{work}/{path}", "free\n")
+        user.write(f"{work}/{path}", "free\n")
     return work
 
 
-def settings(person, work, other):
-    return person.write(work + ".json", json.dumps({"filesystem": {
+def settings(user, work, other):
+    return user.write(work + ".json", json.dumps({"filesystem": {
         "denyRead": ["a/b/secret", "a/b/secret/open/again", "*/keys/*.pem", "**/deep/.env",
                      {"path": "lit", "literal": True}],
         "allowRead": ["a/b/secret/open"],
@@ -216,27 +216,27 @@ def read(path):
         return f.read()
 
 
-def attack(person, t, system):
-    work, other = make(person), person.folder("other")
-    script = person.write(other + ".py", ATTACKS.replace("OTHER", repr(other)))
+def attack(user, t, system):
+    work, other = make(user), user.folder("other")
+    script = user.write(other + ".py", ATTACKS.replace("OTHER", repr(other)))
     env = {"BUCKLE_BACKEND": "seatbelt", "PATH": names.FOLDER + ":" + PATH} if system == "macos" else {}
-    r = person.run("--report", "none", "-s", settings(person, work, other), "--", "python3", "-B", script, system,
+    r = user.run("--report", "none", "-s", settings(user, work, other), "--", "python3", "-B", script, system,
                    cwd=work, env=env)
     t.equal(r.out, "done\n", f"{system}: nothing gets through", r)
     t.equal(originals(work), [], f"{system}: everything is where it was")
-    r = person.run("--report", "none", "-s", work + ".json", "--", "sh", "-c",
+    r = user.run("--report", "none", "-s", work + ".json", "--", "sh", "-c",
                    "mv c/free c/moved && mv two/inner two/outer && cat a/b/secret/open/public"
                    " && mkdir -p later/x && rm -r home/* && mv c/moved " + other + (" && git init -q made" if system == "linux" else ""),
                    cwd=work, env=env)
     t.ok(r.status == 0 and r.out == "free\n", f"{system}: other things are moved and removed freely", r)
 
 
-def test_linux(person, t):
-    attack(person, t, "linux")
+def test_linux(user, t):
+    attack(user, t, "linux")
 
 
-def test_macos(person, t):
-    attack(person, t, "macos")
+def test_macos(user, t):
+    attack(user, t, "macos")
 
 
 for_everybody([test_linux, test_macos])

@@ -29,9 +29,9 @@ MASKS = {"BUCKLE_PRETEND": "fuse=0"}
 class Home:
     """A separate home folder for each test, since it contains the built-in names."""
 
-    def __init__(self, person):
-        self.person = person
-        self.top = person.folder("home")
+    def __init__(self, user):
+        self.user = user
+        self.top = user.folder("home")
         self.env = {"HOME": self.top}
         self.work = self.folder("work")
 
@@ -41,17 +41,17 @@ class Home:
     def folder(self, name):
         path = self.path(name)
         os.makedirs(path)
-        self.person.own(path)
+        self.user.own(path)
         return path
 
     def write(self, name, text="SECRET\n", mode=0o644):
-        return self.person.write(self.path(name), text, mode)
+        return self.user.write(self.path(name), text, mode)
 
     def link(self, to, name):
-        self.person.sh(f"mkdir -p $(dirname {self.path(name)}) && ln -s {to} {self.path(name)}")
+        self.user.sh(f"mkdir -p $(dirname {self.path(name)}) && ln -s {to} {self.path(name)}")
 
     def run(self, *words, cwd=None, env=None, **how):
-        return self.person.run(*words, cwd=cwd or self.work, env={**self.env, **(env or {})}, **how)
+        return self.user.run(*words, cwd=cwd or self.work, env={**self.env, **(env or {})}, **how)
 
     def sh(self, script, *flags, **how):
         return self.run(*flags, "--", "sh", "-c", script, **how)
@@ -82,8 +82,8 @@ def writes(home, t, name, *paths, flags=(), env=None, cwd=None):
 # ---- links ----
 
 
-def test_secret_links(person, t):
-    home = Home(person)
+def test_secret_links(user, t):
+    home = Home(user)
     home.write("dotfiles/aws/credentials")
     home.write("dotfiles/gh/hosts.yml")
     home.write("dotfiles/config/gcloud/token")
@@ -99,7 +99,7 @@ def test_secret_links(person, t):
     home.link(home.path("dotfiles/netrc"), "two")
     home.link("dotfiles/config", ".config")
     home.link("../../gh", "dotfiles/config/gh")
-    person.sh(f"cd {home.top}/dotfiles/config && rm gh && ln -s ../gh gh")
+    user.sh(f"cd {home.top}/dotfiles/config && rm gh && ln -s ../gh gh")
     home.link("dotfiles/histories/bash", ".bash_history")
     home.link("../dotfiles/token", ".kube/config")
     home.link("dotfiles/later", ".npmrc")
@@ -123,7 +123,7 @@ def test_secret_links(person, t):
     t.quiet(home.run("ls", home.path(".ssh")), "names of keys are no secret", "id_rsa\n")
     # a dangling symlink whose target is created outside while the command runs
     r = home.run("sh", "-c", "echo ready; read go; cat ../dotfiles/later", stdin="")
-    child = person.start([BUCKLE, "run", "--", "sh", "-c",
+    child = user.start([BUCKLE, "run", "--", "sh", "-c",
                           "echo ready; read go; cat ../dotfiles/later"], cwd=home.work, env=home.env,
                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     child.stdout.readline()
@@ -134,9 +134,9 @@ def test_secret_links(person, t):
          out, err)
 
 
-def test_link_in_parents(person, t):
+def test_link_in_parents(user, t):
     """The home folder itself may be reached through links."""
-    home = Home(person)
+    home = Home(user)
     home.write(".aws/credentials")
     home.write("elsewhere/keys/aws")
     home.link("elsewhere/keys/aws", ".pgpass")
@@ -163,15 +163,15 @@ PROTECTED_LINKS = {
 
 
 def furnish_links(home):
-    home.person.sh(f"git init -q {home.work} && rm -rf {home.work}/.git/hooks {home.work}/.git/config")
+    home.user.sh(f"git init -q {home.work} && rm -rf {home.work}/.git/hooks {home.work}/.git/config")
     for link, (says, target) in PROTECTED_LINKS.items():
         home.write("work/" + target, "old\n")
         home.link(says, link)
-    home.person.sh(f"ln -s profile {home.work}/dot/first")
+    home.user.sh(f"ln -s profile {home.work}/dot/first")
 
 
-def test_protected_links(person, t):
-    home = Home(person)
+def test_protected_links(user, t):
+    home = Home(user)
     furnish_links(home)
     targets = [f"{home.work}/{target}" for _, target in PROTECTED_LINKS.values()]
     writes(home, t, "link", *targets)
@@ -194,9 +194,9 @@ def test_protected_links(person, t):
     t.ok(all(os.path.exists(p) for p in targets), "all of it is still there")
 
 
-def test_dangling_links(person, t):
+def test_dangling_links(user, t):
     """The target of a dangling symlink cannot be created."""
-    home = Home(person)
+    home = Home(user)
     home.link("work/dot/zshrc", ".zshrc")
     home.link("shared/none", "work/.vscode")
     home.folder("work/dot")
@@ -208,22 +208,22 @@ def test_dangling_links(person, t):
              not os.path.lexists(home.work + "/shared/none"), f"{deed}: no", r)
 
 
-def test_links_above(person, t):
+def test_links_above(user, t):
     """Links in folders above the working folder that lead into it."""
-    home = Home(person)
+    home = Home(user)
     home.write("project/sub/editor/tasks.json", "old\n")
     home.link("sub/editor", "project/.vscode")
-    person.sh(f"git init -q {home.top}/project && cd {home.top}/project && mkdir sub/h && rm -rf .git/hooks && "
+    user.sh(f"git init -q {home.top}/project && cd {home.top}/project && mkdir sub/h && rm -rf .git/hooks && "
               "ln -s ../sub/h .git/hooks")
     for path in "editor/tasks.json", "h/post-checkout":
         r = home.sh(f"echo x >>{path}", cwd=home.path("project/sub"))
         t.ok(r.status != 0 and "protected" in r.err, f"{path} is protected from a folder below as well", r)
 
 
-def test_git_link(person, t):
+def test_git_link(user, t):
     """A repository behind a link: its hooks and settings."""
-    home = Home(person)
-    person.sh(f"git init -q {home.work} && mv {home.work}/.git {home.work}/store && ln -s store {home.work}/.git")
+    home = Home(user)
+    user.sh(f"git init -q {home.work} && mv {home.work}/.git {home.work}/store && ln -s store {home.work}/.git")
     for path in "store/hooks/pre-commit", "store/config":
         r = home.sh(f"echo x >>{path}")
         t.ok(r.status != 0 and "protected" in r.err, f"{path} is protected", r)
@@ -231,9 +231,9 @@ def test_git_link(person, t):
     t.ok(r.status == 0, "commits are made there all the same", r)
 
 
-def test_everywhere(person, t):
+def test_everywhere(user, t):
     """Settings, the compat names and the library treat these names alike."""
-    home = Home(person)
+    home = Home(user)
     home.write("work/dot/bashrc", "old\n")
     home.write("dotfiles/aws/credentials")
     home.link("work/dot/bashrc", ".bashrc")
@@ -244,7 +244,7 @@ def test_everywhere(person, t):
         t.ok(r.status != 0 and "protected" in r.err, f"{name}: no writing", r)
         r = home.sh("cat ../dotfiles/aws/credentials", *flags)
         t.ok(r.status != 0 and "SECRET" not in r.out, f"{name}: no reading", r)
-    other = os.path.join(drive.FOLDER, "names-" + person.name)
+    other = os.path.join(drive.FOLDER, "names-" + user.name)
     os.makedirs(other, exist_ok=True)
     os.chmod(other, 0o755)
     srt = home.write("srt.json", '{"network":{"allowedDomains":[],"deniedDomains":[]},'
@@ -254,7 +254,7 @@ def test_everywhere(person, t):
         path = os.path.join(other, name)
         if not os.path.lexists(path):
             os.symlink(BUCKLE, path)
-        r = person.call([path, *words, "echo x >>dot/bashrc"], cwd=home.work, env=home.env)
+        r = user.call([path, *words, "echo x >>dot/bashrc"], cwd=home.work, env=home.env)
         with open(home.path("work/dot/bashrc"), encoding="utf-8") as f:
             t.equal(f.read(), "old\n", f"{name} knows them", r)
 
@@ -283,7 +283,7 @@ class Aliases:
 
     def __init__(self, home):
         self.home = home
-        self.at = os.path.join(os.path.realpath(drive.FOLDER), "mounts-" + home.person.name)
+        self.at = os.path.join(os.path.realpath(drive.FOLDER), "mounts-" + home.user.name)
         self.mounted = []
 
     def add(self, name, what):
@@ -302,10 +302,10 @@ class Aliases:
         unmount(*reversed(self.mounted))
 
 
-def test_aliases(person, t):
+def test_aliases(user, t):
     if only_root_mounts():
         return
-    home = Home(person)
+    home = Home(user)
     home.write(".aws/credentials")
     home.write(".ssh/id_rsa")
     home.write(".ssh/known_hosts", "public\n")
@@ -343,11 +343,11 @@ def test_aliases(person, t):
         aliases.end()
 
 
-def test_alias_writes(person, t):
+def test_alias_writes(user, t):
     """Writing to protected or denied files by another name."""
     if only_root_mounts():
         return
-    home = Home(person)
+    home = Home(user)
     home.write(".zshenv", "old\n")
     home.write(".config/autostart/x.desktop", "old\n")
     home.write("work/kept/x", "old\n")
@@ -369,11 +369,11 @@ def test_alias_writes(person, t):
         aliases.end()
 
 
-def test_hidden_aliases(person, t):
+def test_hidden_aliases(user, t):
     """Files under a mount that are visible elsewhere, and mounts that show nothing twice."""
     if only_root_mounts():
         return
-    home = Home(person)
+    home = Home(user)
     home.write(".aws/credentials")
     home.write(".aws/sso/token")
     home.write("work/x", "text\n")
@@ -393,20 +393,20 @@ def test_hidden_aliases(person, t):
         aliases.end()
 
 
-def test_own_mounts(person, t):
+def test_own_mounts(user, t):
     """Our own mounts cause no aliases: /dev/null covers what is neither file nor folder."""
-    home = Home(person)
+    home = Home(user)
     home.write(".ssh/id_rsa")
-    person.sh(f"mkfifo {home.path('.netrc')}")
+    user.sh(f"mkfifo {home.path('.netrc')}")
     for name, env in ("sentry", None), ("masks", MASKS):
         t.quiet(home.sh("echo x >/dev/null && cat /dev/null && exec 3<>/dev/null", env=env), f"/dev/null, {name}")
         t.quiet(home.sh("echo x >/dev/null && cat /dev/null", "--deny-read", "**/*.pem", env=env),
                 f"/dev/null where every opening is judged, {name}")
 
 
-def test_not_followed(person, t):
+def test_not_followed(user, t):
     """What docs/threat-model.md does not promise."""
-    home = Home(person)
+    home = Home(user)
     home.write("work/deep/er/shared/tasks.json", "old\n")
     home.link("shared", "work/deep/er/.vscode")
     r = home.sh("echo x >>deep/er/shared/tasks.json")
@@ -434,7 +434,7 @@ class Talk:
 
     def __init__(self, home, *flags, cwd=None, env=None):
         script = 'while IFS= read -r line; do eval "$line" 2>&1; echo "==$?"; done'
-        self.child = home.person.start([BUCKLE, "run", *flags, "--", "sh", "-c", script], cwd=cwd or home.work,
+        self.child = home.user.start([BUCKLE, "run", *flags, "--", "sh", "-c", script], cwd=cwd or home.work,
                                        env={**home.env, **(env or {})}, stdin=subprocess.PIPE,
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.ask("true")
@@ -457,11 +457,11 @@ class Talk:
         return err
 
 
-def test_later_mounts(person, t):
+def test_later_mounts(user, t):
     """Aliases created outside while the command runs, and mounts above a sentry."""
     if only_root_mounts():
         return
-    home = Home(person)
+    home = Home(user)
     home.write(".aws/credentials")
     aliases = Aliases(home)
     mount("--make-rshared", "/")
@@ -475,18 +475,18 @@ def test_later_mounts(person, t):
             mount("--bind", home.top, path)
             seen = eventually(lambda: "work" in talk.ask(f"ls {path}"), 5)
             eventually(lambda: False, 0.2)
-            said = talk.ask(f"cat {path}/.aws/credentials")
-            t.ok(seen and "SECRET" not in said, f"{name}: an alias that is made later", said)
+            output = talk.ask(f"cat {path}/.aws/credentials")
+            t.ok(seen and "SECRET" not in output, f"{name}: an alias that is made later", output)
             # the same folder mounted on itself: the sentry is now below it
             mount("--bind", home.path(".aws"), home.path(".aws"))
             eventually(lambda: False, 0.3)
-            said = talk.ask(f"cat {home.path('.aws')}/credentials")
-            t.ok("SECRET" not in said, f"{name}: a mount over a sentry", said)
+            output = talk.ask(f"cat {home.path('.aws')}/credentials")
+            t.ok("SECRET" not in output, f"{name}: a mount over a sentry", output)
             unmount(home.path(".aws"))
             mount("--rbind", home.top, home.top)
             eventually(lambda: False, 0.3)
-            said = talk.ask(f"cat {home.path('.aws')}/credentials")
-            t.ok("SECRET" not in said, f"{name}: a mount above a sentry", said)
+            output = talk.ask(f"cat {home.path('.aws')}/credentials")
+            t.ok("SECRET" not in output, f"{name}: a mount above a sentry", output)
             unmount(home.top)
             talk.end()
             unmount(path)
@@ -495,62 +495,62 @@ def test_later_mounts(person, t):
         mount("--make-rprivate", "/")
 
 
-def test_detached(person, t):
+def test_detached(user, t):
     """Files on a detached mount have no meaningful path."""
     if only_root_mounts():
         return
-    disk = os.path.join(os.path.realpath(drive.FOLDER), "disk-" + person.name)
+    disk = os.path.join(os.path.realpath(drive.FOLDER), "disk-" + user.name)
     os.makedirs(disk)
     for name, flags, env in ("sentry", (), None), ("judged", ("--strict-reads",), None), ("no mounts", (), BARE):
         mount("-t", "tmpfs", "-o", "mode=755", "none", disk)
-        home = Home(person)
+        home = Home(user)
         home.top = disk + "/user"
         os.makedirs(home.top)
         home.env = {"HOME": home.top}
         for path in home.top, home.top + "/work":
             os.makedirs(path, exist_ok=True)
-            person.own(path)
+            user.own(path)
         home.write(".aws/credentials")
         home.write(".aws/other")
         talk = Talk(home, "--here", "--allow-write", "/user", *flags, cwd=home.top + "/work", env=env)
         talk.ask("cd ..")
         unmount(disk)
-        said = talk.ask("cat .aws/credentials") + talk.ask(f"cat {home.top}/.aws/other")
-        t.ok("SECRET" not in said, f"{name}: a store on a mount that was taken away is not read", said)
+        output = talk.ask("cat .aws/credentials") + talk.ask(f"cat {home.top}/.aws/other")
+        t.ok("SECRET" not in output, f"{name}: a store on a mount that was taken away is not read", output)
         if env:
-            said = talk.ask("echo x >.zshenv")
-            t.ok("==0" not in said, f"{name}: nor is anything written there", said)
+            output = talk.ask("echo x >.zshenv")
+            t.ok("==0" not in output, f"{name}: nor is anything written there", output)
         talk.end()
 
 
 # ---- case ----
 
 
-def make_ntfs(image, at, person):
+def make_ntfs(image, at, user):
     return [["mkfs.ntfs", "-F", "-q", image],
-            ["lowntfs-3g", "-o", f"ignore_case,allow_other,uid={person.uid},gid={person.uid}", image, at]]
+            ["lowntfs-3g", "-o", f"ignore_case,allow_other,uid={user.uid},gid={user.uid}", image, at]]
 
 
-def make_vfat(image, at, person):
-    return [["mkfs.vfat", image], ["mount", "-o", f"loop,quiet,uid={person.uid},gid={person.uid}", image, at]]
+def make_vfat(image, at, user):
+    return [["mkfs.vfat", image], ["mount", "-o", f"loop,quiet,uid={user.uid},gid={user.uid}", image, at]]
 
 
-def make_ext4(image, at, person):
+def make_ext4(image, at, user):
     return [["mke2fs", "-q", "-t", "ext4", "-O", "casefold", "-E", "encoding=utf8", image],
             ["mount", "-o", "loop", image, at], ["mkdir", at + "/Home"], ["chattr", "+F", at + "/Home"],
-            ["chown", f"{person.uid}:{person.uid}", at, at + "/Home"]]
+            ["chown", f"{user.uid}:{user.uid}", at, at + "/Home"]]
 
 
 FOLDING = {"ntfs": make_ntfs, "vfat": make_vfat, "ext4": make_ext4}
 
 
-def folding(person, kind):
+def folding(user, kind):
     """A case-insensitive file system of this user; None if it cannot be made."""
-    image = os.path.join(drive.FOLDER, f"{kind}-{person.name}")
-    at = os.path.join(os.path.realpath(drive.FOLDER), f"Folds-{kind}-{person.name}")
+    image = os.path.join(drive.FOLDER, f"{kind}-{user.name}")
+    at = os.path.join(os.path.realpath(drive.FOLDER), f"Folds-{kind}-{user.name}")
     os.makedirs(at)
     subprocess.run(["truncate", "-s", "16M", image], check=True)
-    for words in FOLDING[kind](image, at, person):
+    for words in FOLDING[kind](image, at, user):
         if missing(words[0]):
             skip(f"{words[0]} is not installed")
             return None
@@ -562,30 +562,30 @@ def folding(person, kind):
     return at
 
 
-def test_case(person, t):
+def test_case(user, t):
     if only_root_mounts():
         return
     for kind in FOLDING:
-        at = folding(person, kind)
+        at = folding(user, kind)
         if at:
-            try_case(person, t, kind, at)
+            try_case(user, t, kind, at)
 
 
-def try_case(person, t, kind, at):
-    home = Home(person)
+def try_case(user, t, kind, at):
+    home = Home(user)
     home.top = at + "/Home"
     os.makedirs(home.top, exist_ok=True)
     home.env = {"HOME": home.top}
     home.work = home.top + "/Work"
     os.makedirs(home.work)
-    person.own(home.work)
+    user.own(home.work)
     try:
         home.write(".aws/credentials")
         home.write(".netrc")
         home.write("Private/a")
         home.write("Work/.bashrc", "old\n")
         home.write("Work/README", "text\n")
-        person.sh(f"git init -q {home.work}")
+        user.sh(f"git init -q {home.work}")
         for tier, flags in TIERS.items():
             flags = (*flags, "--deny-read", home.path("Private"))
             reads(home, t, f"{kind}, {tier}", *(home.path(p) for p in (

@@ -48,7 +48,7 @@ def connect(host, port, kind="socket.SOCK_STREAM"):
     return CONNECT.format(host=host, port=port, kind=kind)
 
 
-def heard(script):
+def received(script):
     """Refusals of the kernel itself are reported a moment later."""
     return script + "\nsleep 0.5"
 
@@ -56,12 +56,12 @@ def heard(script):
 def test_other_ports(net, who):
     """nginx listens on 8080, which no rule names."""
     for host, port in (("four.test", 8080), ("192.0.2.7", 7777)):
-        done = net.boxed(who, heard(connect(host, port)), profile=HOSTS)
+        done = net.boxed(who, received(connect(host, port)), profile=HOSTS)
         tap.ok(done.out == "ECONNREFUSED\n" and f"{host}:{port}" in done.err,
                f"{who.name}: a port that is not listened on is refused, and reported", done)
-    done = net.boxed(who, heard(connect("2001:db8::7", 7777).replace("AF_INET,", "AF_INET6,")), profile=HOSTS)
+    done = net.boxed(who, received(connect("2001:db8::7", 7777).replace("AF_INET,", "AF_INET6,")), profile=HOSTS)
     tap.ok(done.out == "ECONNREFUSED\n" and "[2001:db8::7]:7777" in done.err, f"{who.name}: by IPv6 as well", done)
-    done = net.boxed(who, heard(connect("four.test", 993) + "\n" + connect("127.0.0.1", 7777)), profile=HOSTS)
+    done = net.boxed(who, received(connect("four.test", 993) + "\n" + connect("127.0.0.1", 7777)), profile=HOSTS)
     tap.ok(":7777" not in done.err and ":993" not in done.err,
            f"{who.name}: what is heard, and what is loopback's own, is not reported as refused", done)
     done = net.boxed(who, CURL + "http://four.test:8080/hello", way="proxy", profile=HOSTS)
@@ -80,10 +80,10 @@ def test_datagrams(net, who):
     net_tests.echo_servers(net)
     before = len(net.echo)
     for host in ("allowed.test", "192.0.2.7"):
-        done = net.boxed(who, heard(connect(host, 9999, "socket.SOCK_DGRAM")))
+        done = net.boxed(who, received(connect(host, 9999, "socket.SOCK_DGRAM")))
         tap.ok(done.out == "ECONNREFUSED\n" and len(net.echo) == before and f"{host}:9999" in done.err,
                f"{who.name}: datagrams to {host} are refused, and reported", done)
-    done = net.boxed(who, heard(connect("127.0.0.1", 9999, "socket.SOCK_DGRAM")))
+    done = net.boxed(who, received(connect("127.0.0.1", 9999, "socket.SOCK_DGRAM")))
     tap.ok(done.out == "ECONNREFUSED\n" and ":9999" not in done.err, f"{who.name}: loopback's are nobody's affair", done)
 
 
@@ -107,10 +107,10 @@ def test_late(net, who):
     going.await_file("tried")
     run = [p for p in descendants(going.child.pid) + [going.child.pid] if command_name(p) == "buckle"]
     grant = [who.buckle(), "grant", "--run", str(min(run)), "--net", "four.test:8080"] if run else ["false"]
-    said = netbox.Runner(who).run(net.net.argv_in(net.net.home, grant, who.uid), going.world.inside, 20)
+    output = netbox.Runner(who).run(net.net.argv_in(net.net.home, grant, who.uid), going.world.inside, 20)
     done = going.end()
-    tap.ok(said.status == 0 and done.out == "True hello there\n",
-           f"{who.name}: a port that is granted later leads to the gate", said, done)
+    tap.ok(output.status == 0 and done.out == "True hello there\n",
+           f"{who.name}: a port that is granted later leads to the gate", output, done)
 
 
 def test_loopback(net, who):
@@ -133,7 +133,7 @@ def test_loopback(net, who):
     tap.ok(done.out == "bound\n", f"{who.name}: others are free", done)
 
 
-def test_told(net, who):
+def test_reported(net, who):
     done = net.boxed(who, "true", ["--dry-run"])
     text = " ".join(done.out.split())
     found = re.search(r"no nftables, .* only at these ports, .*: ([0-9, ]+)", text)
@@ -166,11 +166,11 @@ def test_records(net, who):
 def test_refused(net, who):
     """Not pretended: a filter refuses the netlink sockets that set up rules."""
     dial_tests.move(who, "refused by the kernel", "no-netfilter")
-    for test in (test_told, test_other_ports, net_tests.test_families):
+    for test in (test_reported, test_other_ports, net_tests.test_families):
         test(net, who)
 
 
-TESTS = (test_other_ports, test_datagrams, test_late, test_loopback, test_told, test_records,
+TESTS = (test_other_ports, test_datagrams, test_late, test_loopback, test_reported, test_records,
          net_tests.test_clients, net_tests.test_families, net_tests.test_addresses, net_tests.test_special,
          net_tests.test_own_servers, net_tests.test_local_ports, net_tests.test_publish,
          attack_tests.test_fronting, attack_tests.test_smuggling, attack_tests.test_connect_to_loopback,

@@ -22,7 +22,7 @@ net_tests, ports_tests, attack_tests = (importlib.import_module(name)
 PRETEND = "nft_tproxy=0"
 
 
-def test_told(net, who):
+def test_reported(net, who):
     done = net.boxed(who, "true", ["--dry-run"])
     tap.ok("datagrams are refused (no nft tproxy)" in " ".join(done.out.split()),
            f"{who.name}: the plan says what is weaker", done)
@@ -35,7 +35,7 @@ def test_datagrams(net, who):
     tap.ok(done.out == "EPERM\n" and len(net.echo) == before, f"{who.name}: datagrams are refused at once", done)
 
 
-TESTS = (test_told, test_datagrams, net_tests.test_clients, net_tests.test_families,
+TESTS = (test_reported, test_datagrams, net_tests.test_clients, net_tests.test_families,
          net_tests.test_addresses, net_tests.test_special, net_tests.test_own_servers,
          net_tests.test_local_ports, net_tests.test_publish, net_tests.test_records,
          attack_tests.test_fronting, attack_tests.test_connect_to_loopback, attack_tests.test_raw_addresses,

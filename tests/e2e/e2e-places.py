@@ -70,11 +70,11 @@ ALLOWED = {"inside", "again", "tmp", "public"}
 class Victims:
     """Targets of an attack: a folder, servers and a process outside."""
 
-    def __init__(self, person):
-        self.folder = person.folder("outside")
-        person.write(self.folder + "/victim", "x")
-        person.write(self.folder + "/secret", "x")
-        person.write(person.home + "/.ssh/id_ed25519", "x", 0o600)
+    def __init__(self, user):
+        self.folder = user.folder("outside")
+        user.write(self.folder + "/victim", "x")
+        user.write(self.folder + "/secret", "x")
+        user.write(user.home + "/.ssh/id_ed25519", "x", 0o600)
         self.server = socket.socket()
         self.server.bind(("127.0.0.1", 0))
         self.server.listen()
@@ -84,7 +84,7 @@ class Victims:
             peer.bind(name)
             peer.listen()
         os.chmod(self.path, 0o777)
-        self.process = person.start(["sleep", "1000"])
+        self.process = user.start(["sleep", "1000"])
         self.words = [self.folder, str(self.server.getsockname()[1]), self.path,
                       str(self.process.pid)]
 
@@ -95,11 +95,11 @@ class Victims:
             sock.close()
 
 
-def pretended(person, words, argv, **how):
+def pretended(user, words, argv, **how):
     """Runs something as this user, in an environment made of these words."""
-    who = [] if person.uid == 0 else [f"uid={person.uid}"]
-    env = {**person.env, **how.pop("env", {})}
-    cwd = how.pop("cwd", None) or person.folder()
+    who = [] if user.uid == 0 else [f"uid={user.uid}"]
+    env = {**user.env, **how.pop("env", {})}
+    cwd = how.pop("cwd", None) or user.folder()
     child = subprocess.run([PRETEND, *words, *who, "--", *argv], cwd=cwd, env=env,
                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                            timeout=how.pop("timeout", 60), check=False)
@@ -110,10 +110,10 @@ def got_through(ran):
     return {line.split()[0] for line in ran.out.split("\n") if line.endswith(" yes")}
 
 
-def attacked(person, words, flags=(), **how):
-    victims = Victims(person)
+def attacked(user, words, flags=(), **how):
+    victims = Victims(user)
     flags = ["--deny-read", victims.folder + "/secret", *flags]
-    r = pretended(person, words, [BUCKLE, "run", *flags, PYTHON, "-c", ATTACK, *victims.words], **how)
+    r = pretended(user, words, [BUCKLE, "run", *flags, PYTHON, "-c", ATTACK, *victims.words], **how)
     victims.close()
     return r
 
@@ -154,26 +154,26 @@ OLDER = {
 ROOT_ONLY = {"no capabilities": ["no-caps"], "a container's capabilities": ["docker-caps"]}
 
 
-def test_places(person, t):
+def test_places(user, t):
     if not only_root_makes(t):
         return
-    for name, words in {**WORKS, **(ROOT_ONLY if person.uid == 0 else {})}.items():
-        r = attacked(person, words)
+    for name, words in {**WORKS, **(ROOT_ONLY if user.uid == 0 else {})}.items():
+        r = attacked(user, words)
         t.equal((r.status, got_through(r)), (0, ALLOWED), f"{name}: enforced", r)
         t.ok("create" in r.err and "/made" in r.err, f"{name}: and reported", r)
     for name, (words, kernel) in OLDER.items():
-        r = attacked(person, words, env={"BUCKLE_PRETEND": "kernel=" + kernel})
+        r = attacked(user, words, env={"BUCKLE_PRETEND": "kernel=" + kernel})
         t.equal((r.status, got_through(r)), (0, ALLOWED), f"{name}: enforced", r)
 
 
-def test_ends(person, t):
+def test_ends(user, t):
     """Nothing outlives the command, whatever replaces the pid namespace."""
     if not only_root_makes(t):
         return
-    mark = f"9{person.uid}17"
+    mark = f"9{user.uid}17"
     for name, words in {"Docker": DOCKER, "a masked /proc": ["masked-proc"]}.items():
         script = f"(setsid sleep {mark} &) ; setsid sh -c 'sleep {mark} & exit' ; exit 7"
-        r = pretended(person, words, [BUCKLE, "run", "sh", "-c", script])
+        r = pretended(user, words, [BUCKLE, "run", "sh", "-c", script])
         left = subprocess.run(["pgrep", "-f", f"^sleep {mark}"], stdout=subprocess.PIPE, check=False)
         t.equal((r.status, left.stdout), (7, b""), f"{name}: status, and nobody is left", r)
 
@@ -189,18 +189,18 @@ LACKS = {
 }
 
 
-def test_lacking(person, t):
+def test_lacking(user, t):
     if not only_root_makes(t):
         return
     for name, (words, env, missing_part) in LACKS.items():
-        r = attacked(person, words, env=env)
+        r = attacked(user, words, env=env)
         t.ok(r.status == 125 and r.out == "" and missing_part in r.err and "--accept-weaker" in r.err
              and "buckle doctor" in r.err, f"{name}: not run, and told why", r)
-        r = attacked(person, words, ["--accept-weaker"], env=env)
+        r = attacked(user, words, ["--accept-weaker"], env=env)
         through = got_through(r)
         t.ok(r.status == 0 and ALLOWED <= through and not through & {"outside", "host", "net"},
              f"{name}: --accept-weaker runs it behind what is left", r)
-        plan = pretended(person, words, [BUCKLE, "run", "--accept-weaker", "--dry-run"], env=env)
+        plan = pretended(user, words, [BUCKLE, "run", "--accept-weaker", "--dry-run"], env=env)
         if words != ["listener"]:  # only an attempt shows this
             t.ok("weaker:" in plan.out, f"{name}: the plan says what is lost", plan)
 
@@ -208,70 +208,70 @@ def test_lacking(person, t):
 # ---- doctor ----
 
 
-def test_doctor(person, t):
+def test_doctor(user, t):
     """doctor reports what run finds, and has a remedy for everything that is missing."""
     if not only_root_makes(t):
         return
     for name, words in {**WORKS, **{n: w for n, (w, e, _) in LACKS.items() if not e}}.items():
-        r = pretended(person, words, [BUCKLE, "doctor", "--json"])
-        told = json.loads(r.out)
-        t.equal((r.status, told["full"]), (0, True) if name in WORKS else (1, False),
+        r = pretended(user, words, [BUCKLE, "doctor", "--json"])
+        reported = json.loads(r.out)
+        t.equal((r.status, reported["full"]), (0, True) if name in WORKS else (1, False),
                 f"{name}: doctor agrees", r.out[-900:])
-        for ability in told["abilities"]:
+        for ability in reported["abilities"]:
             if not ability["good"] and not ability.get("remedy"):
                 t.ok(False, f"{name}: a remedy for {ability['name']}", ability)
     for words, field, good in [(["no-getfd"], "pidfd_getfd", False), (["no-readv"], "read_memory", True),
-                               (["masked-proc"], "mount_proc", person.uid == 0),
+                               (["masked-proc"], "mount_proc", user.uid == 0),
                                (["small-dev"], "fuse", False), (["listener"], "listener_taken", False),
                                (["no-landlock"], "landlock", False), (["spent-userns"], "user_ns", False)]:
-        r = pretended(person, words, [BUCKLE, "doctor", "--json"])
+        r = pretended(user, words, [BUCKLE, "doctor", "--json"])
         found = {a["name"]: a["good"] for a in json.loads(r.out)["abilities"]}
         t.equal(found[field], good, f"doctor {' '.join(words)}: {field}")
 
 
-def test_remedies(person, t):
+def test_remedies(user, t):
     """Each missing ability has a remedy, as text and as JSON."""
-    told = json.loads(person.call([BUCKLE, "doctor", "--json"]).out)
-    t.ok(len(told["abilities"]) > 15 and {"kernel", "full", "summary", "features", "notes"} <= set(told),
-         "doctor --json has what the manual says", sorted(told))
-    for ability in told["abilities"]:
+    reported = json.loads(user.call([BUCKLE, "doctor", "--json"]).out)
+    t.ok(len(reported["abilities"]) > 15 and {"kernel", "full", "summary", "features", "notes"} <= set(reported),
+         "doctor --json has what the manual says", sorted(reported))
+    for ability in reported["abilities"]:
         t.ok({"name", "value", "good", "words", "use", "since"} <= set(ability),
              f"doctor --json: {ability['name']}", ability)
         if ability["name"] in ("root", "disks"):  # neither good nor bad
             continue
         bad = "1" if ability["name"] == "listener_taken" else "0"
         env = {"BUCKLE_PRETEND": f"{ability['name']}={bad}"}
-        r = person.call([BUCKLE, "doctor", "--json"], env=env)
+        r = user.call([BUCKLE, "doctor", "--json"], env=env)
         found = {a["name"]: a for a in json.loads(r.out)["abilities"]}[ability["name"]]
-        text = person.call([BUCKLE, "doctor"], env=env).out
+        text = user.call([BUCKLE, "doctor"], env=env).out
         remedy = found.get("remedy", "")
         t.ok(not found["good"] and len(remedy) > 20 and "✗ " + ability["words"] in text and
              remedy.split("\n")[0] in text, f"doctor without {ability['name']}: a remedy", found)
 
 
-def test_apparmor(person, t):
+def test_apparmor(user, t):
     """Ubuntu 24.04: the remedy is a profile."""
-    if not only_root_makes(t) or person.uid == 0:
+    if not only_root_makes(t) or user.uid == 0:
         return
     words = ["empty-userns", "kernel.apparmor_restrict_unprivileged_userns=1"]
-    r = pretended(person, words, [BUCKLE, "doctor"])
+    r = pretended(user, words, [BUCKLE, "doctor"])
     t.ok("/etc/apparmor.d/buckle" in r.out and f"profile buckle {BUCKLE}" in r.out and
          "userns," in r.out and "apparmor_parser -r" in r.out, "the AppArmor profile is printed", r)
-    r = pretended(person, ["no-userns", "kernel.unprivileged_userns_clone=0"], [BUCKLE, "doctor"])
+    r = pretended(user, ["no-userns", "kernel.unprivileged_userns_clone=0"], [BUCKLE, "doctor"])
     t.ok("kernel.unprivileged_userns_clone=1" in r.out, "Debian's old switch", r)
 
 
-def test_kernels(_person, t):
+def test_kernels(_user, t):
     """The table in the documentation matches the program."""
-    told = json.loads(drive.buckle("doctor", "--json").out)["features"]
+    reported = json.loads(drive.buckle("doctor", "--json").out)["features"]
     with open(os.path.join(TOP, "docs", "linux.md"), encoding="utf-8") as f:
         text = f.read()
     rows = re.findall(r"^\| (\d+\.\d+) \| (.*) \| (.*) \|$", text, re.M)
-    t.equal(rows, [(f["since"], f["words"], f["without"]) for f in told], "docs/linux.md")
+    t.equal(rows, [(f["since"], f["words"], f["without"]) for f in reported], "docs/linux.md")
     with open(os.path.join(TOP, "docs", "man", "buckle-doctor.1.scd"), encoding="utf-8") as f:
         text = f.read().replace("\\_", "_")
     rows = re.findall(r"^\|  (\d+\.\d+)\n:  (.*)$", text, re.M)
-    t.equal(rows, [(f["since"], f["words"]) for f in told], "buckle-doctor(1)")
+    t.equal(rows, [(f["since"], f["words"]) for f in reported], "buckle-doctor(1)")
 
 
 # ---- root ----
@@ -294,66 +294,66 @@ print(os.waitstatus_to_exitcode(os.wait()[1]))
 """
 
 
-def test_root(person, t):
+def test_root(user, t):
     """Root can access all files that the policy allows, and can change users."""
-    if person.uid != 0:
+    if user.uid != 0:
         return
     for name, words in {"nowhere special": [], "a container's capabilities": ["docker-caps"],
                         "Docker": DOCKER, "Kubernetes": KUBERNETES}.items():
-        folder = person.folder()
-        os.chmod(person.home, 0o711)
+        folder = user.folder()
+        os.chmod(user.home, 0o711)
         os.chmod(folder, 0o777)
         with open(folder + "/theirs", "w", encoding="utf-8") as f:
             f.write("theirs")
         os.chown(folder + "/theirs", 4242, 4242)
         os.chmod(folder + "/theirs", 0o600)
-        r = pretended(person, words, [BUCKLE, "run", PYTHON, "-c", ROOT], cwd=folder)
+        r = pretended(user, words, [BUCKLE, "run", PYTHON, "-c", ROOT], cwd=folder)
         # without CAP_SYS_PTRACE nothing can inspect a process that changed users
         blind = name == "Docker"
         with open(folder + "/theirs", encoding="utf-8") as f:
             t.equal((r.status, r.out, f.read()),
                     (0, f"theirs\n4242 4242\n{int(blind)}\n", "theirs!" if blind else "theirs!?"),
                     f"{name}: files of others", r)
-        plan = pretended(person, words, [BUCKLE, "run", "--dry-run"])
+        plan = pretended(user, words, [BUCKLE, "run", "--dry-run"])
         t.equal("change their credentials" in plan.out, blind, f"{name}: the plan says if not all", plan)
 
 
-def caps_inside(person, *flags, words=()):
-    r = pretended(person, words, [BUCKLE, "run", *flags, "grep", "^Cap", "/proc/self/status"])
+def caps_inside(user, *flags, words=()):
+    r = pretended(user, words, [BUCKLE, "run", *flags, "grep", "^Cap", "/proc/self/status"])
     sets = dict(re.findall(r"^(Cap\w+):\s*([0-9a-f]+)", r.out, re.M))
     return r, {name: int(value, 16) for name, value in sets.items()}
 
 
-def test_caps(person, t):
-    if person.uid != 0:
-        r = person.run("--cap", "net_raw", "true", cwd=person.folder())
+def test_caps(user, t):
+    if user.uid != 0:
+        r = user.run("--cap", "net_raw", "true", cwd=user.folder())
         t.ok(r.status == 125 and "only root" in r.err, "--cap is for root", r)
         return
     kept, net_raw, admin = 0xfb, 1 << 13, 1 << 21
-    r, have = caps_inside(person)
+    r, have = caps_inside(user)
     t.equal({have[n] for n in ("CapEff", "CapPrm", "CapBnd")}, {kept}, "what work on files needs", r)
-    r, have = caps_inside(person, "--cap", "net_raw", "--cap", "CAP_SYS_TIME")
+    r, have = caps_inside(user, "--cap", "net_raw", "--cap", "CAP_SYS_TIME")
     t.equal({have[n] for n in ("CapEff", "CapPrm", "CapBnd")}, {kept | net_raw | 1 << 25},
             "and what --cap names", r)
-    r = person.run("--cap", "fly", "true", cwd=person.folder())
+    r = user.run("--cap", "fly", "true", cwd=user.folder())
     t.ok(r.status == 125 and "fly" in r.err, "an unknown capability", r)
-    r = person.run("--cap", "sys_admin", "true", cwd=person.folder())
+    r = user.run("--cap", "sys_admin", "true", cwd=user.folder())
     t.ok(r.status == 125 and "--accept-weaker" in r.err and "weakens" in r.err,
          "one that walls depend on is refused", r)
-    r, have = caps_inside(person, "--cap", "sys_admin", "--accept-weaker")
+    r, have = caps_inside(user, "--cap", "sys_admin", "--accept-weaker")
     t.equal(have["CapEff"], kept | admin, "--accept-weaker gives it", r)
-    r = person.run("--cap", "sys_admin", "--accept-weaker", "sh", "-c",
+    r = user.run("--cap", "sys_admin", "--accept-weaker", "sh", "-c",
                    "mount -t tmpfs none . || unshare -m true || chroot . true || "
-                   "echo x >/proc/sys/kernel/domainname", cwd=person.folder())
+                   "echo x >/proc/sys/kernel/domainname", cwd=user.folder())
     t.ok(r.status != 0 and "denied" in r.err or "not permitted" in r.err,
          "and the walls stand all the same", r)
-    plan = person.run("--dry-run", "--cap", "sys_ptrace", "--accept-weaker", cwd=person.folder()).out
+    plan = user.run("--dry-run", "--cap", "sys_ptrace", "--accept-weaker", cwd=user.folder()).out
     t.ok(re.search(r"capabilities .*sys_ptrace", plan) and "weaker: capability sys_ptrace" in plan,
          "the plan shows it", plan)
-    plan = person.run("--dry-run", "--json", "--cap", "net_raw", cwd=person.folder()).out
+    plan = user.run("--dry-run", "--json", "--cap", "net_raw", cwd=user.folder()).out
     t.ok("net_raw" in json.loads(plan)["capabilities"], "as JSON too", plan[:300])
     if os.path.exists(PRETEND):
-        r, _ = caps_inside(person, "--cap", "sys_time", words=["docker-caps"])
+        r, _ = caps_inside(user, "--cap", "sys_time", words=["docker-caps"])
         t.ok(r.status == 125 and "does not have it" in r.err, "what one does not have one cannot give",
              r)
 
@@ -361,59 +361,59 @@ def test_caps(person, t):
 # ---- sandboxes around ----
 
 
-def around(person, t, name, argv, program=None):
+def around(user, t, name, argv, program=None):
     """Buckle inside another sandbox."""
     if program and missing(program):
         return skip(f"{program} is not installed")
-    victims, folder = Victims(person), person.folder()
+    victims, folder = Victims(user), user.folder()
     script = [PYTHON, "-c", ATTACK, *victims.words]
     argv = [word.replace("CWD", folder) for word in argv]
-    r = person.call([*argv, BUCKLE, "run", "--deny-read", victims.folder + "/secret", *script],
+    r = user.call([*argv, BUCKLE, "run", "--deny-read", victims.folder + "/secret", *script],
                     cwd=folder)
     victims.close()
     through = got_through(r)
     return t.ok(r.status == 0 and through == ALLOWED, f"inside {name}", r)
 
 
-def test_around(person, t):
-    around(person, t, "bwrap", ["bwrap", "--dev-bind", "/", "/", "--proc", "/proc"], "bwrap")
-    around(person, t, "bwrap with everything unshared",
+def test_around(user, t):
+    around(user, t, "bwrap", ["bwrap", "--dev-bind", "/", "/", "--proc", "/proc"], "bwrap")
+    around(user, t, "bwrap with everything unshared",
            ["bwrap", "--unshare-all", "--bind", "/", "/", "--dev", "/dev", "--proc", "/proc"], "bwrap")
-    if person.uid == 0:  # it requires an entry in /etc/passwd
-        around(person, t, "firejail", ["firejail", "--noprofile", "--quiet"], "firejail")
-    around(person, t, "unshare", ["unshare", "-U", "-r"], "unshare")
-    around(person, t, "unshare without maps", ["unshare", "-U"], "unshare")
-    around(person, t, "a limit of 512 descriptors", ["prlimit", "--nofile=512:512"], "prlimit")
-    around(person, t, "setpriv", ["setpriv", "--no-new-privs"], "setpriv")
+    if user.uid == 0:  # it requires an entry in /etc/passwd
+        around(user, t, "firejail", ["firejail", "--noprofile", "--quiet"], "firejail")
+    around(user, t, "unshare", ["unshare", "-U", "-r"], "unshare")
+    around(user, t, "unshare without maps", ["unshare", "-U"], "unshare")
+    around(user, t, "a limit of 512 descriptors", ["prlimit", "--nofile=512:512"], "prlimit")
+    around(user, t, "setpriv", ["setpriv", "--no-new-privs"], "setpriv")
     if os.geteuid() == 0:
-        root = person.folder("root")
-        r = attacked(person, [f"chroot={root}", f"cd={person.folder()}"])
+        root = user.folder("root")
+        r = attacked(user, [f"chroot={root}", f"cd={user.folder()}"])
         t.equal((r.status, got_through(r)), (0, ALLOWED), "inside a chroot", r)
 
 
-def test_nested(person, t):
+def test_nested(user, t):
     """A process tree has only one seccomp listener: the inner run has only walls, if accepted."""
-    folder, other = person.folder(), person.folder("other")
-    r = person.run(BUCKLE, "run", "true", cwd=folder)
+    folder, other = user.folder(), user.folder("other")
+    r = user.run(BUCKLE, "run", "true", cwd=folder)
     t.ok(r.status == 125 and "listener" in r.err and "outer" in r.err and "--accept-weaker" in r.err,
          "buckle in buckle: why not", r)
     inner = [BUCKLE, "run", "--accept-weaker"]
-    t.equal(person.run(*inner, "sh", "-c", "exit 7", cwd=folder).status, 7, "its status, with walls")
-    t.equal(person.run(*inner, "sh", "-c", "kill -9 $$", cwd=folder).status, -9,
+    t.equal(user.run(*inner, "sh", "-c", "exit 7", cwd=folder).status, 7, "its status, with walls")
+    t.equal(user.run(*inner, "sh", "-c", "kill -9 $$", cwd=folder).status, -9,
             "or the signal")
     script = f"echo x >in && echo in; echo x >{other}/out && echo out"
-    r = person.run(*inner, "-w", other, "sh", "-c", script, cwd=folder)
+    r = user.run(*inner, "-w", other, "sh", "-c", script, cwd=folder)
     t.ok(r.out == "in\n" and "denied" in r.err and not os.path.exists(other + "/out"),
          "the outer judge holds whatever the inner would allow", r)
     # Landlock's domain of the inner run would not bind the outer judge, who acts on its behalf: the
     # inner run must not take itself for walled
-    r = person.run(*inner, "--dry-run", cwd=folder)
+    r = user.run(*inner, "--dry-run", cwd=folder)
     t.ok("weaker: no Landlock" in r.out and "listener" in r.out and "\nLandlock" not in r.out,
          "and the inner plan does not count on walls that the outer judge would pass", r)
-    r = person.run(PYTHON, "-c", "import ctypes, os; l = ctypes.CDLL(None, use_errno=True); "
+    r = user.run(PYTHON, "-c", "import ctypes, os; l = ctypes.CDLL(None, use_errno=True); "
                    "print(l.syscall(444, 0, 0, 1), ctypes.get_errno())", cwd=folder)
     t.equal(r.out, "-1 38\n", "programs find no Landlock inside", r)
-    r = person.run(BUCKLE, "doctor", cwd=folder)
+    r = user.run(BUCKLE, "doctor", cwd=folder)
     t.ok(r.status == 1 and "another supervisor has the listener" in r.out, "doctor knows", r)
 
 
@@ -482,60 +482,60 @@ links EPERM
 """
 
 
-def test_spaces(person, t):
+def test_spaces(user, t):
     """User namespaces inside: what can be done in them lifts nothing."""
-    victims = Victims(person)
-    folder = person.folder()
+    victims = Victims(user)
+    folder = user.folder()
     # who has no CAP_SETFCAP cannot map root, says the kernel
-    root = ["--cap", "setfcap", "--accept-weaker"] if person.uid == 0 else []
-    r = person.run("--allow-userns", *root, PYTHON, "-c", SPACES, victims.folder, cwd=folder)
+    root = ["--cap", "setfcap", "--accept-weaker"] if user.uid == 0 else []
+    r = user.run("--allow-userns", *root, PYTHON, "-c", SPACES, victims.folder, cwd=folder)
     with open(victims.folder + "/victim", encoding="utf-8") as f:
         t.equal((r.out, f.read(), os.path.exists(victims.folder + "/made")),
                 (SPACES_WANTED, "x", False), "--allow-userns", r)
-    r = person.run(PYTHON, "-c", SPACES, victims.folder, cwd=person.folder())
+    r = user.run(PYTHON, "-c", SPACES, victims.folder, cwd=user.folder())
     t.ok(r.out.startswith("user EPERM\n") and re.search("make +user namespace", r.err) and
          "allow with: --allow-userns " in r.err, "without it the summary names the flag", r)
     victims.close()
-    r = person.run("--report", "none", "--accept-weaker", PYTHON, "-c", SPACES, victims.folder,
-                   cwd=person.folder(), env={"BUCKLE_PRETEND": "seccomp_notify=0"})
+    r = user.run("--report", "none", "--accept-weaker", PYTHON, "-c", SPACES, victims.folder,
+                   cwd=user.folder(), env={"BUCKLE_PRETEND": "seccomp_notify=0"})
     t.ok(r.out.startswith("user EPERM\n"), "without a judge they are refused all the same", r)
 
 
-def test_bwrap_inside(person, t):
+def test_bwrap_inside(user, t):
     if missing("bwrap"):
         return skip("bwrap is not installed")
-    r = person.run("bwrap", "--ro-bind", "/", "/", "true", cwd=person.folder())
-    t.ok(r.status == 1 and (person.uid == 0 or "allow with: --allow-userns" in r.err),
+    r = user.run("bwrap", "--ro-bind", "/", "/", "true", cwd=user.folder())
+    t.ok(r.status == 1 and (user.uid == 0 or "allow with: --allow-userns" in r.err),
          "bwrap: refused, with the flag", r)
-    r = person.run("--allow-userns", "bwrap", "--unshare-user", "--ro-bind", "/", "/", "true",
-                   cwd=person.folder())
+    r = user.run("--allow-userns", "bwrap", "--unshare-user", "--ro-bind", "/", "/", "true",
+                   cwd=user.folder())
     return t.ok(r.status == 1 and "make  mount namespace" in r.err,
                 "bwrap: no flag helps, since nothing can be mounted", r)
 
 
-def test_chromium(person, t):
+def test_chromium(user, t):
     """Its own sandbox, or none: as the flags say. Root's Chromium wants --no-sandbox anyway."""
     if missing("chromium"):
         return skip("chromium is not installed")
-    folder = person.folder()
-    page = person.write(folder + "/page.html", "<p id=p></p><script>"
+    folder = user.folder()
+    page = user.write(folder + "/page.html", "<p id=p></p><script>"
                         "document.getElementById('p').textContent = 'six times seven is ' + 6 * 7"
                         "</script>")
     how = {"cwd": folder, "timeout": 120}
     common = ["--headless", "--disable-gpu", f"--user-data-dir={folder}/data", "file://" + page]
     dump = ["chromium", "--dump-dom", *common]
-    if person.uid != 0:
-        r = person.run(*dump, **how)
+    if user.uid != 0:
+        r = user.run(*dump, **how)
         t.ok(r.status != 0 and "--no-sandbox" in r.err and
              re.search("allow with: .*--allow-userns$", r.err, re.M),
              "chromium: both flags are named", r)
-        r = person.run("--allow-userns", *dump, **how)
+        r = user.run("--allow-userns", *dump, **how)
         t.ok(r.status == 0 and "six times seven is 42</p>" in r.out, "chromium in its own sandbox", r)
-        r = person.run("--allow-userns", "chromium", f"--screenshot={folder}/shot.png", *common,
+        r = user.run("--allow-userns", "chromium", f"--screenshot={folder}/shot.png", *common,
                        **how)
         with open(folder + "/shot.png", "rb") as f:
             t.ok(r.status == 0 and f.read(8) == b"\x89PNG\r\n\x1a\n", "chromium takes a picture", r)
-    r = person.run(*dump, "--no-sandbox", **how)
+    r = user.run(*dump, "--no-sandbox", **how)
     return t.ok(r.status == 0 and "six times seven is 42</p>" in r.out, "chromium --no-sandbox", r)
 
 

@@ -14,13 +14,13 @@ import tap
 from running import BUCKLE, for_everybody, missing
 
 
-def cage(person, *words, **how):
-    return names.call(person, "cage", *words, **how)
+def cage(user, *words, **how):
+    return names.call(user, "cage", *words, **how)
 
 
-def presets(person, text):
+def presets(user, text):
     """The user's presets file."""
-    return person.write(person.home + "/.config/cage/presets.yaml", text)
+    return user.write(user.home + "/.config/cage/presets.yaml", text)
 
 
 def raw_profile(ran):
@@ -46,41 +46,41 @@ done
 OPERATIONS = {"read": "file-read-data", "stat": "file-read-metadata", "write": "file-write-data"}
 
 
-def verdicts(person, t, name, words, rows, cwd):
+def verdicts(user, t, name, words, rows, cwd):
     """rows: path → denied actions."""
     paths = list(rows)
-    r = cage(person, *words, "sh", "-c", ASK, "sh", *paths, cwd=cwd)
+    r = cage(user, *words, "sh", "-c", ASK, "sh", *paths, cwd=cwd)
     found = dict(zip(paths, ([w for w in line.split("-") if w] for line in r.out.split("\n"))))
-    profile = person.write(person.folder("profile") + "/p.sb",
-                           raw_profile(cage(person, "--dry-run", *words, "sh", cwd=cwd)))
+    profile = user.write(user.folder("profile") + "/p.sb",
+                           raw_profile(cage(user, "--dry-run", *words, "sh", cwd=cwd)))
     for path, denied in rows.items():
-        label = f"{name}: {os.path.relpath(path, person.home)}"
+        label = f"{name}: {os.path.relpath(path, user.home)}"
         t.equal(found.get(path), denied, label + ", by the kernel", r)
         judged = [what for what, op in OPERATIONS.items()
-                  if person.call([BUCKLE, "eval", profile, op, path]).status == 1]
+                  if user.call([BUCKLE, "eval", profile, op, path]).status == 1]
         t.equal(judged, denied, label + ", by eval")
 
 
-def home_tree(person):
-    top = person.folder("tree")
+def home_tree(user):
+    top = user.folder("tree")
     for path in ("keys/id", "keys/public/known", "keys/public/deep/secret", "caches/tool/f",
                  "caches/f", "work/f", "work/.env", "other", "docs/a/f", "docs/b/f"):
-        person.write(f"{top}/{path}", "text\n")
+        user.write(f"{top}/{path}", "text\n")
     return top
 
 
 RW = ["read", "write"]
 
 
-def test_meaning(person, t):
-    top = home_tree(person)
+def test_meaning(user, t):
+    top = home_tree(user)
     work = top + "/work"
 
     def rows(**verdict):
         return {f"{top}/{path}" if path else top: denied for path, denied in verdict.items()}
 
     def check(name, words, table):
-        verdicts(person, t, name, words, {f"{top}/{path}".rstrip("/"): denied
+        verdicts(user, t, name, words, {f"{top}/{path}".rstrip("/"): denied
                                           for path, denied in table.items()}, work)
 
     check("nothing said", [], {"work/f": ["write"], "work": ["write"], "other": ["write"],
@@ -106,7 +106,7 @@ def test_meaning(person, t):
           ["--strict", *system, "--allow-read", top, "--deny", top + "/keys"],
           {"other": ["write"], "keys/id": RW})
 
-    presets(person, f"""
+    presets(user, f"""
 presets:
   carved:
     allow: [ "{top}" ]
@@ -125,38 +125,38 @@ presets:
           {"other": RW})
 
 
-def test_links(person, t):
-    top = home_tree(person)
+def test_links(user, t):
+    top = home_tree(user)
     os.symlink(top + "/keys", top + "/work/link")
     os.symlink(top + "/caches", top + "/work/cache")
-    r = cage(person, "--allow", ".", "--deny", "link", "sh", "-c",
+    r = cage(user, "--allow", ".", "--deny", "link", "sh", "-c",
              "cat link/id; cat ../keys/id; mv link gone; ln -sfn /etc link", cwd=top + "/work")
     t.ok(r.err.count("not permitted") >= 3 and r.out == "" and
          os.readlink(top + "/work/link") == top + "/keys",
          "a denied link: neither what it leads to can be read, nor itself be replaced", r)
-    file = presets(person, f"""
+    file = presets(user, f"""
 presets:
   one: {{ allow: [ {{ path: "cache", eval-symlinks: true }} ] }}
 """)
-    r = cage(person, "--config", file, "--preset", "one", "sh", "-c",
+    r = cage(user, "--config", file, "--preset", "one", "sh", "-c",
              "echo x >cache/new && rm ../caches/new && echo y >../other", cwd=top + "/work")
     t.ok(r.status == 2 and "caches" not in r.err and not os.path.exists(top + "/caches/new"),
          "an allowed link opens what it leads to", r)
-    person.sh("ln -s ~ node_modules", cwd=top + "/work")
+    user.sh("ln -s ~ node_modules", cwd=top + "/work")
     for words in (["--allow", ".", "--allow", "node_modules"], ["--allow", ".", "--preset", "builtin:npm"]):
-        r = cage(person, *words, "echo", "ran", cwd=top + "/work")
+        r = cage(user, *words, "echo", "ran", cwd=top + "/work")
         t.ok(r.status == 1 and r.out == "" and "link" in r.err,
              f"unless the command could have made it: {words[2:]}", r)
 
 
-def test_moves(person, t):
+def test_moves(user, t):
     """Moving denied files, or a folder above them, does not give access."""
-    top = home_tree(person)
+    top = home_tree(user)
     for what, to in (("keys", "k2"), ("keys/id", "k3")):
-        r = cage(person, "--allow", top, "--deny", top + "/keys", "sh", "-c",
+        r = cage(user, "--allow", top, "--deny", top + "/keys", "sh", "-c",
                  f"mv {top}/{what} {top}/{to} && cat {top}/{to}* {top}/{to}/*")
         t.ok(r.status != 0 and "text" not in r.out, f"{what} stays where it is", r)
-    r = cage(person, "--allow", person.home, "--deny", top + "/keys", "sh", "-c",
+    r = cage(user, "--allow", user.home, "--deny", top + "/keys", "sh", "-c",
              f"mv {top} {top}-moved && cat {top}-moved/keys/id")
     t.ok(r.status != 0 and "text" not in r.out and os.path.exists(top), "so does what is above", r)
 
@@ -164,50 +164,50 @@ def test_moves(person, t):
 # ---- files ----
 
 
-def test_search(person, t):
+def test_search(user, t):
     def listed(**env):
-        r = cage(person, "--list-presets", env=env)
+        r = cage(user, "--list-presets", env=env)
         return [line[4:] for line in r.out.split("\n") if line.startswith("  - ") and ":" not in line]
 
-    config = person.home + "/.config/cage"
+    config = user.home + "/.config/cage"
     for f in ("presets.yaml", "presets.yml"):
         if os.path.exists(f"{config}/{f}"):
             os.unlink(f"{config}/{f}")
     t.equal(listed(), [], "no file: only what comes along")
-    person.write(config + "/presets.yml", "presets: { yml: }\n")
+    user.write(config + "/presets.yml", "presets: { yml: }\n")
     t.equal(listed(), ["yml"], "~/.config/cage/presets.yml")
-    person.write(config + "/presets.yaml", "presets: { yaml: }\n")
+    user.write(config + "/presets.yaml", "presets: { yaml: }\n")
     t.equal(listed(), ["yaml"], "~/.config/cage/presets.yaml comes before it")
-    xdg = person.folder("xdg")
+    xdg = user.folder("xdg")
     t.equal(listed(XDG_CONFIG_HOME=xdg), ["yaml"], "$XDG_CONFIG_HOME without a file")
-    person.write(xdg + "/cage/presets.yaml", "presets: { xdg: }\n")
+    user.write(xdg + "/cage/presets.yaml", "presets: { xdg: }\n")
     t.equal(listed(XDG_CONFIG_HOME=xdg), ["xdg"], "$XDG_CONFIG_HOME comes first")
-    own = person.write(person.folder() + "/own.yaml", "presets: { own: }\n")
-    r = cage(person, "-config=" + own, "-list-presets", env={"XDG_CONFIG_HOME": xdg})
+    own = user.write(user.folder() + "/own.yaml", "presets: { own: }\n")
+    r = cage(user, "-config=" + own, "-list-presets", env={"XDG_CONFIG_HOME": xdg})
     t.ok("  - own\n" in r.out and "xdg" not in r.out, "--config before all", r)
-    r = cage(person, "--config", "/no/such.yaml", "echo", "ran")
+    r = cage(user, "--config", "/no/such.yaml", "echo", "ran")
     t.ok(r.status == 1 and r.out == "" and r.err.startswith("cage: error loading config"),
          "--config that is not there", r)
     os.unlink(config + "/presets.yml")
-    r = cage(person, "--allow", person.home, "sh", "-c", f"echo >{config}/presets.yaml")
+    r = cage(user, "--allow", user.home, "sh", "-c", f"echo >{config}/presets.yaml")
     t.ok(r.status == 2 and os.path.getsize(config + "/presets.yaml") > 2,
          "nobody inside writes the presets file", r)
     os.unlink(config + "/presets.yaml")
-    new = [f"{person.home}/.config/cage/presets.yaml", f"{person.home}/.config/buckle/settings.json",
+    new = [f"{user.home}/.config/cage/presets.yaml", f"{user.home}/.config/buckle/settings.json",
            f"{xdg}/cage/presets.yml", f"{xdg}/buckle/settings.json"]
-    r = cage(person, "--allow", person.home, "sh", "-c",
-             "".join(f"mkdir -p {os.path.dirname(f)}; echo >{f}; " for f in new) + f"echo >{person.home}/made",
+    r = cage(user, "--allow", user.home, "sh", "-c",
+             "".join(f"mkdir -p {os.path.dirname(f)}; echo >{f}; " for f in new) + f"echo >{user.home}/made",
              env={"XDG_CONFIG_HOME": xdg})
-    t.ok(os.path.exists(person.home + "/made") and not [f for f in new if os.path.exists(f)],
+    t.ok(os.path.exists(user.home + "/made") and not [f for f in new if os.path.exists(f)],
          "nor makes one where it would be looked for", r)
 
 
-def test_merging(person, t):
-    folder = person.folder()
+def test_merging(user, t):
+    folder = user.folder()
     for d in ("a", "b", "c", "d", "e"):
         os.mkdir(f"{folder}/{d}")
-        person.own(f"{folder}/{d}")
-    file = presets(person, """
+        user.own(f"{folder}/{d}")
+    file = presets(user, """
 x-shared: &shared
   allow: [ "b" ]
 defaults:
@@ -231,7 +231,7 @@ auto-presets:
 """.replace("[ fromsh ]", "[ right ]"))
 
     def writes(*words, shell="sh"):
-        r = cage(person, *words, shell, "-c",
+        r = cage(user, *words, shell, "-c",
                  "for d in a b c d e; do ( : >$d/f ) 2>/dev/null && printf $d; done", cwd=folder)
         return r.out if r.status in (0, 1, 2) and "cage:" not in r.err else r.err
 
@@ -242,25 +242,25 @@ auto-presets:
     t.equal(writes("--preset", "merged"), "bc", "<<, and a denial over a default")
     for name, words in (("loop", "circular preset reference"), ("lost", "preset not found: nowhere"),
                         ("nosuch", "preset not found: nosuch")):
-        r = cage(person, "--preset", name, "echo", "ran")
+        r = cage(user, "--preset", name, "echo", "ran")
         t.ok(r.status == 1 and r.out == "" and words in r.err, f"{name}: {words}", r)
-    r = cage(person, "--preset", "npm", "echo", "ran")
+    r = cage(user, "--preset", "npm", "echo", "ran")
     t.ok(r.status == 1 and "did you mean builtin:npm?" in r.err, "a shipped name without its prefix", r)
 
-    shown = cage(person, "--show-preset", "both", "-o", "yaml")
-    again = person.write(folder + "/again.yaml", shown.out)
-    r = cage(person, "--config", again, "--preset", "both", "sh", "-c",
+    shown = cage(user, "--show-preset", "both", "-o", "yaml")
+    again = user.write(folder + "/again.yaml", shown.out)
+    r = cage(user, "--config", again, "--preset", "both", "sh", "-c",
              "for d in a b c d e; do ( : >$d/f ) 2>/dev/null && printf $d; done", cwd=folder)
     t.equal(r.out, "bc", "what --show-preset -o yaml prints is a presets file", shown, r)
-    r = cage(person, "--show-preset", "right", "-o", "raw")
+    r = cage(user, "--show-preset", "right", "-o", "raw")
     t.ok('"c"' in r.out and '"b"' not in r.out and "base" in r.out, "-o raw: what it says itself", r)
-    r = cage(person, "--show-preset", "right")
+    r = cage(user, "--show-preset", "right")
     t.ok("  - b\n" in r.out and "  - c\n" in r.out and "Preset: right\n" in r.out, "as text", r)
 
 
-def test_variables(person, t):
-    folder = person.folder()
-    presets(person, """
+def test_variables(user, t):
+    folder = user.folder()
+    presets(user, """
 presets:
   set: { allow: [ "$PLACE/in", "${PLACE}-too" ] }
   unset: { allow: [ "$NOT_SET_HERE/x", "." ] }
@@ -268,39 +268,39 @@ presets:
 """)
     for d in ("p/in", "p-too"):
         os.makedirs(f"{folder}/{d}")
-        person.sh(f"true")
+        user.sh(f"true")
         for one in (f"{folder}/p", f"{folder}/{d}"):
-            person.own(one)
-    r = cage(person, "--preset", "set", "sh", "-c", "echo >p/in/f && echo >p-too/f && echo >p/f",
+            user.own(one)
+    r = cage(user, "--preset", "set", "sh", "-c", "echo >p/in/f && echo >p-too/f && echo >p/f",
              cwd=folder, env={"PLACE": folder + "/p"})
     t.ok(r.status == 2 and os.path.exists(folder + "/p-too/f"), "$VAR and ${VAR}", r)
-    r = cage(person, "--preset", "unset", "--verbose", "sh", "-c", "echo >f", cwd=folder)
+    r = cage(user, "--preset", "unset", "--verbose", "sh", "-c", "echo >f", cwd=folder)
     t.ok(r.status == 0 and "not set" in r.err, "an unset variable opens nothing, and is told of", r)
-    r = cage(person, "--preset", "closed", "echo", "ran")
+    r = cage(user, "--preset", "closed", "echo", "ran")
     t.ok(r.status == 1 and r.out == "" and "NOT_SET_HERE" in r.err, "denying one is an error", r)
 
 
-def test_git(person, t):
+def test_git(user, t):
     if missing("git"):
         tap.skip("git is not installed")
         return
-    person.env.update({"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@b.c", "GIT_COMMITTER_NAME": "A",
+    user.env.update({"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@b.c", "GIT_COMMITTER_NAME": "A",
                        "GIT_COMMITTER_EMAIL": "a@b.c"})
-    top = person.folder("git")
-    person.sh("git init -q main && cd main && git commit -q --allow-empty -m one && "
+    top = user.folder("git")
+    user.sh("git init -q main && cd main && git commit -q --allow-empty -m one && "
               "git worktree add -q ../tree && git init -q ../module && cd ../module && "
               "git commit -q --allow-empty -m m && cd ../main && "
               "git -c protocol.file.allow=always submodule --quiet add ../module sub", cwd=top)
     commit = "echo x >>f && git add f && git commit -q -m f"
     for where in ("main", "tree", "main/sub"):
-        r = cage(person, "--allow", ".", "--allow-git", "sh", "-c", commit, cwd=f"{top}/{where}")
+        r = cage(user, "--allow", ".", "--allow-git", "sh", "-c", commit, cwd=f"{top}/{where}")
         t.ok(r.status == 0, f"a commit in {where}", r)
-    r = cage(person, "--allow", ".", "sh", "-c", commit, cwd=f"{top}/tree")
+    r = cage(user, "--allow", ".", "sh", "-c", commit, cwd=f"{top}/tree")
     t.ok(r.status != 0, "not without --allow-git", r)
     # a .git file from elsewhere
     fake, victim = f"{top}/fake", f"{top}/module"
-    person.write(fake + "/.git", f"gitdir: {victim}/.git\n")
-    r = cage(person, "--allow", ".", "--allow-git", "sh", "-c", f"echo x >{victim}/.git/x", cwd=fake)
+    user.write(fake + "/.git", f"gitdir: {victim}/.git\n")
+    r = cage(user, "--allow", ".", "--allow-git", "sh", "-c", f"echo x >{victim}/.git/x", cwd=fake)
     t.ok(r.status == 2 and not os.path.exists(victim + "/.git/x"),
          "a .git file opens only what knows of it", r)
 
@@ -308,31 +308,31 @@ def test_git(person, t):
 # ---- shipped presets ----
 
 
-def test_shipped(person, t):
-    r = cage(person, "--list-presets")
+def test_shipped(user, t):
+    r = cage(user, "--list-presets")
     shipped = [line[4:] for line in r.out.split("\n") if line.startswith("  - builtin:")]
     t.ok({"builtin:secure", "builtin:strict-base", "builtin:secrets-deny", "builtin:npm",
           "builtin:cargo", "builtin:go", "builtin:python"} <= set(shipped), "names", r)
     for name in shipped:
-        r = cage(person, "--show-preset", name, "-o", "yaml")
-        file = person.write(person.folder() + "/p.yaml", r.out)
-        again = cage(person, "--config", file, "--show-preset", name.split(":")[1], "-o", "yaml")
+        r = cage(user, "--show-preset", name, "-o", "yaml")
+        file = user.write(user.folder() + "/p.yaml", r.out)
+        again = cage(user, "--config", file, "--show-preset", name.split(":")[1], "-o", "yaml")
         strip = [[line for line in text.split("\n") if not line.startswith("#")]
                  for text in (r.out, again.out)]
         t.equal(strip[1], strip[0], f"{name} reads back", r, again)
         text = f'(version 1)(allow default)(deny file-write*)(import "preset-{name.split(":")[1]}.sb")'
-        r = person.call([BUCKLE, "check", "-D", "HOME=/h", "-D", "CWD=/w", "-p", text])
+        r = user.call([BUCKLE, "check", "-D", "HOME=/h", "-D", "CWD=/w", "-p", text])
         t.ok(r.status == 0, f"{name} can be imported", r)
-    work = person.folder()
-    person.write(person.home + "/.ssh/id", "text\n")
-    person.write(person.home + "/.npm/f", "text\n")
-    person.write(person.home + "/Documents/f", "text\n")
-    person.write(person.home + "/mine", "text\n")
-    verdicts(person, t, "secure", ["--preset", "builtin:secure"],
-             {work: [], person.home + "/.ssh/id": RW, person.home + "/.npm/f": [],
-              person.home + "/Documents/f": ["write"], person.home + "/mine": RW,
-              person.home: RW}, work)
-    r = cage(person, "--preset", "builtin:secure", "python3", "-c", "print(open('/etc/passwd').read(4))",
+    work = user.folder()
+    user.write(user.home + "/.ssh/id", "text\n")
+    user.write(user.home + "/.npm/f", "text\n")
+    user.write(user.home + "/Documents/f", "text\n")
+    user.write(user.home + "/mine", "text\n")
+    verdicts(user, t, "secure", ["--preset", "builtin:secure"],
+             {work: [], user.home + "/.ssh/id": RW, user.home + "/.npm/f": [],
+              user.home + "/Documents/f": ["write"], user.home + "/mine": RW,
+              user.home: RW}, work)
+    r = cage(user, "--preset", "builtin:secure", "python3", "-c", "print(open('/etc/passwd').read(4))",
              cwd=work)
     t.ok(r.status == 0, "programs run under secure", r)
 
@@ -340,44 +340,44 @@ def test_shipped(person, t):
 # ---- with buckle run ----
 
 
-def test_with_run(person, t):
-    work = person.folder()
-    person.write(person.home + "/.npm/f", "text\n")
-    person.write(person.home + "/.aws/credentials", "text\n")
+def test_with_run(user, t):
+    work = user.folder()
+    user.write(user.home + "/.npm/f", "text\n")
+    user.write(user.home + "/.aws/credentials", "text\n")
     script = ("echo x >f && echo x >~/.npm/g && cat ~/.npm/f; cat ~/.aws/credentials; echo >~/h; "
               "echo >~/.npm/.bashrc; echo >.gitconfig; true")
-    r = person.run("--preset", "builtin:npm", "sh", "-c", f"({script.replace('; ', ');(')})", cwd=work)
-    t.ok(r.status == 0 and r.out == "text\n" and os.path.exists(person.home + "/.npm/g") and
-         not os.path.exists(person.home + "/h"), "a preset is added to what is there without", r)
-    t.ok(not os.path.exists(person.home + "/.npm/.bashrc") and
+    r = user.run("--preset", "builtin:npm", "sh", "-c", f"({script.replace('; ', ');(')})", cwd=work)
+    t.ok(r.status == 0 and r.out == "text\n" and os.path.exists(user.home + "/.npm/g") and
+         not os.path.exists(user.home + "/h"), "a preset is added to what is there without", r)
+    t.ok(not os.path.exists(user.home + "/.npm/.bashrc") and
          not os.path.exists(work + "/.gitconfig"), "protected names stay closed", r)
     connect = "import socket; socket.create_connection(('127.0.0.1', 1), 2)"
-    r = person.run("--preset", "builtin:npm", "python3", "-c", connect, cwd=work)
+    r = user.run("--preset", "builtin:npm", "python3", "-c", connect, cwd=work)
     t.ok(r.status == 1, "and so does the network", r)
-    file = person.write(person.folder() + "/s.yaml", "presets: { closed: { strict: true, read: "
+    file = user.write(user.folder() + "/s.yaml", "presets: { closed: { strict: true, read: "
                         "[ /bin, /lib, /lib64, /usr, /etc, /dev, /proc ] } }\n")
-    r = person.run("--config", file, "--preset", "closed", "sh", "-c", "cat f; cat ~/.npm/f", cwd=work)
+    r = user.run("--config", file, "--preset", "closed", "sh", "-c", "cat f; cat ~/.npm/f", cwd=work)
     t.ok(r.out == "x\n" and "not permitted" in r.err, "strict: what is written can be read", r)
-    r = person.run("--preset", "no-such", "echo", "ran", cwd=work)
+    r = user.run("--preset", "no-such", "echo", "ran", cwd=work)
     t.ok(r.status == 125 and r.out == "" and "preset not found" in r.err, "one that is not there", r)
-    r = person.run("--profile", "strict", "--preset", "builtin:npm", "echo", "ran", cwd=work)
+    r = user.run("--profile", "strict", "--preset", "builtin:npm", "echo", "ran", cwd=work)
     t.ok(r.status == 125 and r.out == "", "a profile and a preset", r)
-    file = person.write(person.folder() + "/p.yaml", "presets: { one: { allow: [ \"~/.npm\" ] } }\n")
-    r = person.run("--config", file, "--preset", "one", "--debug", "sh", "-c", "echo x >~/.npm/i", cwd=work)
+    file = user.write(user.folder() + "/p.yaml", "presets: { one: { allow: [ \"~/.npm\" ] } }\n")
+    r = user.run("--config", file, "--preset", "one", "--debug", "sh", "-c", "echo x >~/.npm/i", cwd=work)
     t.ok(r.status == 0 and f"Presets: {file}" in r.err and "write: 2 paths and TMPDIR" in r.err,
          "--config, --debug", r)
-    r = person.call([BUCKLE, "profile", "--config", file, "--preset", "one"], cwd=work)
+    r = user.call([BUCKLE, "profile", "--config", file, "--preset", "one"], cwd=work)
     t.ok(r.status == 0 and "preset one, line 1" in r.out and "/.npm" in r.out, "buckle profile", r)
 
 
-def test_mixed(person, t):
+def test_mixed(user, t):
     """Settings, a preset and flags each deny something below what another one allows."""
-    top = home_tree(person)
+    top = home_tree(user)
     work = top + "/work"
-    settings = person.write(person.folder() + "/s.json",
+    settings = user.write(user.folder() + "/s.json",
                             '{"filesystem": {"denyRead": ["%s/keys"], "allowWrite": ["%s/caches"], '
                             '"denyWrite": ["%s/docs/b"]}}' % (top, top, top))
-    file = person.write(person.folder() + "/p.yaml", f"""
+    file = user.write(user.folder() + "/p.yaml", f"""
 presets:
   p:
     allow: [ "{top}" ]
@@ -389,7 +389,7 @@ presets:
             "caches/tool/f": RW, "other": ["read"], "docs/b/f": ["write"], "docs/a/f": []}
     rows = {f"{top}/{path}": denied for path, denied in rows.items() if denied is not None}
     rows[f"{top}/keys/id"] = ["read", "stat"]
-    r = person.run(*words, "sh", "-c", ASK, "sh", *rows, cwd=work)
+    r = user.run(*words, "sh", "-c", ASK, "sh", *rows, cwd=work)
     found = [[w for w in line.split("-") if w] for line in r.out.split("\n")]
     for got, (path, denied) in zip(found, rows.items()):
         if path.endswith("keys/id"):
@@ -397,70 +397,70 @@ presets:
             t.ok("stat" in got, "settings deny the metadata as well", r)
             continue
         t.equal(got, denied, f"mixed: {os.path.relpath(path, top)}", r)
-    r = person.run(*words, "cat", top + "/keys/id", cwd=work)
+    r = user.run(*words, "cat", top + "/keys/id", cwd=work)
     t.ok(r.status == 1 and r.out == "", "mixed: settings' denyRead under a preset's allow", r)
-    text = person.call([BUCKLE, "profile", "--settings", settings, "--config", file, "--preset", "p"],
+    text = user.call([BUCKLE, "profile", "--settings", settings, "--config", file, "--preset", "p"],
                        cwd=work)
-    profile = person.write(person.folder() + "/p.sb", text.out)
+    profile = user.write(user.folder() + "/p.sb", text.out)
     for op, path, verdict in (("file-read-data", "keys/id", 1), ("file-read-metadata", "keys/id", 1),
                               ("file-read-xattr", "keys/id", 1), ("file-read-data", "caches/tool/f", 1),
                               ("file-read-metadata", "caches/tool/f", 0),
                               ("file-write-unlink", "caches/tool/f", 1),
                               ("file-write-data", "docs/b/f", 1), ("file-write-create", "docs/a/n", 0)):
-        r = person.call([BUCKLE, "eval", profile, op, f"{top}/{path}"])
+        r = user.call([BUCKLE, "eval", profile, op, f"{top}/{path}"])
         t.equal(r.status, verdict, f"mixed, by eval: {op} {path}", r)
 
 
 # ---- mistakes ----
 
 
-def test_mistakes(person, t):
-    def tell(text, *words):
-        file = person.write(person.folder() + "/p.yaml", text)
-        r = cage(person, "--config", file, "echo", "ran", timeout=20)
-        told = r.status == 1 and r.out == "" and r.err.startswith("cage: error loading config")
-        t.ok(told and all(w in r.err for w in words), f"{text[:50]!r}: {words}", r)
+def test_mistakes(user, t):
+    def refuses(text, *words):
+        file = user.write(user.folder() + "/p.yaml", text)
+        r = cage(user, "--config", file, "echo", "ran", timeout=20)
+        reported = r.status == 1 and r.out == "" and r.err.startswith("cage: error loading config")
+        t.ok(reported and all(w in r.err for w in words), f"{text[:50]!r}: {words}", r)
 
-    tell("presets:\n  a:\n    alow: []\n", "p.yaml:3:5", "unknown key alow", "did you mean allow?")
-    tell("preset:\n  a: {}\n", "p.yaml:1:1", "unknown key preset", "presets")
-    tell("presets:\n  a:\n    allow: .\n", "p.yaml:3:12", "allow", "a list")
-    tell("presets:\n  a:\n    allow: [ 12 ]\n", "a number", "quotes")
-    tell("presets:\n  a:\n    allow: [ ~ ]\n", "nothing")
-    tell("presets:\n  a:\n    strict: maybe\n", "strict", "true or false")
-    tell("presets:\n  a:\n    strict: \"true\"\n", "true or false")
-    tell("presets:\n  a:\n    deny: [ { except: [ x ] } ]\n", "without its path")
-    tell("presets:\n  a:\n    allow: [ { path: x, except: [ y ] } ]\n", "except belongs to deny")
-    tell("presets:\n  a:\n    deny: [ { path: x, excpt: [ y ] } ]\n", "did you mean except?")
-    tell("presets:\n  a:\n    deny: [ { path: [ x ] } ]\n", "a list here")
-    tell("presets:\n  a:\n    extends: b\n", "extends", "a list")
-    tell("presets: { a: {}, a: {} }\n", "twice")
-    tell("presets:\n  builtin:x: {}\n", "builtin:")
-    tell("presets: [ a ]\n", "a map")
-    tell("- presets\n", "a map")
-    tell("defaults: { preset: [ a ] }\n", "unknown key preset in defaults", "presets")
-    tell("auto-presets:\n  - presets: [ a ]\n", "without command")
-    tell("auto-presets:\n  - command-pattern: '('\n    presets: [ a ]\n", "p.yaml:2", "command-pattern")
-    tell("auto-presets:\n  - comand: x\n", "did you mean command?")
-    tell("presets: {\n", "p.yaml:")
-    tell("a: b: c\n", "p.yaml:1")
-    tell("presets: {}\n---\npresets: {}\n", "a second document")
-    tell("presets: !!map {}\n", "tag")
-    tell("presets: { a: { allow: [ \"x\\0y\" ] } }\n", "NUL")
-    tell("presets: *nowhere\n", "anchor")
-    tell("presets: &a { b: *a }\n", "lies in")
-    file = person.folder() + "/bytes.yaml"
+    refuses("presets:\n  a:\n    alow: []\n", "p.yaml:3:5", "unknown key alow", "did you mean allow?")
+    refuses("preset:\n  a: {}\n", "p.yaml:1:1", "unknown key preset", "presets")
+    refuses("presets:\n  a:\n    allow: .\n", "p.yaml:3:12", "allow", "a list")
+    refuses("presets:\n  a:\n    allow: [ 12 ]\n", "a number", "quotes")
+    refuses("presets:\n  a:\n    allow: [ ~ ]\n", "nothing")
+    refuses("presets:\n  a:\n    strict: maybe\n", "strict", "true or false")
+    refuses("presets:\n  a:\n    strict: \"true\"\n", "true or false")
+    refuses("presets:\n  a:\n    deny: [ { except: [ x ] } ]\n", "has no path")
+    refuses("presets:\n  a:\n    allow: [ { path: x, except: [ y ] } ]\n", "except is allowed in deny")
+    refuses("presets:\n  a:\n    deny: [ { path: x, excpt: [ y ] } ]\n", "did you mean except?")
+    refuses("presets:\n  a:\n    deny: [ { path: [ x ] } ]\n", "not a list")
+    refuses("presets:\n  a:\n    extends: b\n", "extends", "a list")
+    refuses("presets: { a: {}, a: {} }\n", "twice")
+    refuses("presets:\n  builtin:x: {}\n", "builtin:")
+    refuses("presets: [ a ]\n", "a map")
+    refuses("- presets\n", "a map")
+    refuses("defaults: { preset: [ a ] }\n", "unknown key preset in defaults", "presets")
+    refuses("auto-presets:\n  - presets: [ a ]\n", "neither command")
+    refuses("auto-presets:\n  - command-pattern: '('\n    presets: [ a ]\n", "p.yaml:2", "command-pattern")
+    refuses("auto-presets:\n  - comand: x\n", "did you mean command?")
+    refuses("presets: {\n", "p.yaml:")
+    refuses("a: b: c\n", "p.yaml:1")
+    refuses("presets: {}\n---\npresets: {}\n", "a second document")
+    refuses("presets: !!map {}\n", "tag")
+    refuses("presets: { a: { allow: [ \"x\\0y\" ] } }\n", "NUL")
+    refuses("presets: *nowhere\n", "anchor")
+    refuses("presets: &a { b: *a }\n", "contains it")
+    file = user.folder() + "/bytes.yaml"
     with open(file, "wb") as f:
         f.write(b"presets: { \xff\xfe: {} }\n")
     os.chmod(file, 0o644)
-    r = cage(person, "--config", file, "echo", "ran")
+    r = cage(user, "--config", file, "echo", "ran")
     t.ok(r.status == 1 and r.out == "" and "bytes.yaml" in r.err, "bytes that are no UTF-8", r)
-    r = cage(person, "--config", person.home, "echo", "ran")
+    r = cage(user, "--config", user.home, "echo", "ran")
     t.ok(r.status == 1 and r.out == "", "a folder", r)
 
 
-def test_check(person, t):
+def test_check(user, t):
     """buckle check reports mistakes, and entries without effect."""
-    file = person.write(person.folder() + "/p.yaml", """\
+    file = user.write(user.folder() + "/p.yaml", """\
 presets:
   links:
     allow: [ { path: /tmp, eval-symlinks: true } ]
@@ -475,12 +475,12 @@ presets:
     read: [ /usr ]
     deny: [ { path: "~/.ssh", except: [ "~/.ssh/config" ] } ]
 """)
-    r = person.call([BUCKLE, "check", file])
+    r = user.call([BUCKLE, "check", file])
     notes = [line for line in r.out.split("\n") if ": note: " in line]
     for line, words in ((3, "eval-symlinks"), (5, "strict"), (6, "keychain"), (9, "not set")):
         t.ok(any(f"p.yaml:{line}:" in n and words in n for n in notes), f"{words}, line {line}", r)
     t.ok(r.status == 0 and len(notes) == 4, "nothing else", r)
-    file = person.write(person.folder() + "/q.yaml", """\
+    file = user.write(user.folder() + "/q.yaml", """\
 presets:
   a: { extends: [ b ] }
   c: { extends: [ nowhere ] }
@@ -490,18 +490,18 @@ defaults: { presets: [ gone ] }
 auto-presets:
   - { command: x, presets: [ builtin:nmp ] }
 """)
-    r = person.call([BUCKLE, "check", file])
+    r = user.call([BUCKLE, "check", file])
     for line, words in ((2, "circular"), (3, "nowhere"), (5, "NOT_SET_HERE"), (1, "gone"), (8, "builtin:npm?")):
         t.ok(r.status == 1 and f"q.yaml:{line}:" in r.out and words in r.out, f"{words}, line {line}", r)
-    file = person.write(person.folder() + "/r.yml", "presets:\n  a: { alow: [] }\n")
-    r = person.call([BUCKLE, "check", "--json", file])
+    file = user.write(user.folder() + "/r.yml", "presets:\n  a: { alow: [] }\n")
+    r = user.call([BUCKLE, "check", "--json", file])
     t.ok(r.status == 1 and '"line": 2' in r.out and "did you mean allow?" in r.out, "--json", r)
 
 
-def test_bombs(person, t):
-    def tell(name, text, words, seconds=5):
-        file = person.write(person.folder() + "/b.yaml", text)
-        r = cage(person, "--config", file, "echo", "ran", timeout=20)
+def test_bombs(user, t):
+    def refuses(name, text, words, seconds=5):
+        file = user.write(user.folder() + "/b.yaml", text)
+        r = cage(user, "--config", file, "echo", "ran", timeout=20)
         t.ok(r.status == 1 and r.out == "" and words in r.err and r.seconds < seconds, name, r)
 
     lines = ['a: &a [ "lol", "lol", "lol", "lol", "lol", "lol", "lol", "lol", "lol" ]']
@@ -509,64 +509,64 @@ def test_bombs(person, t):
         one, before = chr(ord("a") + i), chr(ord("a") + i - 1)
         lines.append(f"{one}: &{one} [ {', '.join(['*' + before] * 9)} ]")
     laughs = "\n".join(lines)
-    tell("a billion laughs, as unknown keys", laughs, "unknown key a")
+    refuses("a billion laughs, as unknown keys", laughs, "unknown key a")
     hidden = "\n".join("x-" + line for line in lines)
-    tell("a billion laughs, as a list of paths", hidden + "\npresets: { p: { allow: *j } }",
-         "a list here")
+    refuses("a billion laughs, as a list of paths", hidden + "\npresets: { p: { allow: *j } }",
+            "not a list")
     many = "x: &x [ " + ", ".join(f'"p{i}"' for i in range(5000)) + " ]\n"
     many = "x-" + many + "presets:\n" + "".join(f"  p{i}: {{ allow: *x }}\n" for i in range(4000))
-    tell("a long list many times", many, "too much")
-    tell("deep lists", "presets: " + "[" * 100000, "deeply")
-    tell("deep maps", "presets: " + "{a: " * 10000, "deeply")
-    tell("many anchors", "\n".join(f"x-{i}: &a{i} 1" for i in range(1000)), "256 anchors")
-    tell("many names", "presets:\n" + "".join(f"  p{i}:\n" for i in range(20000)), "4,096")
-    tell("more than a mebibyte", "# " + "x" * (1 << 20) + "\n", "1 MiB")
-    huge = person.folder() + "/huge.yaml"
+    refuses("a long list many times", many, "too far")
+    refuses("deep lists", "presets: " + "[" * 100000, "deeply")
+    refuses("deep maps", "presets: " + "{a: " * 10000, "deeply")
+    refuses("many anchors", "\n".join(f"x-{i}: &a{i} 1" for i in range(1000)), "256 anchors")
+    refuses("many names", "presets:\n" + "".join(f"  p{i}:\n" for i in range(20000)), "4,096")
+    refuses("more than a mebibyte", "# " + "x" * (1 << 20) + "\n", "1 MiB")
+    huge = user.folder() + "/huge.yaml"
     with open(huge, "wb") as f:
         f.truncate(100 << 20)
     os.chmod(huge, 0o644)
-    r = cage(person, "--config", huge, "echo", "ran", timeout=20)
+    r = cage(user, "--config", huge, "echo", "ran", timeout=20)
     t.ok(r.status == 1 and r.out == "" and r.seconds < 2, "100 MB", r)
 
 
 # ---- the rest of the command line ----
 
 
-def test_command_line(person, t):
-    work = person.folder()
-    r = cage(person, "env", cwd=work, env={"MY_API_KEY": "k"})
+def test_command_line(user, t):
+    work = user.folder()
+    r = cage(user, "env", cwd=work, env={"MY_API_KEY": "k"})
     t.ok("IN_CAGE=1\n" in r.out and "MY_API_KEY=k\n" in r.out and "SANDBOX_RUNTIME" not in r.out,
          "the environment is passed on, with IN_CAGE", r)
-    t.equal(cage(person, "sh", "-c", "exit 9").status, 9, "the command's status")
-    r = cage(person)
+    t.equal(cage(user, "sh", "-c", "exit 9").status, 9, "the command's status")
+    r = cage(user)
     t.ok(r.status == 1 and r.err.startswith("Usage: cage [flags] <command>"), "no command", r)
-    r = cage(person, "--nonsense", "echo", "ran")
+    r = cage(user, "--nonsense", "echo", "ran")
     t.ok(r.status == 2 and r.out == "" and "nonsense" in r.err, "an unknown flag", r)
-    r = cage(person, "--alow", ".", "echo")
+    r = cage(user, "--alow", ".", "echo")
     t.ok(r.status == 2, "a misspelled flag", r)
-    t.ok(cage(person, "-h").status == 0, "-h")
-    r = cage(person, "no-such-command-at-all")
+    t.ok(cage(user, "-h").status == 0, "-h")
+    r = cage(user, "no-such-command-at-all")
     t.ok(r.status == 1 and "command not found" in r.err, "a command that is not there", r)
-    r = cage(person, "-version")
+    r = cage(user, "-version")
     t.ok(r.status == 0 and r.out.startswith("cage version "), "-version", r)
     for words in (["-allow", "."], ["--allow", "."], ["-allow=."], ["--allow=."]):
-        r = cage(person, *words, "sh", "-c", "echo x >f && rm f", cwd=work)
+        r = cage(user, *words, "sh", "-c", "echo x >f && rm f", cwd=work)
         t.ok(r.status == 0, f"{words}", r)
-    r = cage(person, "-strict=false", "-allow-all=false", "--", "echo", "--allow")
+    r = cage(user, "-strict=false", "-allow-all=false", "--", "echo", "--allow")
     t.ok(r.status == 0 and r.out == "--allow\n", "switches with a value; -- ends flags", r)
-    r = cage(person, "--allow-all", "sh", "-c", "echo x >f && rm f && echo $IN_CAGE", cwd=work)
+    r = cage(user, "--allow-all", "sh", "-c", "echo x >f && rm f && echo $IN_CAGE", cwd=work)
     t.equal((r.status, r.out), (0, "1\n"), "--allow-all")
-    r = cage(person, "--allow", ".", os.path.join(names.FOLDER, "cage"), "--allow", ".", "sh", "-c",
+    r = cage(user, "--allow", ".", os.path.join(names.FOLDER, "cage"), "--allow", ".", "sh", "-c",
              "echo x >f && rm f && echo y >../g", cwd=work)
     t.ok(r.status == 1 and r.err.startswith("cage: ") and not os.path.exists(work + "/../g"),
          "a cage in a cage: nothing runs that cannot be enforced", r)
-    r = cage(person, "--dry-run", "--no-defaults", "--strict", "--deny", "/Users/test", "--", "echo",
+    r = cage(user, "--dry-run", "--no-defaults", "--strict", "--deny", "/Users/test", "--", "echo",
              "hello")
     t.ok(r.status == 0 and r.out.startswith("Sandbox Profile (dry-run):") and
          r.out.count("* /Users/test (read+write) - from CLI flag") == 1 and
          "Command: echo hello" in r.out, "--dry-run", r)
     t.ok("(deny file-read-data" in raw_profile(r), "the raw profile denies contents, not metadata")
-    r = cage(person, "--verbose", "sh", "-c", "echo x >f", cwd=work)
+    r = cage(user, "--verbose", "sh", "-c", "echo x >f", cwd=work)
     t.ok("cage: " in r.err and work + "/f" in r.err, "--verbose tells what was denied", r)
 
 

@@ -58,9 +58,9 @@ def check(who, done, want, what):
 def events(who, world, profile, argv, **how):
     """(outcome, [(operation, path)]) of a run, from its events."""
     done = run(who, world, profile, argv, "--report", "json", **how)
-    told = [json.loads(line[line.index('{"time"'):]) for line in done.err.splitlines()
+    reported = [json.loads(line[line.index('{"time"'):]) for line in done.err.splitlines()
             if '{"time"' in line]
-    seen = [(e["operation"], e.get("path", e.get("target"))) for e in told if "operation" in e]
+    seen = [(e["operation"], e.get("path", e.get("target"))) for e in reported if "operation" in e]
     return done, seen
 
 
@@ -100,8 +100,8 @@ def race_to_start(who, world, policy, name, word="linger", link=False):
         other.communicate()
     check(who, done, {"started": "some", "refused": "some"}, f"10: {name} {word}: was run")
     with open(log) as f:
-        told = f.read().split()
-    return told.count("started"), told.count("survived"), done
+        reported = f.read().split()
+    return reported.count("started"), reported.count("survived"), done
 
 
 def test_race(who):

@@ -18,7 +18,7 @@ JUDGES = """(version 1)
 (allow default)
 (deny file-read* file-write* (regex #"/\\.env$"))
 """
-TOLD = ("ok", "EISDIR")  # results that mean a successful attack
+REPORTED = ("ok", "EISDIR")  # results that mean a successful attack
 
 
 class Asked:
@@ -65,7 +65,7 @@ def attack(asked, proc, pids):
         for name in entries(pid):
             for call in OPENS:
                 came = asked.ask(call, f"{proc}/{name}")
-                if came in TOLD or came in ("gone", "no answer", "ENODATA"):
+                if came in REPORTED or came in ("gone", "no answer", "ENODATA"):
                     worked.append(f"{call} {proc}/{name}: {came}")
     return worked
 
@@ -131,7 +131,7 @@ def test_own(who):
     machine = [name for name in machine if os.path.exists("/proc/" + name)]
     asked = Asked(who, world, JUDGES)
     worked = [f"{call} {name}: {came}" for name in machine for call in ("open-write", "openat-rdwr")
-              for came in [asked.ask(call, "/proc/" + name)] if came in TOLD]
+              for came in [asked.ask(call, "/proc/" + name)] if came in REPORTED]
     tap.ok(not worked and machine, f"{who.name}: what rules the machine does not open for writing",
            *worked)
     static = ["cpuinfo", "meminfo", "stat", "loadavg", "filesystems", "version", "uptime", "mounts",

@@ -15,7 +15,7 @@ import socket
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from running import BUCKLE, Person, for_everybody, missing, suggested_flags
+from running import BUCKLE, User, for_everybody, missing, suggested_flags
 from tap import done, skip
 
 PYTHON = "/usr/bin/python3"
@@ -24,22 +24,22 @@ PYTHON = "/usr/bin/python3"
 def needs(*programs):
     """A test that needs these programs, and is skipped if one is missing."""
     def wrap(test):
-        def wrapped(person, t):
+        def wrapped(user, t):
             lacks = missing(*programs)
-            return skip(f"{lacks} is not installed") if lacks else test(person, t)
+            return skip(f"{lacks} is not installed") if lacks else test(user, t)
         wrapped.__name__ = test.__name__
         return wrapped
     return wrap
 
 
-def known(person):
+def known(user):
     """A user with an entry in /etc/passwd, for programs that refuse others."""
     try:
-        pwd.getpwuid(person.uid)
-        return person
+        pwd.getpwuid(user.uid)
+        return user
     except KeyError:
         if not hasattr(known, "nobody"):
-            known.nobody = Person("nobody", pwd.getpwnam("nobody").pw_uid)
+            known.nobody = User("nobody", pwd.getpwnam("nobody").pw_uid)
         return known.nobody
 
 
@@ -57,18 +57,18 @@ int main(void)
 
 
 @needs("gdb", "gcc")
-def test_gdb(person, t):
-    folder = person.folder()
-    person.write(folder + "/answer.c", ANSWER)
-    t.quiet(person.run("gcc", "-g", "-o", "answer", "answer.c", cwd=folder), "gcc -g")
-    r = person.run("gdb", "-q", "-nx", "-batch", "-ex", "break 6", "-ex", "run", "-ex",
+def test_gdb(user, t):
+    folder = user.folder()
+    user.write(folder + "/answer.c", ANSWER)
+    t.quiet(user.run("gcc", "-g", "-o", "answer", "answer.c", cwd=folder), "gcc -g")
+    r = user.run("gdb", "-q", "-nx", "-batch", "-ex", "break 6", "-ex", "run", "-ex",
                    "print answer", "-ex", "set var answer = 7", "-ex", "continue", "./answer",
                    cwd=folder)
     t.ok(r.status == 0 and "$1 = 42" in r.out and "\n7\n" in r.out and "buckle:" not in r.err,
          "gdb: stops, reads a variable, sets it, goes on", r)
     script = ("sleep 30 & gdb -q -nx -batch -p $! -ex 'info registers' -ex detach >out 2>&1; "
               "kill $!; grep -c '^rip\\|^pc' out")
-    r = person.run("sh", "-c", script, cwd=folder)
+    r = user.run("sh", "-c", script, cwd=folder)
     t.ok(r.status == 0 and r.out == "1\n" and "buckle:" not in r.err,
          "gdb: attaches to another process of the sandbox", r)
 
@@ -89,18 +89,18 @@ for pid in pids:
 """
 
 
-def test_memory(person, t):
-    folder = person.folder()
+def test_memory(user, t):
+    folder = user.folder()
     for host, what in ({}, "in a pid namespace"), ({"BUCKLE_PRETEND": "mount_proc=0"}, "without"):
-        r = person.run(PYTHON, "-c", MEMORY, cwd=folder, env=host)
+        r = user.run(PYTHON, "-c", MEMORY, cwd=folder, env=host)
         t.ok(r.status == 0 and r.out == "opened own\n",
              f"{what}: no memory can be written but the command's own", r)
 
 
 @needs("strace")
-def test_strace(person, t):
-    folder = person.folder()
-    r = person.run("strace", "-f", "-o", "trace", "-e", "trace=openat,execve,exit_group", "sh", "-c",
+def test_strace(user, t):
+    folder = user.folder()
+    r = user.run("strace", "-f", "-o", "trace", "-e", "trace=openat,execve,exit_group", "sh", "-c",
                    "ls / >/dev/null; true", cwd=folder)
     t.quiet(r, "strace -f of a shell and ls")
     with open(folder + "/trace", encoding="utf-8", errors="replace") as f:
@@ -110,9 +110,9 @@ def test_strace(person, t):
 
 
 @needs("perf")
-def test_perf(person, t):
-    folder = person.folder()
-    r = person.run("perf", "stat", "true", cwd=folder, timeout=20)
+def test_perf(user, t):
+    folder = user.folder()
+    r = user.run("perf", "stat", "true", cwd=folder, timeout=20)
     t.ok(r.status not in (0, None) and "ermission" in r.err,
          "perf: counters of the processor are refused, and it says so", r)
 
@@ -138,31 +138,31 @@ gpgconf --homedir home --kill all
 
 
 @needs("gpg", "gpg-agent")
-def test_gpg(person, t):
-    folder = person.folder()
-    r = person.run("sh", "-ec", SIGN, cwd=folder)
+def test_gpg(user, t):
+    folder = user.folder()
+    r = user.run("sh", "-ec", SIGN, cwd=folder)
     t.ok(r.status == 0 and "Good signature" in r.out and "buckle:" not in r.err,
          "gpg: makes a key, signs and verifies, with an agent of its own", r)
 
 
 @needs("tmux")
-def test_tmux(person, t):
-    folder = person.folder()
+def test_tmux(user, t):
+    folder = user.folder()
     script = ("tmux -f /dev/null new-session -d -s work 'echo from inside >out; sleep 30'; "
               "tmux list-sessions -F '#{session_name}'; "
               "while ! test -s out; do sleep 0.05; done; cat out; tmux kill-server")
-    t.quiet(person.run("sh", "-ec", script, cwd=folder, timeout=30),
+    t.quiet(user.run("sh", "-ec", script, cwd=folder, timeout=30),
             "tmux: a server, a session, a command in it", "work\nfrom inside\n")
 
 
 @needs("ssh-keygen", "ssh-agent", "ssh-add")
-def test_ssh_keys(person, t):
-    person = known(person)
-    folder = person.folder()
+def test_ssh_keys(user, t):
+    user = known(user)
+    folder = user.folder()
     script = ("ssh-keygen -q -t ed25519 -N '' -f key && eval $(ssh-agent -a $PWD/agent) >/dev/null "
               "&& ssh-add -q key && ssh-add -l | wc -l && echo text | ssh-keygen -Y sign -f key.pub "
               "-n file - >signature && kill $SSH_AGENT_PID && head -1 signature")
-    r = person.run("sh", "-c", script, cwd=folder)
+    r = user.run("sh", "-c", script, cwd=folder)
     t.ok(r.status == 0 and r.out == "1\n-----BEGIN SSH SIGNATURE-----\n" and
          "buckle:" not in r.err, "ssh-keygen, and an agent that signs", r)
 
@@ -186,10 +186,10 @@ if __name__ == "__main__":
 """
 
 
-def test_python(person, t):
-    folder = person.folder()
-    person.write(folder + "/sharing.py", SHARING)
-    t.quiet(person.run(PYTHON, "sharing.py", cwd=folder),
+def test_python(user, t):
+    folder = user.folder()
+    user.write(folder + "/sharing.py", SHARING)
+    t.quiet(user.run(PYTHON, "sharing.py", cwd=folder),
             "python3: pools, managers and servers of processes", "285\n{'a': 1}\n81\n")
 
 
@@ -202,9 +202,9 @@ print(os.read(again, 9), fcntl.fcntl(again, fcntl.F_GETFL) & os.O_ACCMODE == os.
 """
 
 
-def test_descriptors(person, t):
+def test_descriptors(user, t):
     for how in (), ("--deny-read=**/*.none",):
-        t.quiet(person.run(*how, PYTHON, "-c", AGAIN, cwd=person.folder()),
+        t.quiet(user.run(*how, PYTHON, "-c", AGAIN, cwd=user.folder()),
                 f"a file in memory is opened again for reading only {' '.join(how)}",
                 "b'text' True\n")
 
@@ -225,17 +225,17 @@ print(os.path.basename(sys.argv[1]), len(os.listdir(".")))
 """
 
 
-def test_own_sockets(person, t):
-    folder = person.folder()
+def test_own_sockets(user, t):
+    folder = user.folder()
     path = folder + "/s"
-    t.quiet(person.run(PYTHON, "-c", NAMES, path, cwd=folder),
+    t.quiet(user.run(PYTHON, "-c", NAMES, path, cwd=folder),
             "a socket has the name that it was given, and is known when it moves",
             f"{path}\n{path}\ns 1\n")
     os.unlink(folder + "/moved")
     deep = folder + "/" + "d" * 90
     os.makedirs(deep)
-    person.own(deep)
-    r = person.run(PYTHON, "-c", NAMES, "s", cwd=deep)
+    user.own(deep)
+    r = user.run(PYTHON, "-c", NAMES, "s", cwd=deep)
     t.ok(r.status == 0 and r.out.endswith("s 1\n"),
          "in a folder whose path is longer than an address too", r)
 
@@ -243,12 +243,12 @@ def test_own_sockets(person, t):
 CONNECT = "import socket,sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); print(s.recv(9))"
 
 
-def listener(person, path):
+def listener(user, path):
     """A server outside the sandbox that every user can reach."""
     server = socket.socket(socket.AF_UNIX)
     server.bind(path)
     os.chmod(path, 0o666)
-    person.own(path)
+    user.own(path)
     server.listen()
     server.settimeout(0.2)
     return server
@@ -262,13 +262,13 @@ def was_reached(server):
         return False
 
 
-def test_sockets_of_others(person, t):
-    folder = person.folder()
-    with listener(person, folder + "/outside") as server:
-        r = person.run(PYTHON, "-c", CONNECT, "outside", cwd=folder)
+def test_sockets_of_others(user, t):
+    folder = user.folder()
+    with listener(user, folder + "/outside") as server:
+        r = user.run(PYTHON, "-c", CONNECT, "outside", cwd=folder)
         t.ok(r.status != 0 and folder + "/outside" in r.err and not was_reached(server),
              "a server outside that listens in the working directory is not reached", r)
-        r = person.run("sh", "-c", f"ln outside again; mv outside moved; {PYTHON} -c '{CONNECT}' "
+        r = user.run("sh", "-c", f"ln outside again; mv outside moved; {PYTHON} -c '{CONNECT}' "
                        "moved", cwd=folder)
         t.ok(r.status != 0 and not was_reached(server), "nor under another name", r)
     # the command's own name, taken over by an outside process during the run
@@ -277,12 +277,12 @@ def test_sockets_of_others(person, t):
               "open('ready', 'w').close()\n"
               "while not os.path.exists('taken'):\n    time.sleep(0.01)\n"
               "c = socket.socket(socket.AF_UNIX)\nc.connect('own')\n")
-    child = person.start([BUCKLE, "run", PYTHON, "-c", script], cwd=folder, stderr=-1)
+    child = user.start([BUCKLE, "run", PYTHON, "-c", script], cwd=folder, stderr=-1)
     while not os.path.exists(folder + "/ready"):
         if child.poll() is not None:
             break
-    with listener(person, folder + "/own") as server:
-        person.write(folder + "/taken", "")
+    with listener(user, folder + "/own") as server:
+        user.write(folder + "/taken", "")
         err = child.communicate(timeout=30)[1].decode(errors="replace")
         t.ok(child.returncode != 0 and "/own" in err and not was_reached(server),
              "a name that the command gave up is anybody's", err)
@@ -292,9 +292,9 @@ def test_sockets_of_others(person, t):
 
 
 @needs("node")
-def test_node(person, t):
-    folder = person.folder()
-    person.write(folder + "/talk.js", """
+def test_node(user, t):
+    folder = user.folder()
+    user.write(folder + "/talk.js", """
 const net = require('net'), http = require('http'), {Worker} = require('worker_threads');
 const {execSync} = require('child_process');
 const judge = new Worker('require("worker_threads").parentPort.postMessage(6 * 7)', {eval: true});
@@ -311,66 +311,66 @@ judge.on('message', x => {
     }));
 });
 """)
-    t.quiet(person.run("node", "talk.js", cwd=folder),
+    t.quiet(user.run("node", "talk.js", cwd=folder),
             "node: threads, children, a Unix socket, a server on loopback",
             "42 child\nunix\nhttp\n")
 
 
 @needs("cmake", "make", "gcc")
-def test_cmake(person, t):
-    folder = person.folder()
-    person.write(folder + "/answer.c", ANSWER)
-    person.write(folder + "/CMakeLists.txt", "cmake_minimum_required(VERSION 3.10)\nproject(a C)\n"
+def test_cmake(user, t):
+    folder = user.folder()
+    user.write(folder + "/answer.c", ANSWER)
+    user.write(folder + "/CMakeLists.txt", "cmake_minimum_required(VERSION 3.10)\nproject(a C)\n"
                  "add_executable(answer answer.c)\nenable_testing()\nadd_test(NAME a COMMAND answer)\n")
-    r = person.run("sh", "-ec", "cmake -S . -B build && cmake --build build && cd build && ctest",
+    r = user.run("sh", "-ec", "cmake -S . -B build && cmake --build build && cd build && ctest",
                    cwd=folder, timeout=120)
     t.ok(r.status == 0 and "100% tests passed" in r.out and "buckle:" not in r.err,
          "cmake: configures, builds and tests", r)
 
 
 @needs("tar", "gzip")
-def test_tar(person, t):
-    folder = person.folder()
+def test_tar(user, t):
+    folder = user.folder()
     script = ("mkdir -p a/b && echo x >a/b/c && ln -s b a/l && mkfifo a/p && tar czf a.tgz a && "
               "mkdir out && tar xzf a.tgz -C out && cat out/a/l/c && test -p out/a/p")
-    t.quiet(person.run("sh", "-ec", script, cwd=folder), "tar: there and back", "x\n")
+    t.quiet(user.run("sh", "-ec", script, cwd=folder), "tar: there and back", "x\n")
 
 
 @needs("rsync")
-def test_rsync(person, t):
-    folder = person.folder()
+def test_rsync(user, t):
+    folder = user.folder()
     script = ("mkdir -p from/sub && echo 1 >from/sub/x && ln from/sub/x from/same && "
               "rsync -aH from/ to/ && rsync -aH --delete from/ to/ && cat to/same && "
               "test to/same -ef to/sub/x")
-    t.quiet(person.run("sh", "-ec", script, cwd=folder), "rsync: hard links and all", "1\n")
+    t.quiet(user.run("sh", "-ec", script, cwd=folder), "rsync: hard links and all", "1\n")
 
 
 @needs("sqlite3")
-def test_sqlite(person, t):
-    folder = person.folder()
-    r = person.run("sqlite3", "a.db", "pragma journal_mode = wal; create table t (x);"
+def test_sqlite(user, t):
+    folder = user.folder()
+    r = user.run("sqlite3", "a.db", "pragma journal_mode = wal; create table t (x);"
                    "insert into t values (20), (22); select sum(x) from t;", cwd=folder)
     t.quiet(r, "sqlite3: with shared memory for its log", "wal\n42\n")
 
 
 @needs("vim")
-def test_vim(person, t):
-    folder = person.folder()
-    person.write(folder + "/text", "one\n")
-    t.quiet(person.run("vim", "-es", "-u", "NONE", "+%s/one/two/", "+wq", "text", cwd=folder), "vim")
+def test_vim(user, t):
+    folder = user.folder()
+    user.write(folder + "/text", "one\n")
+    t.quiet(user.run("vim", "-es", "-u", "NONE", "+%s/one/two/", "+wq", "text", cwd=folder), "vim")
     with open(folder + "/text", encoding="utf-8") as f:
         t.equal(f.read(), "two\n", "it has written")
 
 
 @needs("man")
-def test_man(person, t):
-    r = person.run("man", "-P", "cat", "-l", "page.1", cwd=manual(person))
+def test_man(user, t):
+    r = user.run("man", "-P", "cat", "-l", "page.1", cwd=manual(user))
     t.ok(r.status == 0 and "an answer" in r.out and "buckle:" not in r.err, "man", r)
 
 
-def manual(person):
-    folder = person.folder()
-    person.write(folder + "/page.1", ".TH PAGE 1\n.SH NAME\npage \\- an answer\n")
+def manual(user):
+    folder = user.folder()
+    user.write(folder + "/page.1", ".TH PAGE 1\n.SH NAME\npage \\- an answer\n")
     return folder
 
 
@@ -393,11 +393,11 @@ public class Main {
 
 
 @needs("java", "javac")
-def test_java(person, t):
-    folder = person.folder()
-    person.write(folder + "/Main.java", JAVA)
-    t.quiet(person.run("javac", "Main.java", cwd=folder, timeout=180), "javac")
-    t.quiet(person.run("java", "-cp", ".", "Main", cwd=folder, timeout=120),
+def test_java(user, t):
+    folder = user.folder()
+    user.write(folder + "/Main.java", JAVA)
+    t.quiet(user.run("javac", "Main.java", cwd=folder, timeout=180), "javac")
+    t.quiet(user.run("java", "-cp", ".", "Main", cwd=folder, timeout=120),
             "java: compiled while it runs, threads, a child",
             f"thread\n{sum(x % 7 for x in range(3_000_000))}\nchild\n")
 
@@ -435,29 +435,29 @@ func main() {
 
 
 @needs("go")
-def test_go(person, t):
-    folder = person.folder()
-    person.write(folder + "/main.go", GO)
-    person.write(folder + "/go.mod", "module talk\n\ngo 1.19\n")
-    r = person.run("go", "build", ".", cwd=folder, timeout=60, env={"GOFLAGS": "-mod=mod"})
+def test_go(user, t):
+    folder = user.folder()
+    user.write(folder + "/main.go", GO)
+    user.write(folder + "/go.mod", "module talk\n\ngo 1.19\n")
+    r = user.run("go", "build", ".", cwd=folder, timeout=60, env={"GOFLAGS": "-mod=mod"})
     flags = suggested_flags(r.err)
-    t.ok(r.status != 0 and flags == ["--allow-write", person.home + "/.cache"],
+    t.ok(r.status != 0 and flags == ["--allow-write", user.home + "/.cache"],
          "go build: its cache lies outside, and the summary says how to open it", r)
-    t.quiet(person.run("sh", "-ec", "GOCACHE=$TMPDIR/go go build . && ./talk", cwd=folder,
+    t.quiet(user.run("sh", "-ec", "GOCACHE=$TMPDIR/go go build . && ./talk", cwd=folder,
                        timeout=240), "go: with a cache of its own it builds, and runs", "unix\n")
 
 
 @needs("cargo")
-def test_cargo(person, t):
-    probe = person.call(["cargo", "--version"])
+def test_cargo(user, t):
+    probe = user.call(["cargo", "--version"])
     if probe.status != 0:
         return skip("cargo does not run for everybody here")
-    folder = person.folder()
-    os.makedirs(person.home + "/.cargo", exist_ok=True)
-    person.own(person.home + "/.cargo")
-    person.write(folder + "/Cargo.toml", '[package]\nname = "a"\nversion = "0.1.0"\n')
-    person.write(folder + "/src/main.rs", 'fn main() { println!("{}", (1..=8).sum::<u32>() + 6); }\n')
-    t.quiet(person.run("cargo", "run", "-q", "--offline", cwd=folder, timeout=180),
+    folder = user.folder()
+    os.makedirs(user.home + "/.cargo", exist_ok=True)
+    user.own(user.home + "/.cargo")
+    user.write(folder + "/Cargo.toml", '[package]\nname = "a"\nversion = "0.1.0"\n')
+    user.write(folder + "/src/main.rs", 'fn main() { println!("{}", (1..=8).sum::<u32>() + 6); }\n')
+    t.quiet(user.run("cargo", "run", "-q", "--offline", cwd=folder, timeout=180),
             "cargo: builds and runs", "42\n")
 
 
@@ -466,10 +466,10 @@ PAGE = ('<html><body><p id="x"></p><script>document.getElementById("x").textCont
 
 
 @needs("chromium")
-def test_chromium(person, t):
-    folder = person.folder()
-    page = person.write(folder + "/page.html", PAGE)
-    r = person.run("chromium", "--headless", "--no-sandbox", "--disable-gpu",
+def test_chromium(user, t):
+    folder = user.folder()
+    page = user.write(folder + "/page.html", PAGE)
+    r = user.run("chromium", "--headless", "--no-sandbox", "--disable-gpu",
                    f"--user-data-dir={folder}/data", "--dump-dom", "file://" + page, cwd=folder,
                    timeout=120)
     t.ok(r.status == 0 and '<p id="x">14 28 42</p>' in r.out, "chromium: renders a page", r)
@@ -484,25 +484,25 @@ pg_ctl -D data -m fast stop >/dev/null
 """
 
 
-def test_postgresql(person, t):
+def test_postgresql(user, t):
     found = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
     if not found:
         return skip("postgresql is not installed")
-    if person.uid == 0:
+    if user.uid == 0:
         return None  # it refuses to run as root
-    person = known(person)
-    folder = person.folder()
-    r = person.run("sh", "-ec", DATABASE, cwd=folder, timeout=180,
-                   env={"PATH": f"{found[-1]}:{person.env['PATH']}", "LC_ALL": "C"})
+    user = known(user)
+    folder = user.folder()
+    r = user.run("sh", "-ec", DATABASE, cwd=folder, timeout=180,
+                   env={"PATH": f"{found[-1]}:{user.env['PATH']}", "LC_ALL": "C"})
     t.ok(r.status == 0 and r.out.endswith("42\n") and "buckle:" not in r.err,
          "postgresql: a cluster, a server, a client over a Unix socket", r,
-         person.sh("cat log 2>/dev/null || true", cwd=folder))
+         user.sh("cat log 2>/dev/null || true", cwd=folder))
 
 
 @needs("emacs")
-def test_emacs(person, t):
-    folder = person.folder()
-    r = person.run("emacs", "-Q", "--batch", "--eval",
+def test_emacs(user, t):
+    folder = user.folder()
+    r = user.run("emacs", "-Q", "--batch", "--eval",
                    '(progn (find-file "text") (insert "hi") (save-buffer))', cwd=folder, timeout=120)
     t.ok(r.status == 0 and "buckle:" not in r.err and os.path.exists(folder + "/text"), "emacs", r)
 

@@ -21,12 +21,12 @@ LOOP = 'while IFS= read -r line; do eval "$line" 2>&1; echo "==$?"; done'
 class Home:
     """A folder with secrets, and one to work in next to it."""
 
-    def __init__(self, person):
-        self.person = person
-        self.top = person.folder("home")
+    def __init__(self, user):
+        self.user = user
+        self.top = user.folder("home")
         self.work = os.path.join(self.top, "work")
         os.mkdir(self.work)
-        person.own(self.work)
+        user.own(self.work)
         self.write(".ssh/id_rsa", "PRIVATE")
         self.write(".ssh/known_hosts", "public")
         self.write(".ssh/sub/id_deep", "DEEP")
@@ -34,7 +34,7 @@ class Home:
         self.write("plain", "plain")
 
     def write(self, name, text):
-        return self.person.write(os.path.join(self.top, name), text)
+        return self.user.write(os.path.join(self.top, name), text)
 
     def path(self, name):
         return os.path.join(self.top, name)
@@ -44,7 +44,7 @@ class Home:
                           rules.replace("~", self.top))
 
     def run(self, *words, flags=(), **how):
-        return self.person.run(*flags, "--", *words, cwd=self.work, **how)
+        return self.user.run(*flags, "--", *words, cwd=self.work, **how)
 
     def sh(self, script, *flags, **how):
         return self.run("sh", "-c", script, flags=flags, **how)
@@ -55,7 +55,7 @@ class Talk:
 
     def __init__(self, home, *flags, cwd=None, env=None):
         self.home = home
-        self.child = home.person.start([BUCKLE, "run", *flags, "--", "sh", "-c", LOOP],
+        self.child = home.user.start([BUCKLE, "run", *flags, "--", "sh", "-c", LOOP],
                                        cwd=cwd or home.work, env=env,
                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
@@ -97,7 +97,7 @@ def events_of(ran):
 
 
 def uses_sentries(home, *flags):
-    r = home.person.call([BUCKLE, "run", "--dry-run", *flags, "--", "true"], cwd=home.work)
+    r = home.user.call([BUCKLE, "run", "--dry-run", *flags, "--", "true"], cwd=home.work)
     return "\nSentries\n" in r.out
 
 
@@ -111,7 +111,7 @@ def flags_of(home, *words):
 TIERS = (("sentry", ()), ("judged", ("--strict-reads",)))
 
 
-def test_tiers_agree(person, t):
+def test_tiers_agree(user, t):
     """The same questions, the same answers."""
     rules = """
     (deny file-read-data (regex #"^~/\\.ssh/id_[^/]*$") (literal "~/.netrc") (subpath "~/.aws"))
@@ -121,34 +121,34 @@ def test_tiers_agree(person, t):
     do echo "$f: $(cat ../$f 2>&1)"; echo "$f: $(stat -c '%F %s' ../$f 2>&1)"; done
     for d in .ssh .ssh/sub .aws open open/closed; do echo "$d: $(ls ../$d 2>&1)"; done
     ln -s ../.netrc link; cat link; cd ../.aws && cat key; cd ../.ssh; cat id_rsa known_hosts"""
-    home = Home(person)
+    home = Home(user)
     home.write(".aws/key", "AWS")
     home.write("open/a", "a")
     home.write("open/closed/b", "B")
     profile = home.profile(rules)
-    told = {}
+    reported = {}
     for tier, flags in TIERS:
         r = home.sh("rm -f link;" + script, "--profile", profile, "--report", "json", *flags)
         events = events_of(r)
-        told[tier] = (re.sub(r"0x[0-9a-f]+", "", r.out),
+        reported[tier] = (re.sub(r"0x[0-9a-f]+", "", r.out),
                       sorted({(e["operation"], e["path"]) for e in events}))
         t.ok(all(e["pid"] > 1 for e in events) and events, f"{tier}: events have a process", r)
     t.ok(uses_sentries(home, "--profile", profile), "the first is by sentry")
-    out = told["sentry"][0]
-    t.equal(told["judged"], told["sentry"], "sentry and judge agree")
+    out = reported["sentry"][0]
+    t.equal(reported["judged"], reported["sentry"], "sentry and judge agree")
     for secret in ("PRIVATE", "PASSWORD", "AWS", "B\n"):
         t.ok(secret not in out, f"{secret.strip()} is not read", out)
     for line in (".ssh/known_hosts: public", ".ssh/sub/id_deep: DEEP", "open/a: a", "plain: plain",
                  ".ssh/id_rsa: regular file 7", ".netrc: regular file 8", ".aws/key: regular file 3"):
         t.ok(line in out, line, out)
-    denied = {path for op, path in told["sentry"][1] if op == "file-read-data"}
+    denied = {path for op, path in reported["sentry"][1] if op == "file-read-data"}
     t.equal(denied, {home.path(n) for n in (".ssh/id_rsa", ".netrc", ".aws", ".aws/key",
                                             "open/closed", "open/closed/b")}, "each is reported")
 
 
-def test_metadata(person, t):
+def test_metadata(user, t):
     """Under file-read* neither contents nor metadata."""
-    home = Home(person)
+    home = Home(user)
     profile = home.profile('(deny file-read* (subpath "~/.ssh"))')
     r = home.sh("stat ../.ssh/id_rsa; cat ../.ssh/id_rsa; ls ../.ssh; ls -d ../.ssh; test -e ../.ssh/x; "
                 "stat -c %s ../plain", "--profile", profile, "--report", "json")
@@ -157,18 +157,18 @@ def test_metadata(person, t):
     t.ok(("file-read-metadata", home.path(".ssh/id_rsa")) in events, "stat is reported", r)
 
 
-def test_flags(person, t):
+def test_flags(user, t):
     """--deny-read and --allow-read."""
-    home = Home(person)
+    home = Home(user)
     flags = flags_of(home, *DENY_SSH, "--deny-read", "~/.netrc")
     t.ok(uses_sentries(home, *flags), "by sentry")
     r = home.sh("cat ../.netrc ../.ssh/id_rsa; cat ../.ssh/known_hosts", *flags)
     t.ok(r.out == "public" and "2 operations were denied" in r.err, "denied by flags", r)
 
 
-def test_carve_out(person, t):
+def test_carve_out(user, t):
     """The whole home folder is denied, except the project."""
-    home = Home(person)
+    home = Home(user)
     home.write("work/mine", "mine")
     home.write("work/secrets/key", "KEY")
     profile = home.profile('(deny file-read* (subpath "~"))(allow file-read* (subpath "~/work"))'
@@ -180,9 +180,9 @@ def test_carve_out(person, t):
     t.ok(os.path.exists(home.path("work/d/made")), "and is the real one")
 
 
-def test_writing_behind(person, t):
+def test_writing_below(user, t):
     """Allowed writes behind a sentry go to the real folder."""
-    home = Home(person)
+    home = Home(user)
     profile = home.profile('(deny file-read-data (regex #"^~/\\.ssh/id_[^/]*$"))')
     script = """cd ../.ssh || exit 9
     echo more >>known_hosts && echo new >fresh && mkdir folder && ln -s fresh soft && ln fresh hard
@@ -200,9 +200,9 @@ def test_writing_behind(person, t):
     t.ok(st.st_mode & 0o777 == 0o600 and st.st_nlink == 2, "mode and links")
 
 
-def test_replaced(person, t):
+def test_replaced(user, t):
     """An outside process replaces denied files while the command runs."""
-    home = Home(person)
+    home = Home(user)
     talk = Talk(home, *flags_of(home, "--deny-read", "~/.netrc", "--deny-read", "~/.aws",
                                 "--deny-read", "~/.later", "--deny-read", "~/x/y/z"))
     t.ok("not permitted" in talk.ask("cat ../.netrc"), "before")
@@ -242,12 +242,12 @@ def test_replaced(person, t):
     t.ok("denied" in talk.end(), "all of it is reported")
 
 
-def test_shut(person, t):
+def test_shut(user, t):
     """Files behind folders that are inaccessible at first, and become accessible later."""
-    if person.uid == 0:
+    if user.uid == 0:
         return  # enters every folder
     for how, env in (("sentry", {}), ("mask", {"BUCKLE_PRETEND": "fuse=0"})):
-        home = Home(person)
+        home = Home(user)
         folders = {"shut": 0o000, "listed": 0o600, "passed": 0o300}
         flags = ["--deny-read", "~/.first"]
         for folder, mode in folders.items():
@@ -263,7 +263,7 @@ def test_shut(person, t):
         home.write(".first", "FIRST")
         t.ok(closed(".first", "FIRST"), f"{how}: names are watched by now")
         t.ok(closed("passed/in/key", "BEHIND"), f"{how}: a folder that can be passed through")
-        person.sh(f"echo LATER >{home.path('passed/later')}")  # and nothing else changes
+        user.sh(f"echo LATER >{home.path('passed/later')}")  # and nothing else changes
         t.ok(closed("passed/later", "LATER"), f"{how}: where something appears")
         for folder in folders:
             os.chmod(home.path(folder), 0o755)
@@ -273,9 +273,9 @@ def test_shut(person, t):
         talk.end()
 
 
-def test_own_creations(person, t):
+def test_own_creations(user, t):
     """Files that the command itself creates under a denied name."""
-    home = Home(person)
+    home = Home(user)
     profile = home.profile('(deny file-read-data (subpath "~/made") (literal "~/work/token"))')
     talk = Talk(home, "--profile", profile)
     talk.ask("mkdir ../made && echo mine >../made/file; echo mine >token")
@@ -287,29 +287,29 @@ def test_own_creations(person, t):
         t.equal(f.read(), "mine\nmore\n", "into the real one")
 
 
-def test_working_directory(person, t):
+def test_working_directory(user, t):
     """Trap 18: a cwd inside a denied folder, and folders that were open before."""
-    home = Home(person)
+    home = Home(user)
     rules = '(deny file-read-data (subpath "~/.ssh/sub"))(deny file-read* (regex #"^~/\\.ssh/id_"))'
     profile = home.profile(rules)
-    r = person.run("--profile", profile, "--", "sh", "-c", "cat id_rsa; cat known_hosts",
+    r = user.run("--profile", profile, "--", "sh", "-c", "cat id_rsa; cat known_hosts",
                    cwd=home.path(".ssh"))
     t.ok("PRIVATE" not in r.out and "public" in r.out, "cwd inside", r)
-    r = person.run("--profile", home.profile('(deny file-read-data (subpath "~/.ssh"))', "b.sb"), "--",
+    r = user.run("--profile", home.profile('(deny file-read-data (subpath "~/.ssh"))', "b.sb"), "--",
                    "sh", "-c", "cat id_rsa; cat ./known_hosts", cwd=home.path(".ssh"))
     t.ok(r.out == "", "cwd denied", r)
     held = os.open(home.path(".ssh"), os.O_RDONLY | os.O_DIRECTORY)
     os.set_inheritable(held, True)
-    r = person.run(*flags_of(home, *DENY_SSH), "--", "sh", "-c",
+    r = user.run(*flags_of(home, *DENY_SSH), "--", "sh", "-c",
                    f"cat /proc/self/fd/{held}/id_rsa; cat /dev/fd/{held}/known_hosts",
                    cwd=home.work, pass_fds=[held])
     os.close(held)
     t.ok("PRIVATE" not in r.out and "public" not in r.out, "an inherited folder", r)
 
 
-def test_killed_server(person, t):
+def test_killed_server(user, t):
     """Without its sentry, the sandbox ends and reports why."""
-    home = Home(person)
+    home = Home(user)
     talk = Talk(home, *flags_of(home, *DENY_SSH))
     talk.ask("true")
     pid = talk.process("buckle-sentry")
@@ -322,10 +322,10 @@ def test_killed_server(person, t):
     t.ok(status == 125 and "sentry" in err and time.monotonic() - began < 10, "killed", status, err)
 
 
-def test_stopped_server(person, t):
+def test_stopped_server(user, t):
     """A stopped sentry only blocks readers; a time limit ends them."""
-    home = Home(person)
-    mark = f"sleep 3{os.getpid()}{person.uid}"
+    home = Home(user)
+    mark = f"sleep 3{os.getpid()}{user.uid}"
     talk = Talk(home, *flags_of(home, *DENY_SSH), "--timeout", "2")
     talk.ask(f"{mark} >/dev/null 2>&1 &")
     pid = talk.process("buckle-sentry")
@@ -345,11 +345,11 @@ def test_stopped_server(person, t):
     t.ok(eventually(lambda: not processes(mark) and not os.path.exists(f"/proc/{pid}")), "nothing is left")
 
 
-def test_killed_controller(person, t):
+def test_killed_controller(user, t):
     """SIGKILL of buckle, also with a stopped sentry, leaves nothing."""
     for stopped in (False, True):
-        home = Home(person)
-        mark = f"sleep 4{os.getpid()}{person.uid}{int(stopped)}"
+        home = Home(user)
+        mark = f"sleep 4{os.getpid()}{user.uid}{int(stopped)}"
         talk = Talk(home, *flags_of(home, *DENY_SSH))
         talk.ask(f"{mark} >/dev/null 2>&1 &")
         pid, judge = talk.process("buckle-sentry"), talk.process("buckle-judge")
@@ -367,33 +367,33 @@ def test_killed_controller(person, t):
         t.ok(" - fuse buckle" not in f.read(), "no mount outside")
 
 
-def test_out_of_reach(person, t):
+def test_out_of_reach(user, t):
     """The command can neither see nor lift its sentries."""
-    home = Home(person)
+    home = Home(user)
     r = home.sh("ps -e -o comm= | grep -c buckle-sentry; umount ../.ssh; mount -t tmpfs none ../.ssh; "
                 "unshare -Urm true; mv ../.ssh ../moved; cat ../moved/id_rsa ../.ssh/id_rsa",
                 *flags_of(home, *DENY_SSH, "--allow-write", "~"))
     t.ok("PRIVATE" not in r.out and r.out.startswith("0\n"), "not lifted", r)
 
 
-def test_fallback(person, t):
+def test_fallback(user, t):
     """Without namespaces reading is judged; the answers are the same."""
-    home = Home(person)
+    home = Home(user)
     r = home.sh("cat ../.ssh/id_rsa; cat ../.ssh/known_hosts; stat -c %s ../.ssh/id_rsa",
                 *flags_of(home, *DENY_SSH), "--accept-weaker",
                 env={"BUCKLE_PRETEND": "user_ns=0,mount_ns=0,pid_ns=0,net_ns=0"})
     t.ok(r.out == "public7\n" and "id_rsa" in r.err, "no namespaces", r)
 
 
-def test_masks(person, t):
+def test_masks(user, t):
     """Without FUSE, masks hide denied paths, as the plan says."""
-    home = Home(person)
+    home = Home(user)
     home.write(".aws/key", "KEY")
     home.write(".ssh/a/b/c/d/e", "BURIED")
     env = {"BUCKLE_PRETEND": "fuse=0"}
     flags = flags_of(home, *DENY_SSH, "--deny-read", "~/.netrc", "--deny-read", "~/.aws",
                      "--deny-read", "~/.later")
-    plan = person.call([BUCKLE, "run", "--dry-run", *flags, "--", "true"], cwd=home.work, env=env)
+    plan = user.call([BUCKLE, "run", "--dry-run", *flags, "--", "true"], cwd=home.work, env=env)
     t.ok("\nMasks\n" in plan.out and "not reported" in plan.out, "the plan says so", plan)
     talk = Talk(home, *flags, env=env)
     for name in (".ssh/id_rsa", ".netrc", ".aws/key", ".ssh/a/b/c/d/e"):
@@ -421,9 +421,9 @@ def test_masks(person, t):
     talk.end()
 
 
-def test_without_pid_namespace(person, t):
+def test_without_pid_namespace(user, t):
     """The judge makes the namespaces itself; the sentry follows it there."""
-    home = Home(person)
+    home = Home(user)
     r = home.sh("cat ../.ssh/id_rsa; cat ../.ssh/known_hosts; echo x >../.ssh/new",
                 *flags_of(home, *DENY_SSH, "--allow-write", "~/.ssh/new"), "--accept-weaker",
                 env={"BUCKLE_PRETEND": "mount_proc=0"})
@@ -431,16 +431,16 @@ def test_without_pid_namespace(person, t):
          "no fresh /proc", r)
 
 
-def test_no_watches(person, t):
+def test_no_watches(user, t):
     """Denied paths stay denied when the user's inotify watches are used up."""
-    if person.uid == 0:
+    if user.uid == 0:
         return  # other processes of root would suffer
-    home = Home(person)
+    home = Home(user)
     script = ("import ctypes,sys\nlibc = ctypes.CDLL(None)\n"
               "while libc.inotify_init1(0x80000) >= 0: pass\n"
               "print('full', flush=True)\nsys.stdin.read()")
     flags = flags_of(home, "--deny-read", "~/.netrc")
-    hold = person.start(["python3", "-c", script], stdin=subprocess.PIPE,
+    hold = user.start(["python3", "-c", script], stdin=subprocess.PIPE,
                         stdout=subprocess.PIPE)
     hold.stdout.readline()
     talk = Talk(home, *flags)
@@ -451,18 +451,18 @@ def test_no_watches(person, t):
     hold.communicate()
 
 
-def test_nested(person, t):
+def test_nested(user, t):
     """A nested buckle does not weaken the outer one."""
-    home = Home(person)
+    home = Home(user)
     r = home.run(BUCKLE, "run", "--accept-weaker", "--profile", "open", "--", "cat",
                  home.path(".ssh/id_rsa"), home.path(".ssh/known_hosts"),
                  flags=flags_of(home, *DENY_SSH))
     t.ok(r.out == "public" and "not permitted" in r.err, "buckle in buckle", r)
 
 
-def test_older_kernel(person, t):
+def test_older_kernel(user, t):
     """A kernel that cannot bind a detached mount."""
-    home = Home(person)
+    home = Home(user)
     env = {"BUCKLE_PRETEND": "kernel=6.1"}
     flags = flags_of(home, *DENY_SSH, "--deny-read", "~/.netrc")
     r = home.sh("cat ../.ssh/id_rsa ../.netrc; cat ../.ssh/known_hosts; ls /proc/driver; "
@@ -482,7 +482,7 @@ def main():
     if len(sys.argv) > 1:
         for_everybody([globals()["test_" + name] for name in sys.argv[1:]])
         return done()
-    for_everybody([test_tiers_agree, test_metadata, test_flags, test_carve_out, test_writing_behind,
+    for_everybody([test_tiers_agree, test_metadata, test_flags, test_carve_out, test_writing_below,
                    test_replaced, test_shut, test_own_creations, test_working_directory,
                    test_killed_server, test_stopped_server, test_killed_controller, test_out_of_reach,
                    test_fallback, test_masks,

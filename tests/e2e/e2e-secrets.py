@@ -27,49 +27,49 @@ PUBLIC = [".ssh/id_ed25519.pub", ".ssh/known_hosts", ".ssh/config", ".gnupg/pubr
           ".cargo/config.toml", ".config/gh/config.yml", ".claude/settings.json", ".gitconfig"]
 
 
-def furnish(person):
+def furnish(user):
     """Creates stores in the home folder, each with a unique secret."""
     for path, kind in STORES.items():
-        person.write(f"{person.home}/{path}", f"SECRET-{kind}-{path}\n", 0o600)
+        user.write(f"{user.home}/{path}", f"SECRET-{kind}-{path}\n", 0o600)
     for path in PUBLIC:
         text = "[user]\n\tname = A\n\temail = a@example.com\n" if path == ".gitconfig" else "# public\n"
-        person.write(f"{person.home}/{path}", text)
+        user.write(f"{user.home}/{path}", text)
 
 
-def test_closed(person, t):
-    furnish(person)
-    folder = person.folder()
+def test_closed(user, t):
+    furnish(user)
+    folder = user.folder()
     for path in STORES:
-        full = f"{person.home}/{path}"
-        r = person.run("cat", full, cwd=folder)
+        full = f"{user.home}/{path}"
+        r = user.run("cat", full, cwd=folder)
         t.ok(r.status != 0 and "SECRET" not in r.out and "Operation not permitted" in r.err and
              full in r.err.split("buckle:")[-1], f"{path}: not read, and reported", r)
-    paths = " ".join(f"{person.home}/{p}" for p in [*STORES, *PUBLIC])
-    t.quiet(person.run("sh", "-c", f"stat {paths} >/dev/null && test -f {paths.split()[0]}",
+    paths = " ".join(f"{user.home}/{p}" for p in [*STORES, *PUBLIC])
+    t.quiet(user.run("sh", "-c", f"stat {paths} >/dev/null && test -f {paths.split()[0]}",
                        cwd=folder), "sizes and times of all of them are visible")
-    public = " ".join(f"{person.home}/{p}" for p in PUBLIC)
-    t.quiet(person.run("sh", "-c", f"cat {public} >/dev/null", cwd=folder),
+    public = " ".join(f"{user.home}/{p}" for p in PUBLIC)
+    t.quiet(user.run("sh", "-c", f"cat {public} >/dev/null", cwd=folder),
             "what is public beside them is read without a word")
-    t.quiet(person.run("ls", person.home + "/.ssh", cwd=folder), "names of keys are no secret",
-            "\n".join(sorted(os.listdir(person.home + "/.ssh"))) + "\n")
-    r = person.run("ls", person.home + "/.aws", cwd=folder)
+    t.quiet(user.run("ls", user.home + "/.ssh", cwd=folder), "names of keys are no secret",
+            "\n".join(sorted(os.listdir(user.home + "/.ssh"))) + "\n")
+    r = user.run("ls", user.home + "/.aws", cwd=folder)
     t.ok(r.status != 0 and "credentials" not in r.out, "a store is not listed", r)
-    r = person.run("cat", "/etc/shadow", cwd=folder)
-    t.ok(r.status != 0 and r.out == "" and (person.uid != 0 or "secrets.sb" in r.err),
+    r = user.run("cat", "/etc/shadow", cwd=folder)
+    t.ok(r.status != 0 and r.out == "" and (user.uid != 0 or "secrets.sb" in r.err),
          "/etc/shadow is not read, by root either", r)
     for profile in "readonly", "strict":
-        r = person.run(f"--profile={profile}", "cat", person.home + "/.aws/credentials", cwd=folder)
+        r = user.run(f"--profile={profile}", "cat", user.home + "/.aws/credentials", cwd=folder)
         t.ok(r.status != 0 and "SECRET" not in r.out, f"{profile} closes them too", r)
-    t.quiet(person.run("--profile=open", "cat", person.home + "/.netrc", cwd=folder),
+    t.quiet(user.run("--profile=open", "cat", user.home + "/.netrc", cwd=folder),
             "open does not", "SECRET-password-.netrc\n")
 
 
-def test_ways_around(person, t):
-    folder, home = person.folder(), person.home
+def test_ways_around(user, t):
+    folder, home = user.folder(), user.home
     key, store = f"{home}/.ssh/id_ed25519", f"{home}/.aws"
     os.symlink(key, folder + "/link")
     os.symlink(store, folder + "/store")
-    person.own(folder)
+    user.own(folder)
     ways = {
         "a link that was there": "cat link",
         "a link to the folder": "cat store/credentials",
@@ -93,17 +93,17 @@ def test_ways_around(person, t):
     }
     for here in (), ("--here", "-w", home):
         for name, script in ways.items():
-            r = person.run(*here, "sh", "-c", script, cwd=folder)
+            r = user.run(*here, "sh", "-c", script, cwd=folder)
             t.ok(r.status != 0 and "SECRET" not in r.out,
                  f"{name}{' where all of it may be written' if here else ''}: no way", r)
             t.ok(os.path.exists(key) and os.path.exists(store + "/credentials"),
                  f"{name}: it is where it was")
-            person.sh("rm -rf own copy all.tar hard moved m", cwd=folder)
+            user.sh("rm -rf own copy all.tar hard moved m", cwd=folder)
 
 
-def test_flags(person, t):
+def test_flags(user, t):
     """Run, take the suggested flag, run again."""
-    folder, home = person.folder(), person.home
+    folder, home = user.folder(), user.home
     deeds = {
         "a file of a store": (f"cat {home}/.aws/credentials", [f"{home}/.aws"]),
         "several of them": (f"cat {home}/.aws/credentials {home}/.aws/sso/cache/1.json",
@@ -112,38 +112,38 @@ def test_flags(person, t):
         "two places": (f"cat {home}/.netrc {home}/.npmrc", [f"{home}/.netrc", f"{home}/.npmrc"]),
     }
     for name, (script, opened) in deeds.items():
-        r = person.run("sh", "-c", script, cwd=folder)
+        r = user.run("sh", "-c", script, cwd=folder)
         flags = suggested_flags(r.err)
         t.equal(flags, [w for path in opened for w in ("--allow-read", path)],
                 f"{name}: the summary names the shortest flags", r)
-        r = person.run(*flags, "sh", "-c", script, cwd=folder)
+        r = user.run(*flags, "sh", "-c", script, cwd=folder)
         t.ok(r.status == 0 and "SECRET" in r.out and "buckle:" not in r.err,
              f"{name}: and with them it is read", r)
-    r = person.run("-r", "~/.aws", "cat", home + "/.aws/credentials", home + "/.netrc", cwd=folder)
+    r = user.run("-r", "~/.aws", "cat", home + "/.aws/credentials", home + "/.netrc", cwd=folder)
     t.ok(r.out == "SECRET-key-.aws/credentials\n" and r.status != 0,
          "-r ~/.aws opens that and nothing else", r)
-    r = person.run("-r", "~/.ssh/id_*", "cat", home + "/.ssh/id_ed25519", cwd=folder)
+    r = user.run("-r", "~/.ssh/id_*", "cat", home + "/.ssh/id_ed25519", cwd=folder)
     t.quiet(r, "a glob opens what it matches", "SECRET-key-.ssh/id_ed25519\n")
-    person.write(folder + "/private/a", "SECRET\n")
-    person.write(folder + "/b.pem", "SECRET\n")
-    person.write(folder + "/c.txt", "text\n")
-    r = person.run("--deny-read=private", "cat", "private/a", cwd=folder)
+    user.write(folder + "/private/a", "SECRET\n")
+    user.write(folder + "/b.pem", "SECRET\n")
+    user.write(folder + "/c.txt", "text\n")
+    r = user.run("--deny-read=private", "cat", "private/a", cwd=folder)
     t.ok(r.status != 0 and r.out == "" and not suggested_flags(r.err),
          "--deny-read closes a folder, and no flag is named that would not help", r)
-    r = person.run("--deny-read=*.pem", "cat", "b.pem", "c.txt", cwd=folder)
+    r = user.run("--deny-read=*.pem", "cat", "b.pem", "c.txt", cwd=folder)
     t.ok(r.status != 0 and r.out == "text\n", "--deny-read of a glob", r)
-    r = person.run("--deny-read=**/*.pem", "cat", folder + "/b.pem", cwd=folder)
+    r = user.run("--deny-read=**/*.pem", "cat", folder + "/b.pem", cwd=folder)
     t.ok(r.status != 0 and r.out == "", "--deny-read of a glob at any depth", r)
-    r = person.run("-r", "~/.aws", "--deny-read=~/.aws/sso", "cat", home + "/.aws/credentials",
+    r = user.run("-r", "~/.aws", "--deny-read=~/.aws/sso", "cat", home + "/.aws/credentials",
                    home + "/.aws/sso/cache/1.json", cwd=folder)
     t.ok(r.status != 0 and r.out == "SECRET-key-.aws/credentials\n",
          "--deny-read has the last word", r)
 
 
-def test_report(person, t):
-    folder = person.folder()
-    path = person.home + "/.aws/credentials"
-    r = person.run("--report=json", "sh", "-c", f"echo $$; exec cat {path}", cwd=folder)
+def test_report(user, t):
+    folder = user.folder()
+    path = user.home + "/.aws/credentials"
+    r = user.run("--report=json", "sh", "-c", f"echo $$; exec cat {path}", cwd=folder)
     # cat's output may precede an event in the same line
     events = [json.loads(line[line.index("{"):]) for line in r.err.split("\n") if "{" in line]
     t.ok(len(events) == 1 and events[0]["operation"] == "file-read-data" and
@@ -152,15 +152,15 @@ def test_report(person, t):
          "an event for each denied read: operation, path, process and rule", r)
 
 
-def test_appearing(person, t):
+def test_appearing(user, t):
     """A store that does not exist at first."""
-    folder, late = person.folder(), person.home + "/.pgpass"
+    folder, late = user.folder(), user.home + "/.pgpass"
     script = (f"echo ready >ready; while ! test -e {late}; do sleep 0.02; done; sleep 0.3; "
               f"cat {late}")
-    child = person.start([*run_words(), "sh", "-c", script], cwd=folder, stdout=-1, stderr=-1)
+    child = user.start([*run_words(), "sh", "-c", script], cwd=folder, stdout=-1, stderr=-1)
     while not os.path.exists(folder + "/ready") and child.poll() is None:
         pass
-    person.write(late, "SECRET\n")
+    user.write(late, "SECRET\n")
     out, err = child.communicate(timeout=30)
     t.ok(child.returncode != 0 and b"SECRET" not in out and late.encode() in err,
          "a store that appears in mid-run is closed as well", out, err)
@@ -172,39 +172,39 @@ def run_words():
     return [BUCKLE, "run"]
 
 
-def test_quiet_programs(person, t):
+def test_quiet_programs(user, t):
     """Programs that merely check such paths continue, with at most one line of output."""
-    folder = person.folder()
-    person.env.update({f"GIT_{who}_{what}": "a@example.com" for who in ("AUTHOR", "COMMITTER")
+    folder = user.folder()
+    user.env.update({f"GIT_{who}_{what}": "a@example.com" for who in ("AUTHOR", "COMMITTER")
                        for what in ("NAME", "EMAIL")})
-    person.write(person.home + "/.lesshst", ".less-history-file:\n")
-    t.quiet(person.run("sh", "-ec", "git init -q . && echo x >x && git add x && git commit -qm x && "
+    user.write(user.home + "/.lesshst", ".less-history-file:\n")
+    t.quiet(user.run("sh", "-ec", "git init -q . && echo x >x && git add x && git commit -qm x && "
                        "git log --oneline | wc -l", cwd=folder), "git", "1\n")
     if not missing("less"):
-        t.quiet(person.run("less", "-F", "x", cwd=folder), "less does without its history", "x\n")
-    r = person.run("bash", "-ic", "true", cwd=folder)
+        t.quiet(user.run("less", "-F", "x", cwd=folder), "less does without its history", "x\n")
+    r = user.run("bash", "-ic", "true", cwd=folder)
     t.ok(r.status == 0, "an interactive shell starts", r)
     if missing("npm"):
         return skip("npm is not installed")
-    r = person.run("npm", "--offline", "config", "get", "fund", cwd=folder)
-    t.ok(r.status == 0 and suggested_flags(r.err)[-2:] == ["--allow-read", person.home + "/.npmrc"],
+    r = user.run("npm", "--offline", "config", "get", "fund", cwd=folder)
+    t.ok(r.status == 0 and suggested_flags(r.err)[-2:] == ["--allow-read", user.home + "/.npmrc"],
          "npm does without its settings, and the summary says so", r)
 
 
-def test_ssh_and_gpg(person, t):
+def test_ssh_and_gpg(user, t):
     if missing("gpg"):
         return skip("gpg is not installed")
-    folder = person.folder()
-    home = person.home
-    person.sh(f"rm -rf {home}/.gnupg && mkdir -m 700 {home}/.gnupg && printf '%s\\n' %no-protection "
+    folder = user.folder()
+    home = user.home
+    user.sh(f"rm -rf {home}/.gnupg && mkdir -m 700 {home}/.gnupg && printf '%s\\n' %no-protection "
               "'Key-Type: eddsa' 'Key-Curve: ed25519' 'Name-Real: T' 'Name-Email: t@example.com' "
               "%commit | gpg -q --batch --gen-key && echo text >text && gpg -q --batch --sign text && "
               "gpg -q --batch --check-trustdb && gpgconf --kill all", cwd=folder)
-    r = person.run("gpg", "--batch", "--lock-never", "--verify", "text.gpg", cwd=folder)
+    r = user.run("gpg", "--batch", "--lock-never", "--verify", "text.gpg", cwd=folder)
     t.ok(r.status == 0 and "Good signature" in r.err, "gpg --verify works with the real keyring", r)
-    r = person.run("sh", "-c", f"cat {home}/.gnupg/private-keys-v1.d/*", cwd=folder)
+    r = user.run("sh", "-c", f"cat {home}/.gnupg/private-keys-v1.d/*", cwd=folder)
     t.ok(r.status != 0 and "private-key" not in r.out, "private keys are not read", r)
-    r = person.run("gpg", "--batch", "--lock-never", "--sign", "-o", "no.gpg", "text", cwd=folder)
+    r = user.run("gpg", "--batch", "--lock-never", "--sign", "-o", "no.gpg", "text", cwd=folder)
     t.ok(r.status != 0 and not os.path.exists(folder + "/no.gpg"), "nor signed with", r)
 
 

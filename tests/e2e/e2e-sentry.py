@@ -56,22 +56,22 @@ HOST, DEVICE = None, None  # set by main()
 class Watched:
     """A tree with sentries on some of its folders."""
 
-    def __init__(self, person, name, rules="", points=("",)):
-        self.person = person
-        self.top = person.folder(name)
+    def __init__(self, user, name, rules="", points=("",)):
+        self.user = user
+        self.top = user.folder(name)
         self.rules = rules
         self.points = points
-        self.events = os.path.join(person.sessions, f"{os.path.basename(self.top)}.events")
+        self.events = os.path.join(user.sessions, f"{os.path.basename(self.top)}.events")
 
     def path(self, name):
         return os.path.join(self.top, name) if name else self.top
 
     def write(self, name, text="", mode=0o644):
-        return self.person.write(self.path(name), text, mode)
+        return self.user.write(self.path(name), text, mode)
 
     def command(self, *argv):
         text = "(version 1)\n(allow default)\n" + textwrap.dedent(self.rules).replace("TOP", self.top)
-        profile = self.person.write(self.events[:-len("events")] + "sb", text)
+        profile = self.user.write(self.events[:-len("events")] + "sb", text)
         points = [self.path(p) for p in self.points]
         return [HOST, DEVICE, self.events, profile, *points, "--", *argv]
 
@@ -81,7 +81,7 @@ class Watched:
             os.unlink(self.events)
         how.setdefault("cwd", self.top)
         how.setdefault("extra_groups", [GROUP])
-        return call(self.person, self.command(*argv), **how)
+        return call(self.user, self.command(*argv), **how)
 
     def bare(self, *argv, **how):
         """The same without sentries, but with the same namespaces."""
@@ -90,23 +90,23 @@ class Watched:
         self.points = kept
         return ran
 
-    def told(self):
+    def reported(self):
         """What was reported: [(operation, path below the tree, rule's line)]."""
         return [(e["operation"], os.path.relpath(e["path"], self.top), e["rule"].get("line"))
-                for e in self.raw_told()]
+                for e in self.raw_reported()]
 
-    def raw_told(self):
+    def raw_reported(self):
         if not os.path.exists(self.events):
             return []
         with open(self.events, encoding="utf-8") as f:
             return [json.loads(line) for line in f]
 
 
-def call(person, argv, cwd, extra_groups, timeout=60):
-    how = {} if person.uid == os.geteuid() else {
-        "user": person.uid, "group": person.uid, "extra_groups": extra_groups}
+def call(user, argv, cwd, extra_groups, timeout=60):
+    how = {} if user.uid == os.geteuid() else {
+        "user": user.uid, "group": user.uid, "extra_groups": extra_groups}
     began = time.monotonic()
-    child = subprocess.Popen(argv, cwd=cwd, env=person.env, stdin=subprocess.DEVNULL,
+    child = subprocess.Popen(argv, cwd=cwd, env=user.env, stdin=subprocess.DEVNULL,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how)
     return drive.Ran(*drive.finish(child, None, timeout), time.monotonic() - began)
 
@@ -166,15 +166,15 @@ for line in sys.argv[1:]:
 """
 
 
-def check_deeds(watched, check, what, rows, told=None):
+def check_deeds(watched, check, what, rows, reported=None):
     """rows: {deed: outcome}; told: what is to be reported."""
     ran = watched.call(PYTHON, "-c", DEEDS, *rows)
     got = dict(zip(rows, ran.out.split("\n")))
     wrong = [f"{deed}: wanted {want}, got {got.get(deed)}" for deed, want in rows.items()
              if got.get(deed) != want]
     check.ok(not wrong, f"{what} ({len(rows)} deeds)", *wrong, *([ran] if wrong else []))
-    if told is not None:
-        check.equal(watched.told(), told, f"{what}: reports")
+    if reported is not None:
+        check.equal(watched.reported(), reported, f"{what}: reports")
 
 
 # ---- allowed access works as without a sentry ----
@@ -182,7 +182,7 @@ def check_deeds(watched, check, what, rows, told=None):
 
 def furnish(w):
     """Creates files of every kind."""
-    p = w.person
+    p = w.user
     w.write("empty")
     w.write("note", "a needle in a note\n")
     w.write("locked", "mine\n", 0o000)
@@ -297,11 +297,11 @@ print(rest() == names)'""",
 }
 
 
-def test_same(person, check):
-    w = Watched(person, "same")
+def test_same(user, check):
+    w = Watched(user, "same")
     furnish(w)
-    temporary = person.folder("tmp")
-    person.env = dict(person.env, TMP=temporary)
+    temporary = user.folder("tmp")
+    user.env = dict(user.env, TMP=temporary)
     for what, script in SAME.items():
         if what == "rg" and running.missing("rg"):
             tap.skip("ripgrep is not installed")
@@ -309,7 +309,7 @@ def test_same(person, check):
         bare, ours = w.bare("sh", "-c", script), w.call("sh", "-c", script)
         same = (bare.raw, bare.err, bare.status) == (ours.raw, ours.err, ours.status)
         check.ok(same and bare.out, f"the same by {what}", first_difference(bare, ours))
-    check.equal(w.told(), [], "nothing to report")
+    check.equal(w.reported(), [], "nothing to report")
 
 
 def first_difference(a, b):
@@ -323,9 +323,9 @@ def first_difference(a, b):
 # ---- what is denied ----
 
 
-def test_data(person, check):
+def test_data(user, check):
     """Contents are denied, metadata is not."""
-    w = Watched(person, "data", """\
+    w = Watched(user, "data", """\
         (deny file-read-data (subpath "TOP/secret"))
         (allow file-read-data (literal "TOP/secret/known"))
         (deny file-read-data (literal "TOP/alias") (with errno ENOENT))
@@ -350,15 +350,15 @@ def test_data(person, check):
     # this /proc is the host's: it shows outside pids, not $$
     ran = w.call("sh", "-c", "read pid rest </proc/self/stat; echo $pid $$; exec cat secret/key")
     outside, inside = ran.out.split()
-    event = (w.raw_told() or [{}])[0]
+    event = (w.raw_reported() or [{}])[0]
     check.equal((event.get("pid"), event.get("exe", "").split("/")[-1]), (int(outside), "cat"),
                 "the process has its number outside, and the program is named")
     check.ok(inside != outside, "it has another one inside")
 
 
-def test_all(person, check):
+def test_all(user, check):
     """file-read* denies both; lookups below still reach allowed files."""
-    w = Watched(person, "all", """\
+    w = Watched(user, "all", """\
         (deny file-read* (subpath "TOP/hidden"))
         (allow file-read* (subpath "TOP/hidden/way/to/open"))
         (deny file-read-xattr (literal "TOP/marked"))
@@ -394,22 +394,22 @@ def test_all(person, check):
         ("file-read-metadata", "blind", 8), ("process-exec*", "program", 7)])
 
 
-def test_writes(person, check):
+def test_writes(user, check):
     """Nothing is ever written through it."""
-    w = Watched(person, "writes", '(deny file-read-data (literal "TOP/x"))')
+    w = Watched(user, "writes", '(deny file-read-data (literal "TOP/x"))')
     w.write("file", "12345")
     w.write("folder/inside", "")
-    before = person.sh(f"find {w.top} -printf '%p %m %s %T@ %C@\\n'")
+    before = user.sh(f"find {w.top} -printf '%p %m %s %T@ %C@\\n'")
     deeds = ("create new", "append file", "truncate file", "chmod file", "unlink file", "mkdir new",
              "rename file", "link file", "symlink new", "setxattr file", "mknod new", "rmdir folder",
              "touch file")
     check_deeds(w, check, "writing", dict.fromkeys(deeds, "EROFS"), [])
-    check.equal(person.sh(f"find {w.top} -printf '%p %m %s %T@ %C@\\n'"), before, "nothing has changed")
+    check.equal(user.sh(f"find {w.top} -printf '%p %m %s %T@ %C@\\n'"), before, "nothing has changed")
 
 
-def test_points(person, check):
+def test_points(user, check):
     """A sentry on a file, a sentry inside a sentry, sentries side by side."""
-    w = Watched(person, "points", '(deny file-read-data (regex #"/key$"))',
+    w = Watched(user, "points", '(deny file-read-data (regex #"/key$"))',
                 ("one/key", "two", "two/inner", "three"))
     for name in ("one/key", "one/other", "two/key", "two/inner/key", "two/inner/fine", "three/fine"):
         w.write(name, name)
@@ -430,20 +430,20 @@ class Talk:
     def __init__(self, watched):
         if os.path.exists(watched.events):
             os.unlink(watched.events)
-        how = watched.person.as_them()
-        self.child = subprocess.Popen(watched.command("sh"), cwd=watched.top, env=watched.person.env,
+        how = watched.user.as_them()
+        self.child = subprocess.Popen(watched.command("sh"), cwd=watched.top, env=watched.user.env,
                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                       stderr=subprocess.STDOUT, text=True, bufsize=1, **how)
 
-    def say(self, line):
+    def send(self, line):
         self.child.stdin.write(line + "; echo .\n")
-        heard = ""
-        while not heard.endswith(".\n"):
+        received = ""
+        while not received.endswith(".\n"):
             more = self.child.stdout.readline()
             if not more:
-                return heard + "<gone>"
-            heard += more
-        return heard[:-2].strip()
+                return received + "<gone>"
+            received += more
+        return received[:-2].strip()
 
     def close(self):
         self.child.stdin.close()
@@ -451,39 +451,39 @@ class Talk:
         self.child.stdout.close()
 
 
-def test_changes(person, check):
+def test_changes(user, check):
     """Changes to the real folder are visible and checked at once."""
-    w = Watched(person, "changes", '(deny file-read-data (subpath "TOP/secret"))')
+    w = Watched(user, "changes", '(deny file-read-data (subpath "TOP/secret"))')
     w.write("secret/key", "secret")
     w.write("file", "old")
     w.write("moving/inside", "moved")
     t = Talk(w)
-    check.equal(t.say("cat file"), "old", "before")
+    check.equal(t.send("cat file"), "old", "before")
     w.write("file", "newer")
-    check.equal(t.say("cat file; stat -c %s file"), "newer5", "new contents")
-    t.say("exec 5<file")
+    check.equal(t.send("cat file; stat -c %s file"), "newer5", "new contents")
+    t.send("exec 5<file")
     w.write("other", "replaced")
     os.rename(w.path("other"), w.path("file"))
-    check.equal(t.say("cat file; cat <&5"), "replacednewer", "a file that was replaced, and the old one")
-    t.say("exec 6<file")
+    check.equal(t.send("cat file; cat <&5"), "replacednewer", "a file that was replaced, and the old one")
+    t.send("exec 6<file")
     with open(w.path("file"), "a", encoding="utf-8") as f:
         f.write(" and grown")
-    check.equal(t.say("cat <&6"), "replaced and grown", "a file that grew while open")
+    check.equal(t.send("cat <&6"), "replaced and grown", "a file that grew while open")
     os.unlink(w.path("file"))
-    check.equal(t.say("test -e file || echo gone; ls"), "gone\nmoving\nsecret", "a file that was removed")
-    t.say("cd moving")
+    check.equal(t.send("test -e file || echo gone; ls"), "gone\nmoving\nsecret", "a file that was removed")
+    t.send("cd moving")
     os.rename(w.path("moving"), w.path("secret/moving"))
-    check.ok("not permitted" in t.say("cat inside"), "a folder that came below a denied one")
+    check.ok("not permitted" in t.send("cat inside"), "a folder that came below a denied one")
     os.rename(w.path("secret/moving"), w.path("free"))
-    check.equal(t.say("cat inside"), "moved", "and left it again")
-    t.say("cd ..")
-    person.sh(f"rm -r {w.path('free')}; mv {w.path('secret')} {w.path('public')}")
-    check.equal(t.say("cat public/key"), "secret", "a folder that lost its denied name")
+    check.equal(t.send("cat inside"), "moved", "and left it again")
+    t.send("cd ..")
+    user.sh(f"rm -r {w.path('free')}; mv {w.path('secret')} {w.path('public')}")
+    check.equal(t.send("cat public/key"), "secret", "a folder that lost its denied name")
     t.close()
 
-def test_at_once(person, check):
+def test_at_once(user, check):
     """However quickly files change, an answer never uses an earlier check."""
-    w = Watched(person, "once")
+    w = Watched(user, "once")
     w.write("grown", "")
     w.write("old", "")
     script = """
@@ -506,8 +506,8 @@ for i in range(150):
     outside("back")
 print("done", bad, flush=True)
 """
-    child = subprocess.Popen(w.command(PYTHON, "-c", script), cwd=w.top, env=person.env,
-                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **person.as_them())
+    child = subprocess.Popen(w.command(PYTHON, "-c", script), cwd=w.top, env=user.env,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **user.as_them())
     for line in child.stdout:
         if line == "grow\n":
             with open(w.path("grown"), "a", encoding="utf-8") as f:
@@ -525,9 +525,9 @@ print("done", bad, flush=True)
     check.equal(line, "done []\n", "changes are seen at once")
 
 
-def test_gone(person, check):
+def test_gone(user, check):
     """A denied file that was unlinked while open."""
-    w = Watched(person, "gone", '(deny file-read-data (subpath "TOP/secret"))')
+    w = Watched(user, "gone", '(deny file-read-data (subpath "TOP/secret"))')
     w.write("secret/key", "secret")
     script = """
 import os, sys
@@ -537,21 +537,21 @@ sys.stdin.readline()
 try: print(open(f"/proc/self/fd/{fd}").read())
 except OSError as e: print(e.errno)
 """
-    child = subprocess.Popen(w.command(PYTHON, "-c", script), cwd=w.top, env=person.env,
-                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **person.as_them())
+    child = subprocess.Popen(w.command(PYTHON, "-c", script), cwd=w.top, env=user.env,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **user.as_them())
     child.stdout.readline()
     os.unlink(w.path("secret/key"))
     out, _ = child.communicate("\n", timeout=20)
     check.equal(out.strip(), str(errno.EPERM), "a denied file stays denied when its name is gone")
-    check.equal(w.told()[-1], ("file-read-data", "secret/key", 3), "and is reported by that name")
+    check.equal(w.reported()[-1], ("file-read-data", "secret/key", 3), "and is reported by that name")
 
 
 # ---- whose rights ----
 
 
-def test_rights(person, check):
+def test_rights(user, check):
     """Modes, groups and ACLs apply to the calling process."""
-    w = Watched(person, "rights")
+    w = Watched(user, "rights")
     if os.geteuid() != 0:
         tap.skip("only root can make other people's files")
         return
@@ -577,7 +577,7 @@ def test_rights(person, check):
         ls in-$f >/dev/null 2>&1 && echo list $f; ./$f 2>/dev/null && echo run $f
         for m in r w x; do test -$m $f && echo $m $f; done; done; true"""
     whoms = {"as themselves": []}
-    if person.uid == 0:
+    if user.uid == 0:
         whoms = {"as root": [],
                  "as an ordinary user": ["setpriv", "--reuid=4242", "--regid=4242", "--clear-groups"],
                  "in a group": ["setpriv", "--reuid=4242", "--regid=4242", f"--groups={GROUP}"],
@@ -591,11 +591,11 @@ def test_rights(person, check):
                  f"rights {what}", bare, ours)
 
 
-def test_rights_mixed(person, check):
+def test_rights_mixed(user, check):
     """Users alternate, and none gets the rights of another."""
-    if person.uid != 0:
+    if user.uid != 0:
         return
-    w = Watched(person, "mixed")
+    w = Watched(user, "mixed")
     w.write("root's", "r", 0o600)
     w.write("everybody's", "e", 0o644)
     script = """
@@ -612,11 +612,11 @@ def test_rights_mixed(person, check):
 # ---- load, limits and the end ----
 
 
-def test_load(person, check):
+def test_load(user, check):
     if running.missing("rg"):
         tap.skip("ripgrep is not installed")
         return
-    w = Watched(person, "load", '(deny file-read-data (subpath "TOP/secret"))')
+    w = Watched(user, "load", '(deny file-read-data (subpath "TOP/secret"))')
     w.write("secret/key", "needle")
     for i in range(600):
         w.write(f"d{i % 30}/f{i}", "x" * (i * 50) + "\nneedle\n")
@@ -640,14 +640,14 @@ def test_load(person, check):
     counts = ran.out.split()
     check.ok(ran.status == 0 and counts and set(counts) == {"600"},
              "eight threads find the same every time", ran)
-    told = w.told()
-    check.ok(told and set(told) == {("file-read-data", "secret", 3)} and len(told) == len(counts),
-             "each refusal is reported once", len(told), len(counts), told[:3])
+    reported = w.reported()
+    check.ok(reported and set(reported) == {("file-read-data", "secret", 3)} and len(reported) == len(counts),
+             "each refusal is reported once", len(reported), len(counts), reported[:3])
 
 
-def test_many(person, check):
+def test_many(user, check):
     """The kernel drops unused inodes, and so does the server."""
-    w = Watched(person, "forest")
+    w = Watched(user, "forest")
     n = 10000 if running.SLOW else 20000
     for i in range(0, n, 100):
         os.makedirs(w.path(f"d{i}"))
@@ -655,14 +655,14 @@ def test_many(person, check):
             os.close(os.open(w.path(f"d{i}/{k}"), os.O_CREAT | os.O_WRONLY, 0o644))
     script = "find . -type f -size 0 | wc -l; find . -type f -exec cat {} + | wc -c; find . -type f | wc -l"
     # room for less than half of them: it must drop inodes to continue
-    ran = call(person, ["prlimit", f"--nofile={n}:{n}", *w.command("sh", "-c", script)], w.top,
+    ran = call(user, ["prlimit", f"--nofile={n}:{n}", *w.command("sh", "-c", script)], w.top,
                [], timeout=120)
     check.equal((ran.out.split(), ran.err), ([str(n), "0", str(n)], ""), f"{n} files are all found")
 
 
-def test_limits(person, check):
+def test_limits(user, check):
     """A process with too many open files gets an error, until it closes some."""
-    w = Watched(person, "limits", '(deny file-read-data (literal "TOP/key"))')
+    w = Watched(user, "limits", '(deny file-read-data (literal "TOP/key"))')
     for i in range(3000):
         w.write(f"f{i}", "x")
     w.write("key", "k")
@@ -680,7 +680,7 @@ except OSError as e: print(errno.errorcode[e.errno])
 """
     # the server keeps its limit from the start; the command cannot raise its own further
     limited = ["prlimit", "--nofile=4096:4096"]
-    ran = call(person, [*limited, *w.command(PYTHON, "-c", script)], w.top, [])
+    ran = call(user, [*limited, *w.command(PYTHON, "-c", script)], w.top, [])
     check.ok(ran.out.split() == ["ENFILE", "True", "3000", "EPERM"], "a full table", ran)
 
 
@@ -694,13 +694,13 @@ def server_of(host):
     return None
 
 
-def test_killed(person, check):
+def test_killed(user, check):
     """Without its server the file system fails at once, and nothing hangs."""
     for how in ("killed", "stopped, then killed"):
-        w = Watched(person, "killed")
+        w = Watched(user, "killed")
         w.write("file", "x")
         t = Talk(w)
-        t.say("cat file")
+        t.send("cat file")
         server = server_of(t.child.pid)
         check.ok(server, f"{how}: the server is there")
         if not server:
@@ -712,9 +712,9 @@ def test_killed(person, check):
         else:
             os.kill(server, signal.SIGSTOP)
             threading.Timer(0.5, os.kill, (server, signal.SIGKILL)).start()
-        heard = t.say("cat file")
-        heard += t.say("ls .")
-        check.ok(heard.count("not connected") + heard.count("onnection aborted") == 2, f"{how}: ENOTCONN", heard)
+        received = t.send("cat file")
+        received += t.send("ls .")
+        check.ok(received.count("not connected") + received.count("onnection aborted") == 2, f"{how}: ENOTCONN", received)
         check.ok(time.monotonic() - began < 5, f"{how}: at once")
         t.close()
 
@@ -726,8 +726,8 @@ TESTS = [test_same, test_data, test_all, test_writes, test_points, test_changes,
 
 def possible():
     """The reason why there can be no sentry here, or None."""
-    person = running.PEOPLE[-1]
-    w = Watched(person, "probe")
+    user = running.PEOPLE[-1]
+    w = Watched(user, "probe")
     ran = w.call("true")
     return None if ran.status == 0 else ran.err.strip().split("\n")[-1]
 

@@ -239,24 +239,24 @@ AS_SRT = [READING, WRITING, GLOBS, GLOB_READS, NAMES, LINKS, NESTED]
 class Place:
     """The folders of a table."""
 
-    def __init__(self, person, table):
-        self.person = person
-        self.w, self.o = person.folder("work"), person.folder("outside")
-        self.names = {"w": self.w, "o": self.o, "h": person.home}
+    def __init__(self, user, table):
+        self.user = user
+        self.w, self.o = user.folder("work"), user.folder("outside")
+        self.names = {"w": self.w, "o": self.o, "h": user.home}
         for name in table.files:
-            self.person.write(self.path(name), "{}\n")
+            self.user.write(self.path(name), "{}\n")
         for name, target in table.links:
             os.symlink(target.format(**self.names), self.path(name))
-            if person.uid != os.geteuid():
-                os.lchown(self.path(name), person.uid, person.uid)
+            if user.uid != os.geteuid():
+                os.lchown(self.path(name), user.uid, user.uid)
         # a row that creates a file needs its folder
         for ask, name, _ in table.rows:
             folder = os.path.dirname(self.path(name))
             if ask in ("make", "mkdir") and not os.path.isdir(folder):
                 os.makedirs(folder)
-                person.own(folder)
+                user.own(folder)
         text = json.dumps(table.settings).replace("{o}", self.o).replace("{w}", self.w)
-        self.file = person.write(os.path.join(person.home, f"settings-{person.made}.json"), text)
+        self.file = user.write(os.path.join(user.home, f"settings-{user.made}.json"), text)
 
     def path(self, name):
         top, rest = name.split("/", 1)
@@ -270,12 +270,12 @@ class Place:
         return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
 
     def by_eval(self, table, *how):
-        r = self.person.call([running.BUCKLE, "profile", "--no-settings", *how, "-s", self.file], cwd=self.w)
+        r = self.user.call([running.BUCKLE, "profile", "--no-settings", *how, "-s", self.file], cwd=self.w)
         if r.status != 0:
             return [str(r)] * len(table.rows)
-        profile = self.person.write(os.path.join(self.person.home, "made.sb"), r.out)
+        profile = self.user.write(os.path.join(self.user.home, "made.sb"), r.out)
         rows = "".join(f"{ASKS[ask][0]} '{self.real(ask, name)}'\n" for ask, name, _ in table.rows)
-        r = self.person.call([running.BUCKLE, "eval", "--batch", "-D", f"HOME={self.person.home}", profile], stdin=rows)
+        r = self.user.call([running.BUCKLE, "eval", "--batch", "-D", f"HOME={self.user.home}", profile], stdin=rows)
         answers = [line.split()[0] for line in r.out.splitlines()]
         return answers if len(answers) == len(table.rows) else [str(r)] * len(table.rows)
 
@@ -293,7 +293,7 @@ class Place:
 
     def by_calls(self, table, program):
         calls = "".join(f"{ASKS[ask][1]}\t{self.path(name)}\n" for ask, name, _ in table.rows)
-        r = self.person.call([*program, "-s", self.file, PROBE, "--batch"], cwd=self.w, stdin=calls)
+        r = self.user.call([*program, "-s", self.file, PROBE, "--batch"], cwd=self.w, stdin=calls)
         answers = r.out.split()
         if len(answers) != len(table.rows):
             return [str(r)] * len(table.rows)
@@ -301,25 +301,25 @@ class Place:
                 for a in answers]
 
 
-def test_hidden(person, t):
+def test_hidden(user, t):
     """Without FUSE, masks hide denied paths, but not allowed paths below."""
-    w, o = person.folder("project"), person.folder("outside")
+    w, o = user.folder("project"), user.folder("outside")
     for name in ("a/file", "a/open/file", "a/open/shut/file", "a/open/key.pem"):
-        person.write(f"{o}/{name}", name)
+        user.write(f"{o}/{name}", name)
     for more in ([], [f"{o}/a/open/shut"], [f"{o}/a/open/**/*.pem"]):
-        file = person.write(f"{person.home}/hidden.json", json.dumps({
+        file = user.write(f"{user.home}/hidden.json", json.dumps({
             "filesystem": {"denyRead": [f"{o}/a", *more], "allowRead": [f"{o}/a/open"]}}))
-        r = person.run("--report", "none", "-s", file, "sh", "-c", f"cat {o}/a/file {o}/a/open/file", cwd=w)
+        r = user.run("--report", "none", "-s", file, "sh", "-c", f"cat {o}/a/file {o}/a/open/file", cwd=w)
         t.equal(r.out, "a/open/file", f"what is allowed in a denied folder can be read, {len(more)} denied in it", r)
 
 
-def test_rows(person, t):
+def test_rows(user, t):
     if not os.path.lexists(SRT):
         os.symlink("buckle", SRT)
     for table in TABLES:
         as_srt = ("by_eval_of_srt", "by_eval_of_macos", "by_srt") if table in AS_SRT else ()
         for how in ("by_eval", "by_kernel", *as_srt):
-            place = Place(person, table)
+            place = Place(user, table)
             got = getattr(place, how)(table)
             wrong = [f"{ask} {name}: want {want}, got {came}"
                      for (ask, name, want), came in zip(table.rows, got) if came != want]

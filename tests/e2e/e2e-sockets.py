@@ -123,10 +123,10 @@ tried("name taken", lambda: socket.socket(U, D).bind("d1"))
 """
 
 
-def test_among(person, t):
-    inside, outside = person.folder(), person.folder()
-    bare = person.call([PYTHON, "-c", AMONG], cwd=outside)
-    boxed = person.run(PYTHON, "-c", AMONG, cwd=inside)
+def test_among(user, t):
+    inside, outside = user.folder(), user.folder()
+    bare = user.call([PYTHON, "-c", AMONG], cwd=outside)
+    boxed = user.run(PYTHON, "-c", AMONG, cwd=inside)
     for want, got in zip(bare.out.splitlines(), boxed.out.splitlines() + [""] * 99):
         t.equal(got, want, "among themselves: " + want.split(" (")[0].split(" [")[0], boxed.err)
     t.ok(len(bare.out.splitlines()) == 18 and "buckle:" not in boxed.err,
@@ -190,8 +190,8 @@ class Servers:
     KINDS = {"stream": socket.SOCK_STREAM, "packets": socket.SOCK_SEQPACKET,
              "datagram": socket.SOCK_DGRAM}
 
-    def __init__(self, person):
-        self.folder = person.folder("servers")
+    def __init__(self, user):
+        self.folder = user.folder("servers")
         self.all = {}
         for name, kind in self.KINDS.items():
             server = socket.socket(socket.AF_UNIX, kind)
@@ -202,7 +202,7 @@ class Servers:
             server.setblocking(False)
             self.all[name] = server
 
-    def heard(self):
+    def received(self):
         """How often each was reached since the last call."""
         count = {}
         for name, server in self.all.items():
@@ -216,45 +216,45 @@ class Servers:
         return count
 
 
-def test_outside(person, t):
-    servers = Servers(person)
-    r = person.run("-v", PYTHON, "-c", ATTACK, servers.folder, cwd=person.folder())
+def test_outside(user, t):
+    servers = Servers(user)
+    r = user.run("-v", PYTHON, "-c", ATTACK, servers.folder, cwd=user.folder())
     t.equal(sorted(set(line.split(": ")[1] for line in r.out.splitlines())), ["EPERM"],
             "outside: every kind is denied at once", r)
     t.ok(all(f"{servers.folder}/{n}" in r.err for n in servers.all),
          "outside: and reported, with its path", r)
-    r = person.run(PYTHON, "-c", ATTACK + TRICKS, servers.folder, cwd=person.folder())
-    t.equal((sum(servers.heard().values()), r.status), (0, 0),
+    r = user.run(PYTHON, "-c", ATTACK + TRICKS, servers.folder, cwd=user.folder())
+    t.equal((sum(servers.received().values()), r.status), (0, 0),
             "outside: nobody heard anything, whatever was tried", r)
     words = [w for n in servers.all for w in ("--allow-socket", f"{servers.folder}/{n}")]
-    r = person.run(*words, PYTHON, "-c", ATTACK, servers.folder, cwd=person.folder())
-    t.equal((set(line.split(": ")[1] for line in r.out.splitlines()), servers.heard()),
+    r = user.run(*words, PYTHON, "-c", ATTACK, servers.folder, cwd=user.folder())
+    t.equal((set(line.split(": ")[1] for line in r.out.splitlines()), servers.received()),
             ({"ok"}, {"stream": 1, "packets": 1, "datagram": 4}), "outside: allowed, all arrive", r)
-    r = person.run("--allow-socket", f"{servers.folder}/stream", PYTHON, "-c", ATTACK + TRICKS,
-                   servers.folder, cwd=person.folder())
-    t.equal(servers.heard(), {"stream": 1, "packets": 0, "datagram": 0},
+    r = user.run("--allow-socket", f"{servers.folder}/stream", PYTHON, "-c", ATTACK + TRICKS,
+                   servers.folder, cwd=user.folder())
+    t.equal(servers.received(), {"stream": 1, "packets": 0, "datagram": 0},
             "outside: one allowed, the others not", r)
 
 
 SENDS = "import socket; print(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b'x', '\\0{name}'))"
 
 
-def test_abstract(person, t):
-    name = f"buckle-test-{os.getpid()}-{person.name}"
+def test_abstract(user, t):
+    name = f"buckle-test-{os.getpid()}-{user.name}"
     server = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     server.bind("\0" + name)
     script = SENDS.format(name=name)
-    r = person.run(PYTHON, "-c", script, cwd=person.folder())
+    r = user.run(PYTHON, "-c", script, cwd=user.folder())
     t.ok(r.status != 0 and "refused" in r.err, "abstract: names outside are not there", r)
-    r = person.run("--allow-socket", "@" + name, "--dry-run", cwd=person.folder())
+    r = user.run("--allow-socket", "@" + name, "--dry-run", cwd=user.folder())
     t.ok(f"@{name} is looked up in the sandbox's network" in r.out.replace("\n    ", " "),
          "abstract: and the plan says so", r)
     env = {"BUCKLE_PRETEND": "net_ns=0"}
-    r = person.run(PYTHON, "-c", script, cwd=person.folder(), env=env)
+    r = user.run(PYTHON, "-c", script, cwd=user.folder(), env=env)
     t.ok(r.status != 0 and "@" + name in r.err and "not permitted" in r.err,
          "abstract: without a network namespace they are denied, and reported", r)
     t.ok(not select.select([server], [], [], 0)[0], "abstract: nobody outside heard anything")
-    r = person.run("--allow-socket", "@" + name, PYTHON, "-c", script, cwd=person.folder(), env=env)
+    r = user.run("--allow-socket", "@" + name, PYTHON, "-c", script, cwd=user.folder(), env=env)
     t.ok(r.status == 0 and select.select([server], [], [], 0)[0],
          "abstract: there, one that is allowed is reached", r)
     server.close()
@@ -265,41 +265,41 @@ def test_abstract(person, t):
 
 def needs(*programs):
     def decorate(test):
-        def wrapped(person, t):
+        def wrapped(user, t):
             gone = missing(*programs)
             if gone:
                 tap.skip(f"{gone} is not installed")
             else:
-                test(person, t)
+                test(user, t)
         wrapped.__name__ = test.__name__
         return wrapped
     return decorate
 
 
-def check_named(person, t, name, path, env, argv, want):
+def check_named(user, t, name, path, env, argv, want):
     """Denied, with the variable kept and without; allowed by name and by path."""
     keep = [w for v in env for w in ("--env", v)]
-    folder = person.folder()
-    r = person.run(*keep, *argv, cwd=folder, env=env)
+    folder = user.folder()
+    r = user.run(*keep, *argv, cwd=folder, env=env)
     t.ok(r.status != 0 and want not in r.out and f"connect  {path}" in r.err,
          f"{name}: denied, and reported", r)
-    r = person.run("--allow-socket", name, *argv, cwd=folder, env=env)
+    r = user.run("--allow-socket", name, *argv, cwd=folder, env=env)
     t.ok(r.status == 0 and want in r.out and "buckle:" not in r.err, f"{name}: allowed by name", r)
-    r = person.run(*keep, "--allow-socket", path, *argv, cwd=folder, env=env)
+    r = user.run(*keep, "--allow-socket", path, *argv, cwd=folder, env=env)
     t.ok(r.status == 0 and want in r.out and "buckle:" not in r.err, f"{name}: allowed by path", r)
 
 
 @needs("ssh-agent", "ssh-add", "ssh-keygen")
-def test_ssh_agent(person, t):
-    folder = person.folder()
+def test_ssh_agent(user, t):
+    folder = user.folder()
     path = folder + "/agent"
-    agent = person.start(["ssh-agent", "-D", "-a", path], stdout=subprocess.DEVNULL)
+    agent = user.start(["ssh-agent", "-D", "-a", path], stdout=subprocess.DEVNULL)
     try:
         eventually(lambda: os.path.exists(path))
-        person.sh(f"ssh-keygen -q -t ed25519 -N '' -C known -f {folder}/key; "
+        user.sh(f"ssh-keygen -q -t ed25519 -N '' -C known -f {folder}/key; "
                   f"SSH_AUTH_SOCK={path} ssh-add -q {folder}/key")
-        check_named(person, t, "ssh-agent", path, {"SSH_AUTH_SOCK": path}, ["ssh-add", "-l"], "known")
-        r = person.run("ssh-add", "-l", cwd=folder, env={"SSH_AUTH_SOCK": path})
+        check_named(user, t, "ssh-agent", path, {"SSH_AUTH_SOCK": path}, ["ssh-add", "-l"], "known")
+        r = user.run("ssh-add", "-l", cwd=folder, env={"SSH_AUTH_SOCK": path})
         t.ok(r.status != 0 and "not passed on: SSH_AUTH_SOCK" in r.err,
              "ssh-agent: by default its variable is not passed on", r)
     finally:
@@ -308,21 +308,21 @@ def test_ssh_agent(person, t):
 
 
 @needs("dbus-daemon", "dbus-send", "gdbus")
-def test_dbus(person, t):
-    path = person.folder() + "/bus"
-    daemon = person.start(["dbus-daemon", "--session", "--nofork", f"--address=unix:path={path}"],
+def test_dbus(user, t):
+    path = user.folder() + "/bus"
+    daemon = user.start(["dbus-daemon", "--session", "--nofork", f"--address=unix:path={path}"],
                           stderr=subprocess.DEVNULL)
     try:
         eventually(lambda: os.path.exists(path))
         to = {"DBUS_SESSION_BUS_ADDRESS": "unix:path=" + path}
-        check_named(person, t, "dbus", path, to,
+        check_named(user, t, "dbus", path, to,
                     ["dbus-send", "--session", "--print-reply", "--dest=org.freedesktop.DBus", "/",
                      "org.freedesktop.DBus.ListNames"], "org.freedesktop.DBus")
         call = ["call", "--dest", "org.freedesktop.DBus", "--object-path", "/", "--method",
                 "org.freedesktop.DBus.ListNames"]
-        check_named(person, t, "dbus", path, to, ["gdbus", call[0], "--session", *call[1:]],
+        check_named(user, t, "dbus", path, to, ["gdbus", call[0], "--session", *call[1:]],
                     "org.freedesktop.DBus")
-        check_named(person, t, "dbus-system", path, {"DBUS_SYSTEM_BUS_ADDRESS": "unix:path=" + path},
+        check_named(user, t, "dbus-system", path, {"DBUS_SYSTEM_BUS_ADDRESS": "unix:path=" + path},
                     ["gdbus", call[0], "--system", *call[1:]], "org.freedesktop.DBus")
     finally:
         daemon.terminate()
@@ -330,20 +330,20 @@ def test_dbus(person, t):
 
 
 @needs("gpg-agent", "gpg-connect-agent", "gpgconf")
-def test_gpg_agent(person, t):
-    home = person.folder("gnupg")
+def test_gpg_agent(user, t):
+    home = user.folder("gnupg")
     os.chmod(home, 0o700)
     env = {"GNUPGHOME": home}
-    path = person.call(["gpgconf", "--list-dirs", "agent-socket"], env=env).out.strip()
-    person.call(["gpgconf", "--launch", "gpg-agent"], env=env)
+    path = user.call(["gpgconf", "--list-dirs", "agent-socket"], env=env).out.strip()
+    user.call(["gpgconf", "--launch", "gpg-agent"], env=env)
     try:
         ask = ["gpg-connect-agent", "--no-autostart", "GETINFO version", "/bye"]
-        r = person.run(*ask, cwd=person.folder(), env=env)
+        r = user.run(*ask, cwd=user.folder(), env=env)
         t.ok("D 2" not in r.out and path in r.err, "gpg-agent: denied, and reported", r)
-        r = person.run("--allow-socket", "gpg-agent", *ask, cwd=person.folder(), env=env)
+        r = user.run("--allow-socket", "gpg-agent", *ask, cwd=user.folder(), env=env)
         t.ok(r.status == 0 and "D 2" in r.out, "gpg-agent: allowed by name", r)
     finally:
-        person.call(["gpgconf", "--kill", "gpg-agent"], env=env)
+        user.call(["gpgconf", "--kill", "gpg-agent"], env=env)
 
 
 class Engine(threading.Thread):
@@ -369,68 +369,68 @@ class Engine(threading.Thread):
 
 
 @needs("curl")
-def test_docker(person, t):
-    path = person.folder() + "/docker.sock"
+def test_docker(user, t):
+    path = user.folder() + "/docker.sock"
     engine = Engine(path)
-    check_named(person, t, "docker", path, {"DOCKER_HOST": "unix://" + path},
+    check_named(user, t, "docker", path, {"DOCKER_HOST": "unix://" + path},
                 ["sh", "-c", "curl -sS --unix-socket ${DOCKER_HOST#unix://} http://docker/_ping"], "OK")
     engine.server.close()
 
 
 @needs("logger")
-def test_log(person, t):
-    path = person.folder() + "/log"
+def test_log(user, t):
+    path = user.folder() + "/log"
     server = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     server.bind(path)
     os.chmod(path, 0o777)
     argv = ["logger", "-d", "-u", path, "-t", "test", "well done"]
-    r = person.run(*argv, cwd=person.folder())
+    r = user.run(*argv, cwd=user.folder())
     t.ok(path in r.err and not select.select([server], [], [], 0)[0], "logger: denied, and reported", r)
-    r = person.run("--allow-socket", path, *argv, cwd=person.folder())
-    heard = server.recv(999) if eventually(lambda: select.select([server], [], [], 0)[0], 3) else b""
-    t.ok(r.status == 0 and b"well done" in heard, "logger: allowed, its message arrives", r)
+    r = user.run("--allow-socket", path, *argv, cwd=user.folder())
+    received = server.recv(999) if eventually(lambda: select.select([server], [], [], 0)[0], 3) else b""
+    t.ok(r.status == 0 and b"well done" in received, "logger: allowed, its message arrives", r)
     server.close()
 
 
 @needs("psql")
-def test_postgresql(person, t):
+def test_postgresql(user, t):
     """A real server at its usual socket name, in another folder."""
     found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"))
-    if not found or person.uid == 0:
+    if not found or user.uid == 0:
         return tap.skip("initdb is not installed" if not found else
                         "a PostgreSQL server does not run as root")
-    folder, binaries = person.folder("pg"), os.path.dirname(found[-1])
-    person.sh(f"{binaries}/initdb -D {folder}/data -A trust -U tester --no-sync >{folder}/log 2>&1")
-    server = person.start([binaries + "/postgres", "-D", folder + "/data", "-k", folder, "-c", "fsync=off",
+    folder, binaries = user.folder("pg"), os.path.dirname(found[-1])
+    user.sh(f"{binaries}/initdb -D {folder}/data -A trust -U tester --no-sync >{folder}/log 2>&1")
+    server = user.start([binaries + "/postgres", "-D", folder + "/data", "-k", folder, "-c", "fsync=off",
                            "-c", "listen_addresses="], stdout=subprocess.DEVNULL,
                           stderr=subprocess.DEVNULL)
     try:
         path = folder + "/.s.PGSQL.5432"
         argv = ["psql", "-U", "tester", "-d", "postgres", "-Atc", "select 6 * 7"]
-        eventually(lambda: person.call(argv, env={"PGHOST": folder}).status == 0, 20)
-        check_named(person, t, "postgresql", path, {"PGHOST": folder}, argv, "42")
+        eventually(lambda: user.call(argv, env={"PGHOST": folder}).status == 0, 20)
+        check_named(user, t, "postgresql", path, {"PGHOST": folder}, argv, "42")
     finally:
         server.terminate()
         server.wait()
 
 
-def test_names(person, t):
-    folder = person.folder()
+def test_names(user, t):
+    folder = user.folder()
     for words, want in ((["--allow-socket", "ssh-agnt"], "did you mean ssh-agent"),
-                        (["--allow-socket", "ssh-agent"], "nothing says where ssh-agent is"),
-                        (["--allow-socket", "x11"], "nothing says where x11 is")):
-        r = person.run(*words, "true", cwd=folder)
+                        (["--allow-socket", "ssh-agent"], "cannot find the socket ssh-agent"),
+                        (["--allow-socket", "x11"], "cannot find the socket x11")):
+        r = user.run(*words, "true", cwd=folder)
         t.ok(r.status == 125 and want in r.err, " ".join(words) + ": " + want, r)
     show = ["sh", "-c", "echo $WAYLAND_DISPLAY $PULSE_SERVER"]
-    r = person.run("--allow-socket", "wayland", "--allow-socket", "pulseaudio", *show, cwd=folder)
-    runtime = person.env["XDG_RUNTIME_DIR"]
+    r = user.run("--allow-socket", "wayland", "--allow-socket", "pulseaudio", *show, cwd=folder)
+    runtime = user.env["XDG_RUNTIME_DIR"]
     t.equal(r.out, f"{runtime}/wayland-0 unix:{runtime}/pulse/native\n",
             "programs are told where sockets are, since XDG_RUNTIME_DIR is another folder", r)
 
 
 if __name__ == "__main__":
     if len(running.PEOPLE) > 1:  # ssh and D-Bus look users up
-        running.PEOPLE[1] = running.Person("nobody", pwd.getpwnam("nobody").pw_uid)
+        running.PEOPLE[1] = running.User("nobody", pwd.getpwnam("nobody").pw_uid)
     for_everybody([test_among, test_outside, test_abstract, test_ssh_agent, test_dbus, test_gpg_agent,
                    test_docker, test_log, test_postgresql, test_names])
     sys.exit(tap.done())

@@ -36,7 +36,7 @@ FITTING = [
 # Placeholders in templates, and values that only examples contain.
 TEMPLATE = {"OPERATION": "file-read*", "FILTER-KEY": "subpath", "FILTER-KEY2": "literal",
             "FILTER-VALUE": '"/value"', "FILTER-VALUE2": '"/value"'}
-STAND_INS = {'"proxy:port"': '"localhost:3128"'}
+REPLACEMENTS = {'"proxy:port"': '"localhost:3128"'}
 
 # ${…} of programs that write profiles, by words in the expression.
 SUBSTITUTES = [
@@ -170,7 +170,7 @@ def fill_in(text, needed):
                 return value
         return match[0]
     text = re.sub(r"\$\{([^}]*)\}", substitute, text)
-    for word, value in STAND_INS.items():
+    for word, value in REPLACEMENTS.items():
         if word in text:
             needed.append(f"{word} replaced")
             text = text.replace(word, value)

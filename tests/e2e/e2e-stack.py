@@ -55,9 +55,9 @@ def check_rows():
         r = buckle("eval", *stack, *given, *question)
         ok(r.out.startswith(verdict) and f"({role}: " in r.out, f"{name}: {verdict} by {role}", r)
         equal(r.status, 0 if verdict == "allow" else 1, f"{name}: status")
-        told = json.loads(buckle("eval", "--json", *stack, *given, *question).out)
-        equal(told["verdict"], verdict, f"{name}: JSON")
-        alone = [layer["verdict"] for layer in told["layers"]]
+        reported = json.loads(buckle("eval", "--json", *stack, *given, *question).out)
+        equal(reported["verdict"], verdict, f"{name}: JSON")
+        alone = [layer["verdict"] for layer in reported["layers"]]
         equal(verdict, "deny" if "deny" in alone else "allow", f"{name}: a deny anywhere wins")
 
 
@@ -71,9 +71,9 @@ def check_explain():
                  "extension unused:/home: makes no difference", "Layer 1, platform ",
                  "Layer 3, profile "):
         ok(line in text, line, text)
-    told = json.loads(buckle("explain", "--json", *stack, *question).out)
-    equal([e["effect"] for e in told["extensions"]], ["opens", "elsewhere", "none"], "effects")
-    equal([x["explanation"]["decision"] for x in told["layers"]], ["allow"] * 3, "every layer")
+    reported = json.loads(buckle("explain", "--json", *stack, *question).out)
+    equal([e["effect"] for e in reported["extensions"]], ["opens", "elsewhere", "none"], "effects")
+    equal([x["explanation"]["decision"] for x in reported["layers"]], ["allow"] * 3, "every layer")
     text = buckle("explain", *stack, "process-fork").out
     ok(text.startswith("deny: denied by the platform ") and "second.sb" in text.splitlines()[0],
        "the layer that denies is named", text)

@@ -17,16 +17,16 @@ PATIENCE = 30 if SLOW else 10
 class Terminal:
     """A separate tmux server with one window and a shell in it."""
 
-    def __init__(self, person):
-        self.person, self.folder = person, person.folder("terminal")
-        person.env["TMUX_TMPDIR"] = person.folder("tmux")
+    def __init__(self, user):
+        self.user, self.folder = user, user.folder("terminal")
+        user.env["TMUX_TMPDIR"] = user.folder("tmux")
         self.tmux("-f", "/dev/null", "new-session", "-d", "-x", "90", "-y", "24",
                   "env PS1='out> ' BASH_SILENCE_DEPRECATION_WARNING=1 "
                   "/bin/bash --norc --noprofile -i")
         self.shows(r"^out> *$")
 
     def tmux(self, *words):
-        return self.person.call(["tmux", "-L", "test", *words], cwd=self.folder).out
+        return self.user.call(["tmux", "-L", "test", *words], cwd=self.folder).out
 
     def type(self, text, enter=True):
         self.tmux("send-keys", "-l", text)
@@ -61,8 +61,8 @@ class Terminal:
 
 
 def with_terminal(test):
-    def run(person, t):
-        terminal = Terminal(person)
+    def run(user, t):
+        terminal = Terminal(user)
         try:
             test(terminal, t)
         finally:

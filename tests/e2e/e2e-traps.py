@@ -68,10 +68,10 @@ def trap_1(who):
 def trap_2(who):
     world = World(who)
     done = who.boxed(escape("call-judge"), world, ["--report", "none"])
-    told = done.lines()
+    reported = done.lines()
     for what in ("a listener of its own", "a listener, with threads", "signal the first process"):
-        tap.equal(told.get(what), "EPERM", f"{who.name}: 2: {what}")
-    tap.ok(told.get("the judge answers") == "ok" and told.get("signal the parent") != "ok"
+        tap.equal(reported.get(what), "EPERM", f"{who.name}: 2: {what}")
+    tap.ok(reported.get("the judge answers") == "ok" and reported.get("signal the parent") != "ok"
            and "can signal" not in done.out and "can read" not in done.out,
            f"{who.name}: 2: nobody outside can be signalled or read", done)
 
@@ -139,21 +139,21 @@ ALIKE = {5: ["like-strings", "like-threads"],
          6: ["like-magic", "like-open", "like-results", "like-umask", "like-masks", "like-names",
              "like-attributes", "like-fifo"],
          9: ["like-storm"],
-         14: ["like-persons"]}
+         14: ["like-creds"]}
 
 
 def alike(who, number):
     for name in ALIKE[number]:
         words = escape(name, min(SECONDS, 1)) if name == "like-storm" else escape(name)
-        told = []
+        reported = []
         for options in (None, ["--report", "none"]):
             world = World(who)
             if options is None:
                 done = who.run(words, world.inside, start_new_session=True)
             else:
                 done = who.boxed(words, world, options, start_new_session=True)
-            told.append(done.out.splitlines() + [f"status {done.status}"])
-        bare, boxed = told
+            reported.append(done.out.splitlines() + [f"status {done.status}"])
+        bare, boxed = reported
         differ = [f"bare {a!r}, boxed {b!r}" for a, b in zip(bare, boxed) if a != b]
         tap.ok(bare == boxed and len(bare) > 1 and bare[-1] == "status 0",
                f"{who.name}: {number}: {name} is the same inside ({len(bare)} lines)", *differ,
@@ -288,10 +288,10 @@ def trap_11(who):
     world = World(who)
     for attack, least in (("call-numbers", 50), ("call-doors", 3)):
         done = who.boxed(escape(attack), world, ["--report", "none"])
-        told = done.lines()
-        wrong = [f"{what}: {came}" for what, came in told.items()
+        reported = done.lines()
+        wrong = [f"{what}: {came}" for what, came in reported.items()
                  if came != ("ENOSYS" if what in NOT_THERE else "EPERM")]
-        tap.ok(len(told) >= least and not wrong, f"{who.name}: 11: {attack}: all are refused",
+        tap.ok(len(reported) >= least and not wrong, f"{who.name}: 11: {attack}: all are refused",
                *wrong, done)
     status = dict(line.split(":\t", 1) for line in
                   who.boxed(["cat", "/proc/self/status"], world).out.splitlines() if ":\t" in line)
@@ -441,7 +441,7 @@ def trap_16(who):
                          ("kill -KILL $$", -9), ("true", 0)):
         done = who.boxed(["sh", "-c", script], world)
         tap.equal((done.status, done.err), (want, ""), f"{who.name}: 16: {script}")
-    hear(who, world)
+    receive(who, world)
     stop(who, world)
     tap.equal(who.boxed(escape("object-stay", "leave", f"left-{who.name}"), world).status, 7,
               f"{who.name}: 16: background processes do not keep it")
@@ -458,8 +458,8 @@ def trap_16(who):
     tap.ok(world.intact(), f"{who.name}: 16: nothing changed")
 
 
-def hear(who, world):
-    child = who.start([who.buckle(), "run", "--", *escape("object-hear")], world.inside)
+def receive(who, world):
+    child = who.start([who.buckle(), "run", "--", *escape("object-receive")], world.inside)
     read_until(child.stdout, "ready")
     names = ["INT", "QUIT", "HUP", "USR1", "USR2", "TERM"]
     text = ""

@@ -63,8 +63,8 @@ def test_migrated(who, sandbox):
     after = subprocess.run(["lsattr", old], stdout=subprocess.PIPE, check=True).stdout
     label = f"{who.name}, {sandbox}: blocks of a file that can be read"
     tap.equal(after, before, f"{label} stay as they are")
-    told = [json.loads(line) for line in done.err.splitlines() if line.startswith("{")]
-    tap.ok(sandbox == "walls" or any(e["path"] == old and e["operation"] == "file-ioctl" for e in told),
+    reported = [json.loads(line) for line in done.err.splitlines() if line.startswith("{")]
+    tap.ok(sandbox == "walls" or any(e["path"] == old and e["operation"] == "file-ioctl" for e in reported),
            f"{label}: and it is reported", done)
 
 
@@ -83,9 +83,9 @@ def test_disks(who, sandbox, names):
     flags, env = (SANDBOXES | NO_LANDLOCK)[sandbox]
     label = f"{who.name}, {sandbox}: disks"
     done = check_disk(who, f"{label} are closed", names, [*flags, "--report", "json"], env)
-    told = {json.loads(line)["path"] for line in done.err.splitlines() if line.startswith("{")}
+    reported = {json.loads(line)["path"] for line in done.err.splitlines() if line.startswith("{")}
     judged = sandbox in ("asked", "bare", "exposed")
-    tap.ok(not judged or set(names) <= told, f"{label}: and where reading is judged it is reported", told)
+    tap.ok(not judged or set(names) <= reported, f"{label}: and where reading is judged it is reported", reported)
 
 
 def test_disk_profiles(who, names):

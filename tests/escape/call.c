@@ -118,7 +118,7 @@ static void report_child(const char *what, long (*work)(void))
 }
 
 #ifdef __x86_64__
-static long old_door(void)
+static long old_entry(void)
 {
     long got = 20; /* getpid() there */
     __asm__ volatile("int $0x80" : "+a"(got) : : "memory", "r8", "r9", "r10", "r11");
@@ -128,7 +128,7 @@ static long old_door(void)
     return -1;
 }
 
-static long x32_door(void)
+static long x32_entry(void)
 {
     return syscall(0x40000000 | SYS_getpid);
 }
@@ -152,12 +152,12 @@ static long new_user_namespace3(void)
     return got;
 }
 
-static int call_doors(char **a)
+static int call_entries(char **a)
 {
     (void)a;
 #ifdef __x86_64__
-    report_child("int 0x80", old_door);
-    report_child("x32", x32_door);
+    report_child("int 0x80", old_entry);
+    report_child("x32", x32_entry);
 #endif
     report_child("clone with a user namespace", new_user_namespace);
     report_child("clone3 with a user namespace", new_user_namespace3);
@@ -253,7 +253,7 @@ static int call_create(char **a)
 
 const struct attack attacks_call[] = {
     {"call-numbers", 0, call_numbers},
-    {"call-doors", 0, call_doors},
+    {"call-doors", 0, call_entries},
     {"call-judge", 0, call_judge},
     {"call-insist", 1, call_insist},
     {"call-hidden", 1, call_hidden},

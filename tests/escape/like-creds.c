@@ -98,7 +98,7 @@ static void make_for(const char *path, uid_t uid, gid_t gid, mode_t mode)
 }
 
 /* Root's children change to other users, in every possible way. */
-static int like_persons(char **a)
+static int like_creds(char **a)
 {
     static const struct somebody all[] = {
         {"root", 0, 0, 0, BY_IDS},
@@ -139,4 +139,4 @@ static int like_persons(char **a)
     return 0;
 }
 
-const struct attack attacks_like_person[] = {{"like-persons", 0, like_persons}, {0}};
+const struct attack attacks_like_creds[] = {{"like-creds", 0, like_creds}, {0}};

@@ -159,25 +159,25 @@ static int object_stay(char **a)
 }
 
 /* Prints which signals arrive, until SIGTERM has come twice. */
-static volatile sig_atomic_t heard[65];
+static volatile sig_atomic_t received[65];
 
-static void on_heard(int sig)
+static void on_input(int sig)
 {
-    heard[sig]++;
+    received[sig]++;
 }
 
-static int object_hear(char **a)
+static int object_receive(char **a)
 {
     (void)a;
-    struct sigaction act = {.sa_handler = on_heard};
+    struct sigaction act = {.sa_handler = on_input};
     for (int sig = 1; sig < 32; sig++)
         sigaction(sig, &act, NULL);
     puts("ready");
     fflush(stdout);
-    for (int told[65] = {0}; heard[SIGTERM] < 2;) {
+    for (int reported[65] = {0}; received[SIGTERM] < 2;) {
         usleep(10000);
         for (int sig = 1; sig < 32; sig++)
-            for (; told[sig] < heard[sig]; told[sig]++)
+            for (; reported[sig] < received[sig]; reported[sig]++)
                 printf("heard %s\n", sigabbrev_np(sig));
         fflush(stdout);
     }
@@ -185,7 +185,7 @@ static int object_hear(char **a)
 }
 
 const struct attack attacks_object[] = {
-    {"object-list", 0, object_list},   {"object-through", 1, object_through},
-    {"object-serve", 1, object_serve}, {"object-stay", 2, object_stay},
-    {"object-hear", 0, object_hear},   {0},
+    {"object-list", 0, object_list},       {"object-through", 1, object_through},
+    {"object-serve", 1, object_serve},     {"object-stay", 2, object_stay},
+    {"object-receive", 0, object_receive}, {0},
 };

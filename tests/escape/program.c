@@ -452,21 +452,21 @@ static int run_map(char **a)
     int fd = open(a[0], O_RDONLY), memory = copy_to_memory(a[0]);
     must(fd, "open");
     enum { R = PROT_READ, W = PROT_WRITE, X = PROT_EXEC, ANON = MAP_PRIVATE | MAP_ANONYMOUS };
-#define TELL_MAP(what, prot, flags, fd) report(what, map(prot, flags, fd) == MAP_FAILED ? -1 : 0)
-    TELL_MAP("file", R | X, MAP_PRIVATE, fd);
-    TELL_MAP("file to read", R, MAP_PRIVATE, fd);
+#define REPORT_MAP(what, prot, flags, fd) report(what, map(prot, flags, fd) == MAP_FAILED ? -1 : 0)
+    REPORT_MAP("file", R | X, MAP_PRIVATE, fd);
+    REPORT_MAP("file to read", R, MAP_PRIVATE, fd);
     void *text = map(R, MAP_PRIVATE, fd);
     report("file made executable", mprotect(text, 4096, R | X));
     report("file made executable by key", syscall(SYS_pkey_mprotect, text, 4096, R | X, -1));
-    TELL_MAP("memory file", R | X, MAP_PRIVATE, memory);
-    TELL_MAP("anonymous", R | X, ANON, -1);
-    TELL_MAP("anonymous to write", R | W | X, ANON, -1);
-    TELL_MAP("data", R | W, ANON, -1);
+    REPORT_MAP("memory file", R | X, MAP_PRIVATE, memory);
+    REPORT_MAP("anonymous", R | X, ANON, -1);
+    REPORT_MAP("anonymous to write", R | W | X, ANON, -1);
+    REPORT_MAP("data", R | W, ANON, -1);
     void *data = map(R | W, ANON, -1);
     report("data made executable", mprotect(data, 4096, R | X));
-    TELL_MAP("shared to write", R | W | X, MAP_SHARED, memory);
+    REPORT_MAP("shared to write", R | W | X, MAP_SHARED, memory);
     report("personality", personality(READ_IMPLIES_EXEC) < 0 ? -1 : 0);
-#undef TELL_MAP
+#undef REPORT_MAP
     return 0;
 }
 

@@ -123,7 +123,7 @@ static struct graph *make(struct input *in, bool fold)
     return graph_freeze(b, NULL);
 }
 
-static void tell(void *arg, enum graph_equality how, const struct graph_difference *d)
+static void on_difference(void *arg, enum graph_equality how, const struct graph_difference *d)
 {
     (void)arg;
     (void)d;
@@ -148,7 +148,8 @@ static void check(const struct graph *g, const struct blob_version *version)
     require(blob_decode_apart(&blob, "fuzz", &apart, &err) == 0);
     for (uint16_t op = 0; op < OP_COUNT; op++)
         ops[op] = !vocab_ops[op].message_filter && blob_version_op(version, op) >= 0;
-    require(graph_diff(g, one, &(struct graph_diff_how){.ops = ops}, tell, NULL, &how, &err) == 0);
+    require(graph_diff(g, one, &(struct graph_diff_how){.ops = ops}, on_difference, NULL, &how,
+                       &err) == 0);
     require(blob_encode(apart, version, &second, &err) == 0);
     require(first.n == second.n && memcmp(first.s, second.s, first.n) == 0);
     graph_free(one);

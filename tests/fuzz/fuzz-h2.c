@@ -22,7 +22,7 @@ static void require(bool holds)
         abort();
 }
 
-struct heard {
+struct received {
     uint32_t names;
     uint32_t sum;
     size_t passed;
@@ -31,7 +31,7 @@ struct heard {
 
 static bool on_name(void *arg, const struct peer *host)
 {
-    struct heard *h = arg;
+    struct received *h = arg;
     require(host->len == strlen(host->name) && host->len);
     h->names++;
     for (size_t i = 0; i < host->len; i++)
@@ -39,19 +39,19 @@ static bool on_name(void *arg, const struct peer *host)
     return host->name[0] != 'd';
 }
 
-static void read_all(const uint8_t *data, size_t n, size_t step, struct heard *heard)
+static void read_all(const uint8_t *data, size_t n, size_t step, struct received *received)
 {
-    struct h2 *h = h2_new(false, on_name, heard);
+    struct h2 *h = h2_new(false, on_name, received);
     size_t at = 0, there = 0;
     require(h);
-    while (there < n && !heard->refused) {
+    while (there < n && !received->refused) {
         there = n - there < step ? n : there + step;
         ssize_t used = h2_read(h, data + at, there - at);
         require(used < 0 || (size_t)used <= there - at);
-        heard->refused = used < 0;
+        received->refused = used < 0;
         at += used > 0 ? (size_t)used : 0;
     }
-    heard->passed = at;
+    received->passed = at;
     h2_free(h);
 }
 
@@ -66,7 +66,7 @@ static void check_first(const char *s, size_t n)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct heard whole = {0}, cut = {0};
+    struct received whole = {0}, cut = {0};
     size_t n = H2_PREFACE_SIZE + size;
     uint8_t *all = malloc(n);
     require(all);

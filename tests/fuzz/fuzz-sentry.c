@@ -102,10 +102,10 @@ static void remember(struct given *g, uint32_t opcode, const struct sentry *s, s
 
 static void ask(struct sentry *s, struct given *g, const void *bytes, size_t n)
 {
-    static struct event heard;
+    static struct event received;
     uint32_t opcode = n >= 8 ? ((const struct fuse_in_header *)bytes)->opcode : 0;
     remember(g, opcode, s, sentry_answer(s, bytes, n));
-    while (recv(events[0], &heard, sizeof(heard), MSG_DONTWAIT) > 0)
+    while (recv(events[0], &received, sizeof(received), MSG_DONTWAIT) > 0)
         ;
 }
 

@@ -10,16 +10,16 @@ import time
 import running
 
 
-def settings(person, **values):
+def settings(user, **values):
     """The user's own settings."""
-    return person.write(f"{person.home}/.config/buckle/settings.json", json.dumps(values))
+    return user.write(f"{user.home}/.config/buckle/settings.json", json.dumps(values))
 
 
 class Client:
     """A client with its own server."""
 
-    def __init__(self, person, folder, *words, capabilities=None, greet=True, env=None):
-        self.child = person.start([running.BUCKLE, "mcp", *words], cwd=folder, env=env,
+    def __init__(self, user, folder, *words, capabilities=None, greet=True, env=None):
+        self.child = user.start([running.BUCKLE, "mcp", *words], cwd=folder, env=env,
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.rest, self.last, self.notes = b"", 0, []
         if greet:
@@ -66,7 +66,7 @@ class Client:
     def tool(self, name, **arguments):
         """A tool's result: its text and its structured content."""
         result = self.ask("tools/call", {"name": name, "arguments": arguments}, 90)["result"]
-        return Said(result)
+        return Answer(result)
 
     def bash(self, command, **arguments):
         return self.tool("bash", command=command, **arguments)
@@ -80,7 +80,7 @@ class Client:
             return None
 
 
-class Said:
+class Answer:
     def __init__(self, result):
         self.text = result["content"][0]["text"]
         self.error = result["isError"]
@@ -90,9 +90,9 @@ class Said:
         return f"error {self.error}: {self.text[:500]}\n{str(self.facts)[:500]}"
 
 
-def hook(person, message, *words, cwd=None):
+def hook(user, message, *words, cwd=None):
     text = message if isinstance(message, str) else json.dumps(message)
-    r = person.call([running.BUCKLE, "hook", *words], stdin=text, cwd=cwd)
+    r = user.call([running.BUCKLE, "hook", *words], stdin=text, cwd=cwd)
     try:
         return r, json.loads(r.out)
     except ValueError:
@@ -105,5 +105,5 @@ def call(command, cwd, tool="Bash", mode="default", **more):
             "tool_name": tool, "tool_input": {"command": command, "description": "d", **more}}
 
 
-def said(answer):
+def answer_text(answer):
     return answer.get("hookSpecificOutput", {})

@@ -337,7 +337,7 @@ class Writer:
             arg = places[arg[1]]
         return struct.pack("<BBHHH", 0, number, arg, first + match, first + unmatch)
 
-    def lay_records(self, at):
+    def place_records(self, at):
         """Offsets / 8 of all records from `at` on, and their bytes."""
         places, out = [], bytearray()
         for body in self.records:
@@ -364,7 +364,7 @@ class Writer:
         variables = table + -(-2 * len(self.regexes) // 8)
         records = variables + (1 if self.era != "B" else 0)
         name = self.counted(b"HOME\0") if self.era != "B" else None
-        places, body = self.lay_records(8 * records)
+        places, body = self.place_records(8 * records)
         kind = 0x8000 if many else 0
         if self.era == "B":
             out = struct.pack("<HHH", kind, table, len(self.regexes))
@@ -388,7 +388,7 @@ class Writer:
     def write_new(self):
         many = self.profiles[0][0] is not None
         name = self.counted(b"HOME\0")
-        places, body = self.lay_records(0)
+        places, body = self.place_records(0)
         counts = (len(self.profiles) if many else 0, len(self.regexes))
         kind = 0x8000 if many else 0
         if self.era == "D":
@@ -416,7 +416,7 @@ def single(era, graph):
     return w.write_old() if w.old else w.write_new()
 
 
-def can_say(era, graph):
+def can_express(era, graph):
     """None, or the reason why the era cannot express the profile."""
     try:
         Writer(era).add("x", graph)

@@ -17,7 +17,7 @@ def _start_again():
     os.execvp("unshare", ["unshare", "-m", "--propagation", "private", sys.executable, *sys.argv])
 
 
-def _lay_over():
+def _mount_over():
     script = ("mount -t tmpfs none /mnt && mknod -m 666 /mnt/fuse c 10 229 && "
               "mount --bind /mnt/fuse /dev/fuse && umount -l /mnt")
     subprocess.run(["sh", "-c", script], check=False)
@@ -36,4 +36,4 @@ if os.geteuid() == 0 and not usable() and os.path.exists("/dev/fuse"):
     if os.environ.get(MARK) != "1":
         _start_again()
     os.environ[MARK] = "2"
-    _lay_over()
+    _mount_over()

@@ -20,12 +20,12 @@ def env(**more):
     return {"PATH": FOLDER + ":" + PATH, **more}
 
 
-def call(person, *words, **how):
+def call(user, *words, **how):
     """Runs a command line that starts with one of the names."""
-    return person.call([os.path.join(FOLDER, words[0]), *words[1:]],
+    return user.call([os.path.join(FOLDER, words[0]), *words[1:]],
                        env=env(**how.pop("env", {})), **how)
 
 
-def script(person, text, **how):
+def script(user, text, **how):
     """A shell script that uses them."""
-    return person.call(["/bin/sh", "-c", text], env=env(**how.pop("env", {})), **how)
+    return user.call(["/bin/sh", "-c", text], env=env(**how.pop("env", {})), **how)

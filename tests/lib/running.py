@@ -34,7 +34,7 @@ def _program():
 BUCKLE = _program()
 
 
-class Person:
+class User:
     """A user who runs commands."""
 
     def __init__(self, name, uid):
@@ -112,8 +112,8 @@ class Person:
 
 def _people():
     if os.geteuid() != 0:
-        return [Person("user", os.geteuid())]
-    return [Person("root", 0), Person("user", ORDINARY)]
+        return [User("user", os.geteuid())]
+    return [User("root", 0), User("user", ORDINARY)]
 
 
 PEOPLE = _people()
@@ -122,8 +122,8 @@ PEOPLE = _people()
 class Checks:
     """tap's checks, prefixed with the user's name."""
 
-    def __init__(self, person):
-        self.name = person.name
+    def __init__(self, user):
+        self.name = user.name
 
     def ok(self, passed, name, *details):
         return tap.ok(passed, f"{self.name}: {name}", *details)
@@ -140,12 +140,12 @@ class Checks:
 
 def for_everybody(tests):
     """Runs each test for each user."""
-    for person in PEOPLE:
+    for user in PEOPLE:
         for test in tests:
             try:
-                test(person, Checks(person))
+                test(user, Checks(user))
             except (RuntimeError, OSError, KeyError, ValueError, subprocess.SubprocessError) as gone:
-                tap.ok(False, f"{person.name}: {test.__name__}", repr(gone))
+                tap.ok(False, f"{user.name}: {test.__name__}", repr(gone))
 
 
 def suggested_flags(summary):

@@ -83,7 +83,7 @@ def stub(include, patterns, prefix):
     return "".join(f"long {name}(void);\nlong {name}(void) {{ return 0; }}\n" for name in sorted(names))
 
 
-def stand_in():
+def replacement():
     """Makes stub libraries for compiling and linking."""
     include, lib = os.path.join(ROOT, "include"), os.path.join(ROOT, "lib")
     os.makedirs(include, exist_ok=True)
@@ -110,7 +110,7 @@ def stand_in():
 
 
 def compile_all():
-    log = stand_in()
+    log = replacement()
     if log:
         return log
     cross = put(os.path.join(ROOT, "cross.ini"), CROSS_FILE)

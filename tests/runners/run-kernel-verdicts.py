@@ -373,15 +373,15 @@ def in_order(rows):
                                        if r.operation == "file-write-unlink" else 0))
 
 
-def gone(world, row, call, err, tell, skip):
+def gone(world, row, call, err, on_result, skip):
     if "cannot run" in err:
         for other in world.rows:
             skip(other, "the profile does not let a program start")
     else:
-        tell(row, call, False, "the probe is gone: " + err)
+        on_result(row, call, False, "the probe is gone: " + err)
 
 
-def check_world(world, options, params, expected, odd_errno, tell, skip):
+def check_world(world, options, params, expected, odd_errno, on_result, skip):
     cwd, home = params.get("CWD", TOOL + "/cwd"), params.get("HOME", "/nonexistent")
     build(world)
     probe = Probe(options, cwd, home)
@@ -399,8 +399,8 @@ def check_world(world, options, params, expected, odd_errno, tell, skip):
             came = "allow" if answer in allowed else "deny" if (
                 answer == "EPERM" or odd_errno and answer != "no answer") else "neither"
             if answer == "no answer":
-                return gone(world, row, call, probe.end(), tell, skip)
-            tell(row, call, came == expected[row.number], f"{call}: {answer}, eval says "
+                return gone(world, row, call, probe.end(), on_result, skip)
+            on_result(row, call, came == expected[row.number], f"{call}: {answer}, eval says "
                  f"{expected[row.number]}")
     probe.end()
 
@@ -459,13 +459,13 @@ def fits(row, source, folders, name, skip):
     return not why
 
 
-def check_group(group, name, tell, skip):
+def check_group(group, name, on_result, skip):
     for about in PRELUDE:
-        check_part(group, name, about, tell, skip)
-    check_processes(group, name, tell, skip)
+        check_part(group, name, about, on_result, skip)
+    check_processes(group, name, on_result, skip)
 
 
-def check_processes(group, name, tell, skip):
+def check_processes(group, name, on_result, skip):
     """Rows about processes, each as the question the kernel asks; rows with the same prelude share a probe."""
     rows = process_rows.rows_of(group, TOOL, name, skip)
     params, others = split_options(group)
@@ -478,7 +478,7 @@ def check_processes(group, name, tell, skip):
         skip(name, row.number, row.question, why)
     for prelude in sorted({row.prelude() for row in rows}):
         some = [row for row in rows if row.prelude() == prelude]
-        check_asked(group, name, prelude, some, tell, skip)
+        check_asked(group, name, prelude, some, on_result, skip)
 
 
 def unenforced(options):
@@ -490,7 +490,7 @@ def unenforced(options):
             if o["tier"] == "unenforced"}
 
 
-def check_asked(group, name, prelude, rows, tell, skip):
+def check_asked(group, name, prelude, rows, on_result, skip):
     clear()
     plain, where = TOOL + "/tables/plain.sb", TOOL + "/tables/asked.sb"
     put(plain, group.text)
@@ -516,18 +516,18 @@ def check_asked(group, name, prelude, rows, tell, skip):
             if "cannot run" in err:
                 skip(name, row.number, row.question, "the profile does not let a program start")
             else:
-                tell(name, row, row.call[0], False, "the probe is gone: " + err)
+                on_result(name, row, row.call[0], False, "the probe is gone: " + err)
             return
         came = {"ok": "allow", "EPERM": "deny", **row.means}.get(answer, "neither")
         if came == "allow" and expected == "deny" and row.family() in unenforced(options):
             skip(name, row.number, row.question, "the plan says that this host does not enforce it")
             continue
-        tell(name, row, row.call[0], came == expected,
+        on_result(name, row, row.call[0], came == expected,
              f"{' '.join(row.call)}: {answer}, eval says {expected} of {row.asked}")
     probe.end()
 
 
-def check_part(group, name, about, tell, skip):
+def check_part(group, name, about, on_result, skip):
     rows = []
     for number, question, verdict, _ in group.rows:
         operation = question.split()[0]
@@ -581,7 +581,7 @@ def check_part(group, name, about, tell, skip):
         options += ["-D", f"{key}={value}"]
     for world in worlds_of(rows, folders):
         check_world(world, options, params, expected, bool(source and "errno" in source),
-                    lambda row, call, good, detail: tell(name, row, call, good, detail),
+                    lambda row, call, good, detail: on_result(name, row, call, good, detail),
                     lambda row, why: skip(name, row.number, row.question, why))
 
 
@@ -676,7 +676,7 @@ def inside(uid, files, root, send):
     unpack(contents, root + TOOL)
     switch(root)
 
-    def tell(name, row, call_name, good, detail):
+    def on_result(name, row, call_name, good, detail):
         send({"name": name, "line": row.number, "question": row.question, "good": good,
               "detail": detail})
 
@@ -684,7 +684,7 @@ def inside(uid, files, root, send):
         send({"name": name, "line": number, "question": question, "why": why})
 
     for name, group in groups:
-        check_group(group, name, tell, skip)
+        check_group(group, name, on_result, skip)
     send({"done": True})
 
 
@@ -709,9 +709,9 @@ def run_as(uid, files, root):
     return child, os.fdopen(reader)
 
 
-def report(who, told):
+def report(who, reported):
     agreed, reasons = 0, {}
-    for what in told:
+    for what in reported:
         if "why" in what:
             reasons.setdefault(what["why"], []).append(what)
         elif what.get("good"):
@@ -719,9 +719,9 @@ def report(who, told):
         elif "question" in what:
             tap.ok(False, f"{who}: {what['name']}:{what['line']}: {what['question']}", what["detail"])
     missing = sum(map(len, reasons.values()))
-    tap.ok(agreed > 0 and told[-1:] == [{"done": True}],
+    tap.ok(agreed > 0 and reported[-1:] == [{"done": True}],
            f"{who}: eval and kernel agree on {agreed} calls; {missing} rows have none on Linux",
-           *(what["failed"] for what in told if "failed" in what))
+           *(what["failed"] for what in reported if "failed" in what))
     for why, rows in sorted(reasons.items()):
         print(f"# {who}: not expressible: {len(rows)} rows: {why}")
         for row in rows if os.environ.get("VERBOSE") else []:
@@ -745,13 +745,13 @@ def main():
             os.chmod(f"{root}/{uid}", 0o777)
             started.append((uid, *run_as(uid, files, f"{root}/{uid}")))
         for uid, child, reader in started:
-            told = [json.loads(line) for line in reader]
+            reported = [json.loads(line) for line in reader]
             os.waitpid(child, 0)
             who = "root" if uid == 0 else "user"
-            if any(what.get("unavailable") for what in told):
+            if any(what.get("unavailable") for what in reported):
                 tap.skip(f"namespaces are not available to {who}")
             else:
-                report(who, told)
+                report(who, reported)
     return tap.done()
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the tree: manual pages against the option tables, licence headers, links, the tests that the
-threat model names, and the installed files. Prints TAP.
+"""Checks the tree: manual pages against the option tables, licence headers, links, the words of names
+and the length of sentences, the tests that the threat model names, and the installed files. Prints
+TAP.
 """
 
 import os
@@ -113,6 +114,84 @@ def check_flags():
     tap.equal(named, [], "no string of the library names a flag of the command line")
 
 
+# Words that docs/glossary.md has replaced. Names of the kernel and of the C library are not ours.
+RETIRED = set("""behind desk door ground guard guards hear heard hearing hears keeper laid lay meanings
+    naming netenv netgate person persons post posts renew renewal renewed said say says seal stage
+    stages stand stands tell teller tells told worker workers""".split())
+# Words of file names that need no entry in the glossary.
+COMMON = set("""base64 bind choose clock config debug edit epoll help hex load lock merge meson numbers
+    old open parse poll ports signal stat terminals url utf8""".split())
+
+
+def file_words():
+    """Each word of the names of files and folders below src/ and cli/, with one place where it is."""
+    words = {}
+    for top in ("src", "cli"):
+        for folder, folders, files in os.walk(os.path.join(TOP, top)):
+            folders[:] = [d for d in folders if d != "__pycache__"]
+            for name in folders + [os.path.splitext(f)[0] for f in files]:
+                for word in re.split("[-.]", name):
+                    words.setdefault(word, os.path.relpath(os.path.join(folder, name), TOP))
+    return words
+
+
+def defined_names(text):
+    """Functions that a C file defines or declares, and its structs, enums and unions."""
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+    functions = re.findall(r"^[a-z][\w *]*[ *](\w+)\(", text, re.MULTILINE)
+    return functions + re.findall(r"\b(?:struct|enum|union) (\w+) \{", text)
+
+
+def check_names():
+    words = file_words()
+    retired = [words[word] for word in sorted(words) if word in RETIRED]
+    for path in source_files():
+        shown = os.path.relpath(path, TOP)
+        if shown.startswith(("src/", "cli/")) and shown.endswith((".c", ".h")):
+            with open(path, encoding="utf-8") as f:
+                retired += [f"{shown}: {name}" for name in defined_names(f.read())
+                            if RETIRED & set(name.lower().split("_"))]
+    tap.equal(retired, [], "no file, function or struct has a retired word in its name")
+
+
+def check_glossary():
+    with open(os.path.join(TOP, "docs", "glossary.md"), encoding="utf-8") as f:
+        text = f.read()
+    words = file_words()
+    missing = [f"{word}: {words[word]}" for word in sorted(words)
+               if word not in COMMON and not re.search(rf"\b{word.removesuffix('s')}s?\b", text, re.IGNORECASE)]
+    tap.equal(missing, [], "the glossary has every word of the names of files")
+    gone = [name for name in re.findall(r"`([\w./-]+/[\w.-]+\.(?:c|h|def|sb))`", text)
+            if not any(os.path.exists(os.path.join(TOP, below, name)) for below in ("", "src", "src/kernel"))]
+    tap.equal(gone, [], "the glossary names no file that is not there")
+
+
+MOST_WORDS = 40
+
+
+def sentences(text):
+    """The sentences of a page, without code, tables, headings and indented lines."""
+    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    text = "\n".join(line for line in text.split("\n") if not line.startswith(("|", "#", "    ")))
+    for paragraph in re.split(r"\n\s*\n|\n(?=\s*[-*] |\d+\. |\*)", text):
+        yield from re.split(r"(?<=[.!?:;])\s+(?=[A-Z`*_\[(])", " ".join(paragraph.split()))
+
+
+def pages():
+    for folder, endings in ((TOP, ".md"), (os.path.join(TOP, "docs"), ".md"),
+                            (os.path.join(TOP, "docs", "man"), ".scd")):
+        yield from (os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(endings))
+
+
+def check_sentences():
+    long = []
+    for path in pages():
+        with open(path, encoding="utf-8") as f:
+            long += [f"{os.path.relpath(path, TOP)}: {one[:60]}…" for one in sentences(f.read())
+                     if len(one.split()) > MOST_WORDS]
+    tap.equal(long, [], f"no sentence of the pages has more than {MOST_WORDS} words")
+
+
 def check_links():
     pages = [os.path.join(TOP, name) for name in os.listdir(TOP) if name.endswith(".md")]
     docs = os.path.join(TOP, "docs")
@@ -181,6 +260,9 @@ def main():
     check_pages()
     check_sources()
     check_flags()
+    check_names()
+    check_glossary()
+    check_sentences()
     check_links()
     check_promises()
     check_installation()

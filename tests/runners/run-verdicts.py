@@ -117,11 +117,11 @@ def check_errors(group, path, name):
     except (ValueError, LookupError):
         tap.ok(False, f"{name}:{group.line}: loads or tells why not", out, err)
         return
-    told = [(f.get("line", 0), f["message"]) for f in findings if f["level"] == "error"]
+    reported = [(f.get("line", 0), f["message"]) for f in findings if f["level"] == "error"]
     for number, line, words in group.errors:
-        hit = any(line == at and words in message for at, message in told)
+        hit = any(line == at and words in message for at, message in reported)
         tap.ok(hit and status == 1, f"{name}:{number}: error in line {line}: {words}",
-               f"status {status}", *(f"line {at}: {message}" for at, message in told), err)
+               f"status {status}", *(f"line {at}: {message}" for at, message in reported), err)
 
 
 def check_rows(group, path, name):

@@ -147,8 +147,8 @@ static inline void maker_everything(struct maker *m)
     m->ops[maker_op(OP_SIGNAL)] = maker_filter(m, 14, 1, 0, 1);
     m->policies[m->npolicies++] = 1;
     m->ops[maker_op(OP_IOKIT_OPEN_USER_CLIENT)] = maker_decision(m, 0x800000, 0xc113);
-    uint16_t said = maker_text(m, "why not", 8);
-    m->ops[maker_op(OP_FILE_IOCTL)] = maker_decision(m, 0x800005, (uint32_t)said << 16 | 10);
+    uint16_t message = maker_text(m, "why not", 8);
+    m->ops[maker_op(OP_FILE_IOCTL)] = maker_decision(m, 0x800005, (uint32_t)message << 16 | 10);
 }
 
 #endif

@@ -131,7 +131,7 @@ static inline struct graph_verdict program_ask(struct program *p, const char *op
     return graph_eval(p->graph, p->cache, &q);
 }
 
-static inline const char *program_says(struct program *p, const char *op, const char *arg)
+static inline const char *program_result(struct program *p, const char *op, const char *arg)
 {
     return !p->graph ? "error" : program_ask(p, op, arg).allow ? "allow" : "deny";
 }

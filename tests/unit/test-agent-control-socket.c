@@ -33,7 +33,7 @@ static void become_judge(void)
     role_take(ROLE_JUDGE);
 }
 
-static void go_behind_filter(void)
+static void go_below_filter(void)
 {
     struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     struct sock_fprog program = {1, &all};
@@ -145,7 +145,7 @@ static void test_clients(void)
     try_as(&h, become_judge, false, false, "a judge");
     try_as(&h, descend_from_judge, false, false, "a child of a judge");
     try_as(&h, descend_as_orphan, false, false, "an orphan that a judge adopted");
-    try_as(&h, go_behind_filter, false, false, "a process with one more filter");
+    try_as(&h, go_below_filter, false, false, "a process with one more filter");
     try_as(&h, stay_as_i_am, true, false, "a process without the key");
     is_int((long)d.nclients, 0, "no client stays connected");
     control_server_close(&d);
@@ -200,7 +200,7 @@ static void test_servers(void)
 {
     try_at(stay_as_i_am, true, "the user's own process");
     try_at(become_judge, false, "a judge");
-    try_at(go_behind_filter, false, "a process with one more filter");
+    try_at(go_below_filter, false, "a process with one more filter");
 }
 
 static void test_names(void)

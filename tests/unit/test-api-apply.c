@@ -25,7 +25,7 @@
 #include "tap.h"
 
 static char dir[PATH_MAX], outside[PATH_MAX]; /* where the child is, and where it is not */
-static int report[2], told[2], hint[2];
+static int report[2], reported[2], hint[2];
 static uid_t who;
 
 /* ---- what children do ---- */
@@ -113,7 +113,7 @@ static int orphan_is_held(void)
             close(ready[1]);
             (void)!read(ready[0], &byte, 1);
             byte = is_confined() ? 'y' : 'n';
-            (void)!write(told[1], &byte, 1);
+            (void)!write(reported[1], &byte, 1);
         }
         _exit(0);
     }
@@ -133,7 +133,7 @@ static int secret_is_unread(void)
     return seen && fd < 0 && errno == EPERM && other >= 0 ? 0 : 2;
 }
 
-static int programs_are_told_apart(void)
+static int programs_are_distinguished(void)
 {
     if (apply() < 0)
         return 1;
@@ -162,7 +162,7 @@ static int is_refused(void)
 
 /* The judge: the youngest that is called so and runs this program, which only those outside can
  * see. */
-static pid_t find_worker(void)
+static pid_t find_judge(void)
 {
     char own[PATH_MAX], path[300], text[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
@@ -186,11 +186,11 @@ static pid_t find_worker(void)
 }
 
 /* As somebody outside says. */
-static pid_t ask_for_worker(void)
+static pid_t ask_for_judge(void)
 {
-    pid_t worker = 0;
-    bool heard = write(told[1], "?", 1) == 1 && read(hint[0], &worker, sizeof(worker)) > 0;
-    return heard ? worker : 0;
+    pid_t judge = 0;
+    bool received = write(reported[1], "?", 1) == 1 && read(hint[0], &judge, sizeof(judge)) > 0;
+    return received ? judge : 0;
 }
 
 static int judge_is_out_of_reach(void)
@@ -200,18 +200,18 @@ static int judge_is_out_of_reach(void)
     char path[64];
     if (apply() < 0)
         return 1;
-    pid_t worker = ask_for_worker();
-    if (worker <= 0)
+    pid_t judge = ask_for_judge();
+    if (judge <= 0)
         return 2;
-    snprintf(path, sizeof(path), "/proc/%d/mem", worker);
+    snprintf(path, sizeof(path), "/proc/%d/mem", judge);
     if (open(path, O_RDWR) >= 0 || open(path, O_RDONLY) >= 0)
         return 3;
-    if (ptrace(PTRACE_ATTACH, worker, NULL, NULL) == 0)
+    if (ptrace(PTRACE_ATTACH, judge, NULL, NULL) == 0)
         return 4;
     if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program) >=
         0)
         return 5;
-    if (kill(worker, SIGKILL) == 0)
+    if (kill(judge, SIGKILL) == 0)
         return 6;
     return is_confined() ? 0 : 7;
 }
@@ -222,18 +222,18 @@ static int judge_is_never_in_reach(void)
     char path[64];
     if (apply() < 0)
         return 1;
-    pid_t worker = ask_for_worker();
-    snprintf(path, sizeof(path), "/proc/%d/mem", worker);
-    if (worker <= 0)
+    pid_t judge = ask_for_judge();
+    snprintf(path, sizeof(path), "/proc/%d/mem", judge);
+    if (judge <= 0)
         return 2;
-    return open(path, O_RDWR) < 0 && ptrace(PTRACE_ATTACH, worker, NULL, NULL) < 0 ? 0 : 3;
+    return open(path, O_RDWR) < 0 && ptrace(PTRACE_ATTACH, judge, NULL, NULL) < 0 ? 0 : 3;
 }
 
-static int lost_worker_opens_nothing(void)
+static int lost_judge_opens_nothing(void)
 {
     if (apply() < 0)
         return 1;
-    if (ask_for_worker() <= 0) /* whoever tells has killed it */
+    if (ask_for_judge() <= 0) /* whoever tells has killed it */
         return 4;
     if (make(outside, "out") == 0)
         return 2;
@@ -283,11 +283,11 @@ static void test_held(const char *as)
     is_int(try(thread_of_it_is_held, NULL), 0, "%s: and its threads", as);
     char answer = 0;
     is_int(try(orphan_is_held, NULL), 0, "%s: one that ends before what it started", as);
-    ok(read(told[0], &answer, 1) == 1 && answer == 'y', "%s: which stays inside", as);
+    ok(read(reported[0], &answer, 1) == 1 && answer == 'y', "%s: which stays inside", as);
     is_int(try(secret_is_unread,
                "(version 1) (allow default) (deny file-read-data (regex #\"/secret$\"))"),
            0, "%s: reading is judged", as);
-    is_int(try(programs_are_told_apart,
+    is_int(try(programs_are_distinguished,
                "(version 1) (allow default) (deny process-exec* (regex #\"/(ba|da)?sh$\"))"),
            0, "%s: so is executing, and the process itself goes on", as);
 }
@@ -307,18 +307,18 @@ static int try_with_hint(int (*fn)(void), const char *text, bool ends)
     char byte;
     policy = text;
     pid_t pid = begin(fn);
-    if (read(told[0], &byte, 1) != 1)
+    if (read(reported[0], &byte, 1) != 1)
         return -1;
-    pid_t worker = find_worker();
-    if (ends && worker > 1) {
-        kill(worker, SIGKILL);
+    pid_t judge = find_judge();
+    if (ends && judge > 1) {
+        kill(judge, SIGKILL);
         usleep(200000);
     }
-    (void)!write(hint[1], &worker, sizeof(worker));
+    (void)!write(hint[1], &judge, sizeof(judge));
     return end(pid);
 }
 
-static void test_worker(const char *as)
+static void test_judge(const char *as)
 {
     is_int(try_with_hint(judge_is_out_of_reach, NULL, false), 0, "%s: the judge is out of reach",
            as);
@@ -326,7 +326,7 @@ static void test_worker(const char *as)
                          "(version 1) (allow default) (deny file-write* (subpath \"/nowhere\"))",
                          false),
            0, "%s: even where little is denied", as);
-    is_int(try_with_hint(lost_worker_opens_nothing, NULL, true), 0,
+    is_int(try_with_hint(lost_judge_opens_nothing, NULL, true), 0,
            "%s: a judge that is killed from outside opens nothing", as);
 }
 
@@ -355,7 +355,7 @@ static void test_report(const char *as)
     pid_t left = 1;
     for (int i = 0; i < 100 && left; i++) {
         usleep(20000);
-        left = find_worker();
+        left = find_judge();
     }
     is_int(left, 0, "%s: no judge is left behind", as);
 }
@@ -368,7 +368,7 @@ static void test_all(const char *as)
     test_report(as);
     drain();
     fcntl(report[0], F_SETFL, 0);
-    test_worker(as);
+    test_judge(as);
 }
 
 static bool make_place(const char *pattern, char out[PATH_MAX])
@@ -383,7 +383,7 @@ int main(void)
     char remove[2 * PATH_MAX + 32];
     if (!make_place("/var/tmp/buckle-apply-XXXXXX", dir) ||
         !make_place("/var/tmp/buckle-beside-XXXXXX", outside) || chdir(dir) < 0 ||
-        pipe(report) < 0 || pipe(told) < 0 || pipe(hint) < 0)
+        pipe(report) < 0 || pipe(reported) < 0 || pipe(hint) < 0)
         return 1;
     int fd = open("secret", O_CREAT | O_WRONLY, 0644),
         plain = open("plain", O_CREAT | O_WRONLY, 0644);

@@ -164,9 +164,10 @@ static void test_config(struct buckle_manager *m)
     has(m, BUCKLE_CONFIG_IGNORED, "/noise");
     has(m, BUCKLE_CONFIG_EXCLUDED, "git:*");
     has(m, BUCKLE_CONFIG_ALL, "\"enabled\": true");
-    char *told = buckle_manager_summary(m, 0);
-    ok(told && strstr(told, "/secret") && strstr(told, "example.com"), "a summary for a model");
-    buckle_free(told);
+    char *reported = buckle_manager_summary(m, 0);
+    ok(reported && strstr(reported, "/secret") && strstr(reported, "example.com"),
+       "a summary for a model");
+    buckle_free(reported);
     buckle_manager_mode(m, BUCKLE_MODE_OPEN, 0);
     is_int(buckle_manager_decide(m, "git push", 0, NULL, NULL), BUCKLE_RUN_OUTSIDE, "decides");
     buckle_manager_mode(m, BUCKLE_MODE_OPEN, 1);

@@ -393,15 +393,16 @@ static size_t export(scmp_filter_ctx ctx, struct sock_filter *prog)
 
 /* Compares both programs' decisions over the calls that libseccomp knows and those without a rule.
  */
-static size_t compare_both(const struct plan *p, const bool *told, const struct sock_filter *ours,
-                           size_t n, const struct sock_filter *theirs, size_t m)
+static size_t compare_both(const struct plan *p, const bool *reported,
+                           const struct sock_filter *ours, size_t n,
+                           const struct sock_filter *theirs, size_t m)
 {
     static struct samples s;
     size_t done = 0;
     const uint32_t foreign = AUDIT_ARCH_I386;
     for (uint32_t nr = 0; nr <= KABI_LAST_SYSCALL; nr++) {
         const struct sys_rule *r = rule_of(p, nr);
-        if (r && !told[r - p->calls])
+        if (r && !reported[r - p->calls])
             continue;
         gather(&s, r);
         for (size_t k = 0; k < s.n * 3; k++) {
@@ -440,24 +441,24 @@ static void check_oracle(const char *profile, enum plan_arch arch)
     const struct plan_options opt = {.arch = arch};
     struct sock_filter ours[PROGRAM], theirs[PROGRAM];
     struct bk_err err;
-    bool told[512] = {false};
+    bool reported[512] = {false};
     size_t n = 0, count = 0;
     bool planned = planned_make(&p, profile, &opt, "");
     scmp_filter_ctx ctx = new_filter(arch);
     if (!ok(ctx && planned, "%s: ready", arch_names[arch]))
         return;
     for (size_t i = 0; i < p.plan.ncalls; i++) {
-        told[i] = seccomp_syscall_resolve_name(p.plan.calls[i].name) != __NR_SCMP_ERROR &&
-                  add_rule(ctx, &p.plan.calls[i]) == 0;
-        count += told[i];
-        if (!told[i])
+        reported[i] = seccomp_syscall_resolve_name(p.plan.calls[i].name) != __NR_SCMP_ERROR &&
+                      add_rule(ctx, &p.plan.calls[i]) == 0;
+        count += reported[i];
+        if (!reported[i])
             printf("# not told to libseccomp: %s\n", p.plan.calls[i].name);
     }
     size_t m = export(ctx, theirs);
     seccomp_release(ctx);
     ok(bpf_assemble(&p.plan, ours, PROGRAM, &n, &err) == 0 && m > 0, "both assembled");
     ok(count * 10 > p.plan.ncalls * 9, "libseccomp knows %zu of %zu calls", count, p.plan.ncalls);
-    ok(compare_both(&p.plan, told, ours, n, theirs, m) > 3000,
+    ok(compare_both(&p.plan, reported, ours, n, theirs, m) > 3000,
        "%s: libseccomp's filter decides alike", arch_names[arch]);
     printf("# instructions: ours %zu, libseccomp's %zu\n", n, m);
 }

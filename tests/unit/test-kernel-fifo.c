@@ -29,7 +29,7 @@ static struct fifo_end begin(int flags, bool may_read)
     return e;
 }
 
-static bool is_told(void)
+static bool is_notified(void)
 {
     char bytes[4096];
     return read(events, bytes, sizeof(bytes)) > 0;
@@ -73,10 +73,10 @@ static void test_reader(void)
     char c;
     is_int(fifo_try(&e, false), -EAGAIN, "no writer, no descriptor");
     OWN(fd) int other = open(path, O_RDONLY | O_NONBLOCK);
-    ok(other >= 0 && is_told(), "another reader is told");
+    ok(other >= 0 && is_notified(), "another reader is told");
     is_int(fifo_try(&e, true), -EAGAIN, "but is no writer");
     OWN(fd) int writer = open(path, O_WRONLY | O_NONBLOCK);
-    ok(writer >= 0 && is_told(), "a writer finds the reader that waits, and is told");
+    ok(writer >= 0 && is_notified(), "a writer finds the reader that waits, and is told");
     OWN(fd) int fd = fifo_try(&e, true);
     ok(is_open(fd, O_RDONLY) && e.fd < 0, "the reader has its end, as it wanted it");
     ok(write(writer, "x", 1) == 1 && read(fd, &c, 1) == 1 && c == 'x', "and hears of all of it");
@@ -115,12 +115,12 @@ static void test_reader_meets_sleeper(void)
 static void test_writer(void)
 {
     struct fifo_end e = begin(O_WRONLY | O_APPEND, true);
-    (void)is_told();
+    (void)is_notified();
     ok(e.held >= 0 && e.watch >= 0, "a writer is held for readers to find");
     is_int(fifo_try(&e, false), -EAGAIN, "no reader, no descriptor");
     ok(open(path, O_WRONLY | O_NONBLOCK) < 0 && errno == ENXIO, "it is no reader to other writers");
     OWN(fd) int reader = awake(sleeper(O_RDONLY));
-    ok(reader >= 0 && is_told(), "a reader does not sleep, and is told");
+    ok(reader >= 0 && is_notified(), "a reader does not sleep, and is told");
     OWN(fd) int fd = fifo_try(&e, false);
     ok(is_open(fd, O_WRONLY) && (fcntl(fd, F_GETFL) & O_APPEND), "the writer has its end");
     char c = 0;
@@ -131,9 +131,9 @@ static void test_writer(void)
 static void test_writer_of_what_was(void)
 {
     struct fifo_end e = begin(O_WRONLY, true);
-    (void)is_told();
+    (void)is_notified();
     close(open(path, O_RDONLY | O_NONBLOCK));
-    ok(is_told(), "a reader came and left");
+    ok(is_notified(), "a reader came and left");
     OWN(fd) int fd = fifo_try(&e, true);
     ok(is_open(fd, O_WRONLY), "which lets the writer go");
     fifo_end(&e);

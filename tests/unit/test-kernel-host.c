@@ -232,7 +232,7 @@ static int no_landlock(void)
     return refuse_call(446, EPERM);
 }
 
-static bool probe_behind(int (*wall)(void), struct host *out)
+static bool probe_after(int (*wall)(void), struct host *out)
 {
     int status = -1;
     struct host *shared =
@@ -256,23 +256,23 @@ static void check_walls(void)
     struct host h, open;
     struct bk_err err;
     host_probe(&open, &err);
-    ok(probe_behind(take_listener, &h), "probed below a listener");
+    ok(probe_after(take_listener, &h), "probed below a listener");
     if (open.seccomp_notify)
         ok(h.listener_taken && !h.seccomp_notify, "the listener is found to be taken");
     else
         skip("no seccomp notification");
-    ok(probe_behind(no_unshare, &h), "probed without unshare");
+    ok(probe_after(no_unshare, &h), "probed without unshare");
     ok(!h.user_ns && !h.mount_ns && !h.pid_ns && !h.net_ns && !h.ipc_ns && !h.uts_ns && !h.fuse &&
            !h.nftables && !h.nft_tproxy,
        "nothing is claimed that needs it");
     is_int(h.landlock, open.landlock, "what does not need it is still there");
-    ok(probe_behind(no_memory, &h) && !h.read_memory, "reading memory, when it is refused");
-    ok(probe_behind(one_way_to_memory, &h) && h.read_memory, "or one of two ways is");
-    ok(probe_behind(no_getfd, &h) && !h.pidfd_getfd, "taking descriptors, when it is refused");
-    ok(probe_behind(no_mount, &h) && !h.mount_ns && !h.mount_proc && !h.fuse,
+    ok(probe_after(no_memory, &h) && !h.read_memory, "reading memory, when it is refused");
+    ok(probe_after(one_way_to_memory, &h) && h.read_memory, "or one of two ways is");
+    ok(probe_after(no_getfd, &h) && !h.pidfd_getfd, "taking descriptors, when it is refused");
+    ok(probe_after(no_mount, &h) && !h.mount_ns && !h.mount_proc && !h.fuse,
        "mounting, when it is refused");
     is_int(h.net_ns, open.net_ns, "the network does not need it");
-    ok(probe_behind(no_landlock, &h) && h.landlock == 0, "Landlock, when it cannot be entered");
+    ok(probe_after(no_landlock, &h) && h.landlock == 0, "Landlock, when it cannot be entered");
 }
 
 int main(void)

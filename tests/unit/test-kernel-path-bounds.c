@@ -205,7 +205,7 @@ static void check_random(void)
 /* ---- sentries ---- */
 
 /* "/a /a/b+ /c=": "+" after what is put back, "=" after what a rule names itself. */
-static void show_guards(const struct plan *p, struct buf *out)
+static void show_sentries(const struct plan *p, struct buf *out)
 {
     for (size_t i = 0; i < p->nsentries; i++)
         buf_fmt(out, "%s%s%s%s", i ? " " : "", p->sentries[i].path, p->sentries[i].open ? "+" : "",
@@ -214,7 +214,7 @@ static void show_guards(const struct plan *p, struct buf *out)
         buf_str(out, "none");
 }
 
-static void check_guards(void)
+static void check_sentries(void)
 {
     static const struct sbpl_row rows[] = {
         {"", "none"},
@@ -260,12 +260,12 @@ static void check_guards(void)
         buf_fmt(&text, "(version 1)(allow default)%s", rows[i].text);
         if (!ok(planned_make(&p, text.s, &at_work, ""), "planned: %s", text.s))
             continue;
-        show_guards(&p.plan, &out);
-        is_str(out.s, rows[i].want, "guards");
+        show_sentries(&p.plan, &out);
+        is_str(out.s, rows[i].want, "sentries");
     }
 }
 
-static void check_guards_of_others(void)
+static void check_sentries_of_others(void)
 {
     const struct plan_options strict = {.arch = PLAN_X86_64, .strict_reads = true};
     const char one[] = "(version 1)(allow default)(deny file-read-data (subpath \"/a\"))";
@@ -309,7 +309,7 @@ static bool is_guarded(const struct plan *p, const char *path)
     return in && !in->open;
 }
 
-static void check_random_guards(void)
+static void check_random_sentries(void)
 {
     size_t asked = 0, open = 0, wrong = 0;
     srand(12);
@@ -344,8 +344,8 @@ int main(void)
     check_bounds();
     check_fold_case();
     check_random();
-    check_guards();
-    check_guards_of_others();
-    check_random_guards();
+    check_sentries();
+    check_sentries_of_others();
+    check_random_sentries();
     return done_testing();
 }

@@ -315,10 +315,10 @@ static void check_walls(void)
     is_int((intmax_t)open.plan.handled_fs, 0, "nothing is withheld where everything is allowed");
     ok(!(old.plan.handled_fs & (KABI_LL_REFER | KABI_LL_TRUNCATE)) && !old.plan.scoped,
        "ABI 1 is asked for nothing that it does not know");
-    bool said = false;
+    bool noted = false;
     for (size_t i = 0; i < old.plan.nnotes; i++)
-        said |= strstr(old.plan.notes[i], "between folders") != NULL;
-    ok(said, "and the plan says that moving between folders fails there");
+        noted |= strstr(old.plan.notes[i], "between folders") != NULL;
+    ok(noted, "and the plan says that moving between folders fails there");
     /* under any wall Landlock refuses renames that no rule grants */
     w = find_wall(&reads.plan, "/");
     ok(w && (w->rights & KABI_LL_REFER) && (reads.plan.handled_fs & KABI_LL_REFER),
@@ -380,10 +380,10 @@ static void check_hosts(void)
                "the error has the remedy: %s", strict.err.msg);
         planned_make(&weak, rows[i].profile, &weaker, rows[i].host);
         ok(weak.made, "--accept-weaker plans");
-        bool said = false;
+        bool noted = false;
         for (size_t k = 0; weak.made && k < weak.plan.nnotes; k++)
-            said |= strstr(weak.plan.notes[k], "weaker") != NULL;
-        is_int(said, rows[i].fails, "and says so in a note when something is lost");
+            noted |= strstr(weak.plan.notes[k], "weaker") != NULL;
+        is_int(noted, rows[i].fails, "and says so in a note when something is lost");
     }
 }
 
@@ -500,10 +500,10 @@ static void check_caps(void)
     ok(planned_make(&accepted, TYPICAL, &taken, "root=1") && (accepted.plan.caps & admin) &&
            find_call(&accepted.plan, "mount"),
        "or accepted, and mounting is refused all the same");
-    bool told = false;
+    bool reported = false;
     for (size_t i = 0; i < accepted.plan.nnotes; i++)
-        told |= strstr(accepted.plan.notes[i], "weaker: capability sys_admin") != NULL;
-    ok(told, "and the plan says so");
+        reported |= strstr(accepted.plan.notes[i], "weaker: capability sys_admin") != NULL;
+    ok(reported, "and the plan says so");
 }
 
 static void check_print(void)

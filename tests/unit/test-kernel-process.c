@@ -116,7 +116,7 @@ static uint32_t refused(int err)
     return SECCOMP_RET_ERRNO | (uint32_t)err;
 }
 
-static uint32_t filter_says(const struct plan *p, int nr, const uint64_t args[6])
+static uint32_t filter_result(const struct plan *p, int nr, const uint64_t args[6])
 {
     static struct sock_filter prog[4096];
     struct bk_err err;
@@ -206,7 +206,7 @@ static void check_arguments(void)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         OWN(planned) struct planned p;
         if (ok(planned_make(&p, rows[i].profile, &x86, ""), "planned"))
-            is_int(filter_says(&p.plan, rows[i].nr, rows[i].args), rows[i].want,
+            is_int(filter_result(&p.plan, rows[i].nr, rows[i].args), rows[i].want,
                    "call %d (%#llx, %#llx, %#llx) under %s", rows[i].nr,
                    (unsigned long long)rows[i].args[0], (unsigned long long)rows[i].args[1],
                    (unsigned long long)rows[i].args[2], rows[i].profile);
@@ -214,14 +214,15 @@ static void check_arguments(void)
     /* without a judge, what is wholly denied still is */
     OWN(planned) struct planned p;
     if (ok(planned_make(&p, fork, &weaker, "seccomp_notify=0"), "planned")) {
-        is_int(filter_says(&p.plan, FORK, (uint64_t[6]){0}), refused(EPERM), "fork, unjudged");
-        is_int(filter_says(&p.plan, CLONE, (uint64_t[6]){CLONE_THREAD}), PASS, "thread, unjudged");
+        is_int(filter_result(&p.plan, FORK, (uint64_t[6]){0}), refused(EPERM), "fork, unjudged");
+        is_int(filter_result(&p.plan, CLONE, (uint64_t[6]){CLONE_THREAD}), PASS,
+               "thread, unjudged");
     }
     /* user namespaces bring back clone3(), whose flags the filter cannot see */
     OWN(planned) struct planned q;
     struct plan_options nested = {.arch = PLAN_X86_64, .keep_userns = true};
     if (ok(planned_make(&q, fork, &nested, ""), "planned"))
-        is_int(filter_says(&q.plan, CLONE3, (uint64_t[6]){0}), refused(ENOSYS),
+        is_int(filter_result(&q.plan, CLONE3, (uint64_t[6]){0}), refused(ENOSYS),
                "clone3 stays away where processes are judged");
 }
 
@@ -249,7 +250,7 @@ static void check_own_group(void)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         OWN(planned) struct planned p;
         if (ok(planned_make(&p, profile, &x86, rows[i].host), "planned"))
-            is_int(filter_says(&p.plan, rows[i].nr, rows[i].args), rows[i].want,
+            is_int(filter_result(&p.plan, rows[i].nr, rows[i].args), rows[i].want,
                    "call %d (%d, %d) on a host with %s", rows[i].nr, (int)rows[i].args[0],
                    (int)rows[i].args[1], rows[i].host);
     }
@@ -264,7 +265,8 @@ static void check_pass(void)
             "planned"))
         return;
     is_int((intmax_t)p.plan.pass, 0, "a plan has no pass");
-    is_int(filter_says(&p.plan, EXECVE, (uint64_t[6]){0}), ASK, "without one everything is asked");
+    is_int(filter_result(&p.plan, EXECVE, (uint64_t[6]){0}), ASK,
+           "without one everything is asked");
     p.plan.pass = UINT64_C(0x123456789abcdef0);
     const struct {
         uint64_t low, high;
@@ -275,8 +277,8 @@ static void check_pass(void)
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         uint64_t args[6] = {1, 2, 3, 0, rows[i].low, rows[i].high};
-        is_int(filter_says(&p.plan, EXECVE, args), rows[i].want, "pass %zu", i);
-        is_int(filter_says(&p.plan, FORK, args), ASK, "is for executing only");
+        is_int(filter_result(&p.plan, EXECVE, args), rows[i].want, "pass %zu", i);
+        is_int(filter_result(&p.plan, FORK, args), ASK, "is for executing only");
     }
 }
 

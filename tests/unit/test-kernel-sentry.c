@@ -122,7 +122,7 @@ static int look_up_error(struct world *w, uint64_t folder, const char *name)
 }
 
 /* Operation of the next event, or OP_NONE. */
-static int told(struct world *w)
+static int reported(struct world *w)
 {
     static struct event e;
     static unsigned char wire[sizeof(e)];
@@ -193,9 +193,9 @@ static void test_reading(struct world *w, uint64_t top)
     is_int(ask(w, FUSE_RELEASE, file, &release, sizeof(release), NULL), 0, "close");
     in.offset = 0;
     is_int(ask(w, FUSE_READ, file, &in, sizeof(in), NULL), -EBADF, "closed");
-    is_int(told(w), OP_NONE, "nothing to tell");
+    is_int(reported(w), OP_NONE, "nothing to tell");
     is_int(ask(w, FUSE_OPEN, secret, &how, sizeof(how), NULL), -EPERM, "what is denied");
-    is_int(told(w), OP_FILE_READ_DATA, "is told");
+    is_int(reported(w), OP_FILE_READ_DATA, "is told");
     how.flags = O_RDWR;
     is_int(ask(w, FUSE_OPEN, file, &how, sizeof(how), NULL), -EROFS, "no writing");
     how.flags = O_RDONLY | O_TRUNC;

@@ -117,11 +117,12 @@ static void test_environ(void)
 {
     struct arena arena;
     arena_init(&arena, 1 << 20);
-    const char **none = wrap_environ(&arena, &(struct netenv){0}, "/tmp/t");
+    const char **none = wrap_environ(&arena, &(struct proxy_vars){0}, "/tmp/t");
     is_str(value_of(none, "SANDBOX_RUNTIME"), "1", "a mark");
     is_str(value_of(none, "TMPDIR"), "/tmp/t", "TMPDIR");
     ok(!value_of(none, "HTTP_PROXY") && !value_of(none, "NO_PROXY"), "no proxies: no variables");
-    const char **both = wrap_environ(&arena, &(struct netenv){3128, 1080, NULL, "/bin/b"}, NULL);
+    const char **both =
+        wrap_environ(&arena, &(struct proxy_vars){3128, 1080, NULL, "/bin/b"}, NULL);
     is_str(value_of(both, "HTTP_PROXY"), "http://localhost:3128", "HTTP");
     is_str(value_of(both, "https_proxy"), "http://localhost:3128", "HTTPS, in small letters");
     is_str(value_of(both, "ALL_PROXY"), "socks5h://localhost:1080", "all others");
@@ -129,13 +130,15 @@ static void test_environ(void)
     is_str(value_of(both, "GIT_SSH_COMMAND"),
            "ssh -o ProxyCommand='nc -X 5 -x localhost:1080 %h %p'", "ssh for git");
     is_str(value_of(both, "CLOUDSDK_PROXY_PORT"), "3128", "a peculiar one");
-    const char **secret = wrap_environ(&arena, &(struct netenv){3128, 1080, "t0k", "/bin/b"}, NULL);
+    const char **secret =
+        wrap_environ(&arena, &(struct proxy_vars){3128, 1080, "t0k", "/bin/b"}, NULL);
     is_str(value_of(secret, "HTTP_PROXY"), "http://buckle:t0k@localhost:3128", "with a token");
     is_str(value_of(secret, "GIT_SSH_COMMAND"), "ssh -o ProxyCommand='/bin/b connect %h %p'",
            "which nc could not give");
-    const char **odd = wrap_environ(&arena, &(struct netenv){3128, 1080, "t0k", "/it's/b"}, NULL);
+    const char **odd =
+        wrap_environ(&arena, &(struct proxy_vars){3128, 1080, "t0k", "/it's/b"}, NULL);
     ok(!value_of(odd, "GIT_SSH_COMMAND"), "a name that shells would take apart");
-    const char **http = wrap_environ(&arena, &(struct netenv){3128, 0, NULL, NULL}, NULL);
+    const char **http = wrap_environ(&arena, &(struct proxy_vars){3128, 0, NULL, NULL}, NULL);
     ok(value_of(http, "HTTP_PROXY") && !value_of(http, "ALL_PROXY"), "one proxy alone");
     arena_free(&arena);
 }

@@ -48,22 +48,23 @@ static ssize_t read_text(const void *data, size_t n)
     return upstream_read(&exchange, data, n);
 }
 
-static bool said(const void *data, size_t n)
+static bool answered(const void *data, size_t n)
 {
     return exchange.nout == n && memcmp(exchange.out, data, n) == 0;
 }
 
-#define SAID(text) said(text, sizeof(text) - 1)
+#define ANSWERED(text) answered(text, sizeof(text) - 1)
 #define READ(text) read_text(text, sizeof(text) - 1)
 
 static void test_http(void)
 {
     begin("http://p:1", "2001:db8::1");
-    ok(SAID("CONNECT [2001:db8::1]:443 HTTP/1.1\r\nHost: [2001:db8::1]:443\r\n\r\n"), "CONNECT");
+    ok(ANSWERED("CONNECT [2001:db8::1]:443 HTTP/1.1\r\nHost: [2001:db8::1]:443\r\n\r\n"),
+       "CONNECT");
     /* printf me:secret | base64 */
     begin("http://me:secret@p:1", "a.example");
-    ok(SAID("CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n"
-            "Proxy-Authorization: Basic bWU6c2VjcmV0\r\n\r\n"),
+    ok(ANSWERED("CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n"
+                "Proxy-Authorization: Basic bWU6c2VjcmV0\r\n\r\n"),
        "with user and password");
     is_int(READ("HTTP/1.1 200 OK\r\nX: y\r\n"), 0, "half an answer");
     is_int(READ("HTTP/1.1 200 OK\r\nX: y\r\n\r\nSSH-2.0"), 25, "an answer, and not what follows");
@@ -84,13 +85,13 @@ static void test_http(void)
 static void test_socks(void)
 {
     begin("socks5://p", "a.example");
-    ok(SAID("\5\1\0"), "a greeting");
+    ok(ANSWERED("\5\1\0"), "a greeting");
     is_int(READ("\5"), 0, "half an answer");
-    ok(READ("\5\0") == 2 && SAID("\5\1\0\3\11a.example\1\273"), "a name");
+    ok(READ("\5\0") == 2 && ANSWERED("\5\1\0\3\11a.example\1\273"), "a name");
     is_int(READ("\5\0\0\1\1\2\3\4\0"), 0, "half a reply");
     ok(READ("\5\0\0\1\1\2\3\4\0\0more") == 10 && exchange.done, "a reply, and not what follows");
     begin("socks5://p", "192.0.2.1");
-    ok(READ("\5\0") == 2 && SAID("\5\1\0\1\300\0\2\1\1\273"), "an address");
+    ok(READ("\5\0") == 2 && ANSWERED("\5\1\0\1\300\0\2\1\1\273"), "an address");
     ok(READ("\5\0\0\3\2ab\0\0more") == 9 && exchange.done, "a reply with a name");
     begin("socks5://p", "2001:db8::1");
     ok(READ("\5\0") == 2 && exchange.nout == 22 && exchange.out[3] == 4, "an IPv6 address");
@@ -98,8 +99,8 @@ static void test_socks(void)
     is_int(READ("\5\5\0\1"), -ECONNREFUSED, "refused");
     is_int(READ("\5\0\0\7\0\0\0\0\0\0\0"), -EPROTO, "an address of no kind");
     begin("socks5://me:secret@p", "a.example");
-    ok(SAID("\5\2\0\2"), "a greeting that offers a password");
-    ok(READ("\5\2") == 2 && SAID("\1\2me\6secret"), "the password");
+    ok(ANSWERED("\5\2\0\2"), "a greeting that offers a password");
+    ok(READ("\5\2") == 2 && ANSWERED("\1\2me\6secret"), "the password");
     ok(READ("\1\0") == 2 && exchange.out[1] == 1, "then the request");
     begin("socks5://me:secret@p", "a.example");
     READ("\5\2");

@@ -55,7 +55,7 @@ static void keeps_the_newest(void)
     store_free(s);
 }
 
-static void tells_commands_apart(void)
+static void distinguishes_commands(void)
 {
     struct store *s = store_new(4);
     add(s, 1, "make", "a");
@@ -87,27 +87,27 @@ static void ignores(void)
     store_free(s);
 }
 
-struct heard {
+struct received {
     int calls;
     uint64_t total;
 };
 
-static void hear(void *arg, struct store *s)
+static void on_violation(void *arg, struct store *s)
 {
-    struct heard *h = arg;
+    struct received *h = arg;
     h->calls++;
     h->total = store_total(s);
 }
 
-static void tells_subscribers(void)
+static void notifies_subscribers(void)
 {
     struct store *s = store_new(10);
-    struct heard one = {0}, two = {0};
+    struct received one = {0}, two = {0};
     add(s, 1, "make", "a");
-    int first = store_subscribe(s, hear, &one);
+    int first = store_subscribe(s, on_violation, &one);
     is_int(one.calls, 1, "a subscriber is called at once");
     is_int((int)one.total, 1, "with what there is");
-    store_subscribe(s, hear, &two);
+    store_subscribe(s, on_violation, &two);
     add(s, 1, "make", "b");
     is_int(one.calls, 2, "and again for each");
     is_int(two.calls, 2, "like every other");
@@ -250,9 +250,9 @@ static void disarms(void)
 int main(void)
 {
     keeps_the_newest();
-    tells_commands_apart();
+    distinguishes_commands();
     ignores();
-    tells_subscribers();
+    notifies_subscribers();
     withstands_floods();
     annotates();
     hides_nothing();

@@ -8,7 +8,7 @@
 #include "report/event.h"
 #include "tap.h"
 
-enum { RULE_DEFAULT, RULE_GUARD, RULE_HOOKS, RULE_STORES, RULE_FLAG, RULE_SETTINGS };
+enum { RULE_DEFAULT, RULE_PROTECT, RULE_HOOKS, RULE_STORES, RULE_FLAG, RULE_SETTINGS };
 
 static struct graph *graph;
 
@@ -97,9 +97,9 @@ static void quiet(void)
 static void plain(void)
 {
     struct report *r = report_new(0);
-    deny(r, OP_FILE_WRITE_DATA, RULE_GUARD, "/p/.rc");
+    deny(r, OP_FILE_WRITE_DATA, RULE_PROTECT, "/p/.rc");
     deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, "/etc/x");
-    deny(r, OP_FILE_WRITE_DATA, RULE_GUARD, "/p/.rc");
+    deny(r, OP_FILE_WRITE_DATA, RULE_PROTECT, "/p/.rc");
     is_int((intmax_t)report_total(r), 3, "three denials");
     summary_is(r,
                "buckle: 3 operations were denied\n"
@@ -182,9 +182,9 @@ static void guarded_folders(void)
                "a guarded folder is named");
 
     r = report_new(0);
-    deny(r, OP_FILE_WRITE_CREATE, RULE_GUARD, "/h/u/q/1");
-    deny(r, OP_FILE_WRITE_CREATE, RULE_GUARD, "/h/u/q/2");
-    deny(r, OP_FILE_WRITE_CREATE, RULE_GUARD, "/h/u/q/3");
+    deny(r, OP_FILE_WRITE_CREATE, RULE_PROTECT, "/h/u/q/1");
+    deny(r, OP_FILE_WRITE_CREATE, RULE_PROTECT, "/h/u/q/2");
+    deny(r, OP_FILE_WRITE_CREATE, RULE_PROTECT, "/h/u/q/3");
     deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, "/h/u/q");
     summary_is(r,
                "buckle: 4 operations were denied\n"
@@ -198,9 +198,9 @@ static void guarded_folders(void)
 static void guarded_moves(void)
 {
     struct report *r = report_new(0);
-    deny(r, OP_FILE_WRITE_UNLINK, RULE_GUARD, "/h/u/other");
-    deny(r, OP_FILE_WRITE_UNLINK, RULE_GUARD, "/p");
-    deny(r, OP_FILE_WRITE_DATA, RULE_GUARD, "/p/.rc");
+    deny(r, OP_FILE_WRITE_UNLINK, RULE_PROTECT, "/h/u/other");
+    deny(r, OP_FILE_WRITE_UNLINK, RULE_PROTECT, "/p");
+    deny(r, OP_FILE_WRITE_DATA, RULE_PROTECT, "/p/.rc");
     summary_is(r,
                "buckle: 3 operations were denied\n"
                "  remove  /h/u/other  t.sb:41  protected: runs by itself\n"

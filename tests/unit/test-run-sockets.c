@@ -11,7 +11,7 @@
 #include "run/sockets.h"
 #include "tap.h"
 
-/* The paths of a socket, each followed by a blank; "!" when nothing says where it is. */
+/* The paths of a socket, each followed by a blank; "!" if the socket cannot be found. */
 static void is_at(const char *name, const char *want, const char *what)
 {
     OWN(buf) struct buf path = {0};
@@ -27,7 +27,7 @@ static void is_at(const char *name, const char *want, const char *what)
     is_str(all.s ? all.s : "", want, "%s: %s", name, what);
 }
 
-static void is_told(const char *name, const char *path, const char *want)
+static void sets_variable(const char *name, const char *path, const char *want)
 {
     OWN(buf) struct buf out = {0};
     known_socket_setting(known_socket_find(name), path, &out);
@@ -57,7 +57,7 @@ int main(void)
     is_at("docker", "/home/u/docker.sock ", "as the variable says");
     setenv("DOCKER_HOST", "tcp://10.0.0.1:2375", 1);
     is_at("docker", "/var/run/docker.sock ", "an address on the network is no socket");
-    is_told("docker", "/d", "DOCKER_HOST=unix:///d");
+    sets_variable("docker", "/d", "DOCKER_HOST=unix:///d");
 
     setenv("XDG_RUNTIME_DIR", "/run/user/77", 1);
     is_at("dbus", "/run/user/77/bus ", "in the session's folder");
@@ -70,9 +70,9 @@ int main(void)
     is_at("dbus", "/tmp/bus ", "the first of its addresses");
     setenv("DBUS_SESSION_BUS_ADDRESS", "unix:abstract=/tmp/dbus-x,guid=1", 1);
     is_at("dbus", "@/tmp/dbus-x ", "an abstract name");
-    is_told("dbus", "@/tmp/dbus-x", "DBUS_SESSION_BUS_ADDRESS=unix:abstract=/tmp/dbus-x");
-    is_told("dbus", "/tmp/bus", "DBUS_SESSION_BUS_ADDRESS=unix:path=/tmp/bus");
-    is_told("ssh-agent", "/a", "");
+    sets_variable("dbus", "@/tmp/dbus-x", "DBUS_SESSION_BUS_ADDRESS=unix:abstract=/tmp/dbus-x");
+    sets_variable("dbus", "/tmp/bus", "DBUS_SESSION_BUS_ADDRESS=unix:path=/tmp/bus");
+    sets_variable("ssh-agent", "/a", "");
 
     char want[200];
     unsigned uid = geteuid();

@@ -128,7 +128,7 @@ static void test_literal(void)
     is_str(found.s, "empty-path@2:29", "an empty literal is warned of");
     const struct diag *g = find_finding(&p.unit, "empty-path");
     ok(g && g->hint && strstr(g->hint, "EMPTY"), "and the parameter is named");
-    is_str(program_says(&p, "file-write-data", "/x"), "deny", "it matches no file");
+    is_str(program_result(&p, "file-write-data", "/x"), "deny", "it matches no file");
 }
 
 int main(void)

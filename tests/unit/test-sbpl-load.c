@@ -138,7 +138,7 @@ static void test_units(void)
            sbpl_add_text(&p.unit, "two.sb", two, sizeof(two) - 1, &p.err) == 0 &&
            program_compile(&p),
        "two texts load as one program");
-    is_str(program_says(&p, "file-read-data", "/h/x/y"), "allow", "and see each other's names");
+    is_str(program_result(&p, "file-read-data", "/h/x/y"), "allow", "and see each other's names");
     struct graph_verdict v = program_ask(&p, "file-read-data", "/h/x/y");
     is_str(v.rule != GRAPH_NO_RULE ? graph_rule_at(p.graph, v.rule)->origin.file : NULL, "two.sb",
            "rules know their text");
@@ -190,23 +190,24 @@ static void test_import_order(void)
     {
         OWN(program) struct program p;
         program_load_file(&p, in_folder("main.sb"), &with);
-        is_str(program_says(&p, "file-read-data", "beside"), "allow", "beside the importing file");
+        is_str(program_result(&p, "file-read-data", "beside"), "allow",
+               "beside the importing file");
     }
     make_file("second/where.sb", "(define where \"second\")");
     {
         OWN(program) struct program p;
         program_load_file(&p, in_folder("main.sb"), &with);
-        is_str(program_says(&p, "file-read-data", "second"), "allow", "-I comes before it");
+        is_str(program_result(&p, "file-read-data", "second"), "allow", "-I comes before it");
     }
     make_file("first/where.sb", "(define where \"first\")");
     {
         OWN(program) struct program p;
         program_load_file(&p, in_folder("main.sb"), &with);
-        is_str(program_says(&p, "file-read-data", "first"), "allow", "in the order given");
+        is_str(program_result(&p, "file-read-data", "first"), "allow", "in the order given");
     }
     OWN(program) struct program p;
     program_load_file(&p, in_folder("main.sb"), &sbpl_any);
-    is_str(program_says(&p, "file-read-data", "beside"), "allow", "and not without -I");
+    is_str(program_result(&p, "file-read-data", "beside"), "allow", "and not without -I");
 }
 
 static void check_import(const char *what, const char *text, const char *want)
@@ -268,7 +269,7 @@ static void test_imports(void)
 }
 
 /* A stray file must not change what a shipped profile means. */
-static void test_shipped_are_sealed(void)
+static void test_shipped_are_closed(void)
 {
     make_file("system.sb", "(version 1)(allow default)(allow file-write* (subpath \"/\"))");
     make_file("victim.sb", "(version 1)(deny default)(import \"bsd.sb\")");
@@ -281,26 +282,26 @@ static void test_shipped_are_sealed(void)
     for (int i = 0; i < 2; i++) {
         OWN(program) struct program p;
         program_load_file(&p, "victim.sb", i ? &opt : &sbpl_any);
-        is_str(program_says(&p, "file-write-data", "/home/x"), "deny",
+        is_str(program_result(&p, "file-write-data", "/home/x"), "deny",
                "bsd.sb imports our system.sb, "
                "although another lies %s",
                how[i]);
-        is_str(program_says(&p, "file-read-data", "/usr/share/x"), "allow",
+        is_str(program_result(&p, "file-read-data", "/usr/share/x"), "allow",
                "and it is really ours");
     }
     OWN(program) struct program p = {0};
     sbpl_unit_init(&p.unit, &sbpl_any);
     sbpl_add_builtin(&p.unit, "bsd.sb", &p.err);
     program_compile(&p);
-    is_str(program_says(&p, "file-write-data", "/home/x"), "deny", "also when loaded by name");
+    is_str(program_result(&p, "file-write-data", "/home/x"), "deny", "also when loaded by name");
     const struct sbpl_options only = {.shipped_only = true, .os = VOCAB_OS_ANY};
     OWN(program) struct program q;
     program_load_file(&q, make_file("plain.sb", "(version 1)(deny default)(import \"system.sb\")"),
                       &only);
-    is_str(program_says(&q, "file-write-data", "/home/x"), "deny", "shipped_only opens no file");
+    is_str(program_result(&q, "file-write-data", "/home/x"), "deny", "shipped_only opens no file");
     OWN(program) struct program own;
     program_load_file(&own, "plain.sb", &sbpl_any);
-    is_str(program_says(&own, "file-write-data", "/home/x"), "allow",
+    is_str(program_result(&own, "file-write-data", "/home/x"), "allow",
            "while a profile's own import finds the file beside it");
     if (there && chdir(cwd) < 0)
         printf("Bail out! cannot go back\n");
@@ -461,7 +462,7 @@ static void test_memory(void)
         "(allow mach-lookup (apply-message-filter (deny mach-message-send)))\n"
         "(map (lambda (x) (eval (read (open-input-string x)))) '(\"(+ 1 2)\" \"'(a . b)\"))\n"
         "(allow file-write* (literal \"/last\"))\n";
-    size_t refused = 0, loaded = 0, whole = 0, told = 0;
+    size_t refused = 0, loaded = 0, whole = 0, reported = 0;
     for (size_t bytes = 256; bytes < 400000; bytes += bytes < 100000 ? 400 : 20000) {
         OWN(program) struct program p;
         struct sbpl_options opt = {.os = VOCAB_OS_ANY, .max_bytes = bytes};
@@ -472,12 +473,12 @@ static void test_memory(void)
                      !program_ask(&p, "file-write-data", "/m/x").allow;
         } else {
             refused++;
-            told += p.err.code == BK_E_LIMIT && p.err.msg[0];
+            reported += p.err.code == BK_E_LIMIT && p.err.msg[0];
         }
     }
     ok(refused > 20 && loaded > 5, "some budgets are too small, some are not (%zu, %zu)", refused,
        loaded);
-    is_int((intmax_t)told, (intmax_t)refused, "a small budget is told as one");
+    is_int((intmax_t)reported, (intmax_t)refused, "a small budget is told as one");
     is_int((intmax_t)whole, (intmax_t)loaded, "and what loads is whole");
 }
 
@@ -587,7 +588,7 @@ static void check_apart(const char *text, const char *apart, const char *want, c
     bool added = sbpl_add_text(&p.unit, "t.sb", text, strlen(text), &p.err) == 0 &&
                  sbpl_add_apart(&p.unit, "apart.sb", apart, strlen(apart), &p.err) == 0;
     ok(added && program_compile(&p), "%s: it loads", name);
-    is_str(program_says(&p, "file-write-data", "/shut/x"), want, "%s", name);
+    is_str(program_result(&p, "file-write-data", "/shut/x"), want, "%s", name);
 }
 
 static void test_apart(void)
@@ -640,7 +641,7 @@ int main(void)
     test_builtins();
     test_import_order();
     test_imports();
-    test_shipped_are_sealed();
+    test_shipped_are_closed();
     test_entitlements();
     test_property_lists();
     test_os();

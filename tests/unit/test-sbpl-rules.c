@@ -6,7 +6,7 @@
 #include "graph/eval.h"
 #include "sbpl-maker.h"
 
-static const struct graph_rule_info *rule_behind(struct program *p, const char *op, const char *arg)
+static const struct graph_rule_info *rule_of(struct program *p, const char *op, const char *arg)
 {
     struct graph_verdict v = program_ask(p, op, arg);
     return v.rule == GRAPH_NO_RULE || !p->graph ? NULL : graph_rule_at(p->graph, v.rule);
@@ -105,8 +105,8 @@ static void test_parts(void)
         char text[400];
         snprintf(text, sizeof(text), "(version 1)(deny default)%s", rows[i].rules);
         program_load(&p, text, &sbpl_any);
-        is_str(program_says(&p, rows[i].op, rows[i].arg), rows[i].want, "%s: %s %s", rows[i].rules,
-               rows[i].op, rows[i].arg);
+        is_str(program_result(&p, rows[i].op, rows[i].arg), rows[i].want, "%s: %s %s",
+               rows[i].rules, rows[i].op, rows[i].arg);
     }
 }
 
@@ -115,7 +115,7 @@ static void test_parts(void)
 static void check_origin(struct program *p, const char *path, uint32_t line, uint32_t col,
                          uint32_t via, const char *text, const char *name)
 {
-    const struct graph_rule_info *r = rule_behind(p, "file-read-data", path);
+    const struct graph_rule_info *r = rule_of(p, "file-read-data", path);
     if (!ok(r != NULL, "%s: a rule decides", name))
         return;
     is_str(r->origin.file, "t.sb", "%s: file", name);
@@ -175,7 +175,7 @@ static void test_long_text(void)
             buf_chr(&text, 'x');
         buf_str(&text, "\" \"\xc3\xa9\xc3\xa9\" \"\xc3\xa9\" \"end of the rule\"))");
         program_load(&p, text.s, &sbpl_any);
-        const struct graph_rule_info *r = rule_behind(&p, "file-read-data", "/a");
+        const struct graph_rule_info *r = rule_of(&p, "file-read-data", "/a");
         const char *shown = r ? r->origin.text : NULL;
         size_t n = shown ? strlen(shown) : 0, good = 0;
         while (good < n && utf8_width(shown + good, n - good))
@@ -344,8 +344,8 @@ static void test_scopes(void)
         {"file-ioctl", "/r", "allow"},         {"file-clone", "/r", "allow"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-        is_str(program_says(&p, rows[i].op, rows[i].arg), rows[i].want, "scopes: %s %s", rows[i].op,
-               rows[i].arg);
+        is_str(program_result(&p, rows[i].op, rows[i].arg), rows[i].want, "scopes: %s %s",
+               rows[i].op, rows[i].arg);
     is_int(program_ask(&p, "file-read-data", "/m/n").flags, 1 + 4 + 128,
            "scopes of different kinds nest");
     /* an error inside a scope ends it: the next form starts clean */
@@ -434,7 +434,7 @@ static void test_message_filters(void)
     ok(one && one->id == MOD_MESSAGE_FILTER && one->num == 1, "the first rule carries the first");
     ok(two && two->id == MOD_MESSAGE_FILTER && two->num == 2, "the second the second");
     ok(!only_mod(&p, "mach-lookup", "x.three"), "other rules carry none");
-    is_str(program_says(&p, "mach-lookup", "x.three"), "allow", "and decide as ever");
+    is_str(program_result(&p, "mach-lookup", "x.three"), "allow", "and decide as ever");
     struct graph_fact number = {.filter = FILTER_MESSAGE_NUMBER, .num = 2};
     struct graph_query q = {.op = OP_MACH_MESSAGE_SEND, .facts = &number, .nfacts = 1, .policy = 1};
     ok(p.graph && graph_eval(p.graph, p.cache, &q).allow, "a listed message passes");

@@ -57,36 +57,36 @@ static void test_wrong(void)
     } rows[] = {
         {"", "1:1 the text is empty"},
         {" \n ", "2:2 the text is empty"},
-        {"{", "1:2 a name in quotes is expected here"},
+        {"{", "1:2 expected a name in quotes"},
         {"[", "1:2 a value is missing here"},
-        {"[1", "1:3 the text ends in the middle"},
+        {"[1", "1:3 the text ends too early"},
         {"[1,]", "1:4 a value is missing here"},
         {"[,1]", "1:2 a value is missing here"},
-        {"[1 2]", "1:4 a comma or the closing bracket is expected here"},
-        {"{\"a\": 1,}", "1:9 a name in quotes is expected here"},
-        {"{\"a\" 1}", "1:6 a colon is expected here"},
-        {"{a: 1}", "1:2 a name in quotes is expected here"},
-        {"[1]]", "1:4 something follows the end"},
-        {"{}{}", "1:3 something follows the end"},
+        {"[1 2]", "1:4 expected a comma or the closing bracket"},
+        {"{\"a\": 1,}", "1:9 expected a name in quotes"},
+        {"{\"a\" 1}", "1:6 expected a colon"},
+        {"{a: 1}", "1:2 expected a name in quotes"},
+        {"[1]]", "1:4 unexpected text after the end"},
+        {"{}{}", "1:3 unexpected text after the end"},
         {"nul", "1:1 a value is missing here"},
-        {"01", "1:1 this is no number"},
-        {"1.", "1:1 this is no number"},
-        {"-", "1:1 this is no number"},
-        {"1e", "1:1 this is no number"},
+        {"01", "1:1 this is not a number"},
+        {"1.", "1:1 this is not a number"},
+        {"-", "1:1 this is not a number"},
+        {"1e", "1:1 this is not a number"},
         {"\"abc", "1:1 the string does not end"},
-        {"\"a\nb\"", "1:3 the string does not end on its line"},
-        {"\"a\tb\"", "1:3 a control byte in a string is written as \\u00XX"},
-        {"\"\\x\"", "1:4 a backslash is followed by one of \" \\ / b f n r t u"},
-        {"\"\\u12g4\"", "1:6 \\u takes four hexadecimal digits"},
+        {"\"a\nb\"", "1:3 the string does not end on this line"},
+        {"\"a\tb\"", "1:3 write a control character in a string as \\u00XX"},
+        {"\"\\x\"", "1:4 a backslash must be followed by one of \" \\ / b f n r t u"},
+        {"\"\\u12g4\"", "1:6 \\u must be followed by four hexadecimal digits"},
         {"\"\\ud800\"", "1:8 half of a surrogate pair"},
         {"\"\\udc00\"", "1:8 half of a surrogate pair"},
         {"\"\\ud800\\u0041\"", "1:14 half of a surrogate pair"},
-        {"\"\\u0000\"", "1:8 a zero byte has no place in settings"},
+        {"\"\\u0000\"", "1:8 settings must not contain NUL bytes"},
         {"\"\xc3\"", "1:2 this is not UTF-8"},
         {"\"é\xff\"", "1:3 this is not UTF-8"},
         {"{} // x", "1:4 comments are not JSON"},
-        {"{\"a\": 1,\n \"a\": 2}", "2:2 a is there twice, the first time in line 1"},
-        {"{\"a\": 1, \"\\u0061\": 2}", "1:10 a is there twice, the first time in line 1"},
+        {"{\"a\": 1,\n \"a\": 2}", "2:2 a appears twice; first on line 1"},
+        {"{\"a\": 1, \"\\u0061\": 2}", "1:10 a appears twice; first on line 1"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         is_str(shown(rows[i].text), rows[i].what, "%s", rows[i].text);
@@ -166,14 +166,14 @@ static void test_check(void)
                        "\"fc00::/7\"], \"allowLocalPorts\": [1, 65535], \"allowMachLookup\": "
                        "[\"com.x.*\"], \"parentProxy\": {\"http\": \"http://p:1\"}}}"),
            "", "and so is much");
-    is_str(first_error("{\"x\": 1}"), "1:2 x is no setting [`buckle settings` lists them]",
+    is_str(first_error("{\"x\": 1}"), "1:2 x is not a setting [`buckle settings` lists them]",
            "nothing near");
     is_str(first_error("{\"network\": {\"allowedDomain\": []}}"),
-           "1:14 network.allowedDomain is no setting [did you mean network.allowedDomains?]",
+           "1:14 network.allowedDomain is not a setting [did you mean network.allowedDomains?]",
            "something near");
     is_str(first_error("{\"network\": {\"deniedResolvedAddresses\": [\"10.0.0.0/8:80\"]}}"),
-           "1:42 network.deniedResolvedAddresses: 10.0.0.0/8:80 is no address and no range [for "
-           "instance 10.0.0.0/8 or fc00::/7, without a port]",
+           "1:42 network.deniedResolvedAddresses: 10.0.0.0/8:80 is not an address or a range [for "
+           "example 10.0.0.0/8 or fc00::/7, without a port]",
            "a range with a port");
     is_str(first_error("{\"network\": {\"parentProxy\": {\"http\": \"ftp://x\"}}}"),
            "1:38 network.parentProxy: ftp://x is not the URL of a proxy [write http://host:port or "
@@ -181,8 +181,8 @@ static void test_check(void)
            "(without percent signs)]",
            "no proxy");
     is_str(first_error("{\"sandbox\": {\"netwrk\": {}}, \"other\": 1}"),
-           "1:14 netwrk is no setting [did you mean network?]", "below sandbox");
-    is_str(first_error("{\"sandbox\": 1}"), "1:13 sandbox takes an object, not a number []",
+           "1:14 netwrk is not a setting [did you mean network?]", "below sandbox");
+    is_str(first_error("{\"sandbox\": 1}"), "1:13 sandbox must be an object, not a number []",
            "a sandbox that is none");
 }
 
@@ -204,7 +204,7 @@ static void test_keys(void)
         setting_path(k, path);
         snprintf(text, sizeof(text), form, k->section, k->name, good[k->shape]);
         if (k->effect == EFFECT_LATER)
-            ok(strstr(first_error(text), "not there yet"), "%s is not there yet", path);
+            ok(strstr(first_error(text), "not supported yet"), "%s is not supported yet", path);
         else
             is_str(first_error(text), "", "%s takes %s", path, setting_shape_word(k->shape));
         ok(setting_by_path(path) == k, "%s is found", path);

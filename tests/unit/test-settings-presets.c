@@ -30,7 +30,8 @@ static void test_tree(void)
     ok(!tree("", &err) && !tree("# nothing\n", &err), "nothing");
     ok(!tree("a: 1\na: 2\n", &err) && err.line == 2 && strstr(err.msg, "twice"), "a name twice");
     ok(!tree("? [ a ]\n: b\n", &err) && err.line == 1, "a list for a name");
-    ok(!tree("a: &a [ *a ]\n", &err) && strstr(err.msg, "lies in"), "an alias in what it names");
+    ok(!tree("a: &a [ *a ]\n", &err) && strstr(err.msg, "contains it"),
+       "an alias in what it names");
     ok(!tree("a: *b\n", &err), "an alias of nothing");
     ok(!tree("a: !!binary x\n", &err) && strstr(err.msg, "tag"), "a tag");
     ok(!tree("a\n---\nb\n", &err) && strstr(err.msg, "second"), "a second document");

@@ -36,12 +36,12 @@ static bool can_connect(const struct setup *s)
     return can;
 }
 
-static struct netenv proxies(const struct gate_process *n, const struct setup *s)
+static struct proxy_vars proxies(const struct gate_process *n, const struct setup *s)
 {
-    struct netenv e = {.http = n->ports.http,
-                       .socks = n->ports.socks,
-                       .token = n->token,
-                       .connector = s->launch->connector};
+    struct proxy_vars e = {.http = n->ports.http,
+                           .socks = n->ports.socks,
+                           .token = n->token,
+                           .connector = s->launch->connector};
     if (!s->plan->dials) {
         e.http = netns_proxy_port(NETNS_HTTP_PORT, n->local, n->nlocal);
         e.socks = netns_proxy_port(NETNS_SOCKS_PORT, n->local, n->nlocal);
@@ -94,7 +94,7 @@ static char *find_kept(const struct gate_process *n, const struct setup *s, cons
 }
 
 /* Returns NAME=value, or NULL without memory. */
-static char *entry_of(const struct netenv *e, size_t variable)
+static char *entry_of(const struct proxy_vars *e, size_t variable)
 {
     OWN(buf) struct buf entry = {0};
     buf_fmt(&entry, "%s=", proxy_vars_name(variable));
@@ -107,7 +107,7 @@ char **gate_process_environ(const struct gate_process *n, const struct setup *s)
     char *const *env = s->launch->env;
     size_t count = 0, kept = 0;
     bool ssh = can_connect(s);
-    const struct netenv e = proxies(n, s);
+    const struct proxy_vars e = proxies(n, s);
     while (env[count])
         count++;
     static char resolver[] = "RES_OPTIONS=use-vc"; /* the judge leads only connections */

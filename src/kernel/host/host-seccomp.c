@@ -28,7 +28,7 @@
 enum { ANSWER = 424242, ANSWER_MS = 1000 };
 
 /* What the subject reports at the end, or instead of a listener. */
-enum { SAYS_KILLABLE = 'k', SAYS_PLAIN = 'p', SAYS_TAKEN = 't', SAYS_NO = 'n' };
+enum { PROBED_KILLABLE = 'k', PROBED_PLAIN = 'p', PROBED_TAKEN = 't', PROBED_NO = 'n' };
 enum { GOT_NUMBER = 1, GOT_FD = 2 };
 
 static int send_word(int sock, char word, int fd)
@@ -40,7 +40,7 @@ static int send_word(int sock, char word, int fd)
 static char receive_word(int sock, int *fd)
 {
     char word;
-    return fd_pass_receive(sock, &word, 1, fd) == 1 ? word : SAYS_NO;
+    return fd_pass_receive(sock, &word, 1, fd) == 1 ? word : PROBED_NO;
 }
 
 /* ---- the subject ---- */
@@ -61,15 +61,15 @@ static int install(unsigned long more)
 static void be_subject(int sock)
 {
     struct stat got, null;
-    char word = SAYS_KILLABLE;
+    char word = PROBED_KILLABLE;
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     int listener = install(SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
     if (listener < 0 && errno == EINVAL) {
-        word = SAYS_PLAIN;
+        word = PROBED_PLAIN;
         listener = install(0);
     }
     if (listener < 0) {
-        send_word(sock, errno == EBUSY || errno == EPERM ? SAYS_TAKEN : SAYS_NO, -1);
+        send_word(sock, errno == EBUSY || errno == EPERM ? PROBED_TAKEN : PROBED_NO, -1);
         return;
     }
     if (send_word(sock, word, listener) < 0)
@@ -115,8 +115,8 @@ static unsigned judge(int sock)
     OWN(fd) int listener = taken;
     struct seccomp_notif n;
     if (listener < 0)
-        return word == SAYS_TAKEN ? PROBE_TAKEN : 0;
-    unsigned found = word == SAYS_KILLABLE ? PROBE_KILLABLE : 0;
+        return word == PROBED_TAKEN ? PROBE_TAKEN : 0;
+    unsigned found = word == PROBED_KILLABLE ? PROBE_KILLABLE : 0;
     if (ioctl(listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, KABI_NOTIF_SYNC_WAKE_UP) == 0)
         found |= PROBE_SYNC;
     if (!receive(listener, &n) || !send_number(listener, n.id, ANSWER, 0))

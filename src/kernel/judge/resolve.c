@@ -493,7 +493,7 @@ static const char *split_path(char *path, const char **folder)
 }
 
 /* A sentry is mounted on the name itself: what is behind it counts. */
-static int stat_behind_sentry(const struct judge *j, struct pinned *out)
+static int stat_below_sentry(const struct judge *j, struct pinned *out)
 {
     OWN(fd) int fd = guarded_paths_open(j->guarded, out->path, out->path_len);
     out->found = fd >= 0 && fstat(fd, &out->st) == 0;
@@ -504,7 +504,7 @@ int pin_stat(const struct judge *j, struct pinned *out)
 {
     char name[256 + 1];
     if (guarded_paths_covers(j->guarded, out->path, out->path_len))
-        return stat_behind_sentry(j, out);
+        return stat_below_sentry(j, out);
     size_t n = strlen(out->name);
     while (n > 1 && out->name[n - 1] == '/')
         n--;

@@ -38,7 +38,7 @@
 
 static struct cached_thread *slot_of(struct judge *j, pid_t tid)
 {
-    return &j->threads.known[(unsigned)tid % KNOWN_THREADS];
+    return &j->threads.known[(unsigned)tid % CACHED_THREADS];
 }
 
 /* Opens the thread's folder and caches it. */
@@ -75,7 +75,7 @@ int thread_cache_open(struct judge *j, const struct request *r, const char *name
 }
 
 /* Returns the caller's entry, new or confirmed to be alive; or NULL. */
-static struct cached_thread *known_caller(struct judge *j, const struct request *r)
+static struct cached_thread *cached_caller(struct judge *j, const struct request *r)
 {
     struct cached_thread *k = slot_of(j, r->tid);
     if (k->tid == r->tid && k->seen == r->id)
@@ -130,7 +130,7 @@ static void settle_changes(struct judge *j, const struct request *r)
 
 int thread_cache_umask(struct judge *j, const struct request *r, mode_t *mask)
 {
-    struct cached_thread *k = known_caller(j, r);
+    struct cached_thread *k = cached_caller(j, r);
     if (!k)
         return -EPERM;
     if (!k->has_umask || k->umask_as_of != j->threads.umask_changes || j->threads.umask_unsteady) {
@@ -156,7 +156,7 @@ struct answer handle_umask(struct judge *j, const struct request *r)
 {
     settle_changes(j, r);
     j->threads.umask_changes++;
-    struct cached_thread *k = known_caller(j, r);
+    struct cached_thread *k = cached_caller(j, r);
     int folder = k ? fcntl(k->folder, F_DUPFD_CLOEXEC, 3) : -1;
     if (r->nr != SYS_umask || folder < 0 || j->threads.nchanging == CHANGING_MAX) {
         j->threads.umask_unsteady = true;

@@ -7,7 +7,7 @@
 
 /* What the judge remembers of the threads that call. */
 
-enum { KNOWN_THREADS = 64, CHANGING_MAX = 16 };
+enum { CACHED_THREADS = 64, CHANGING_MAX = 16 };
 
 struct cached_thread {
     pid_t tid;     /* 0: free */
@@ -27,7 +27,7 @@ struct changing {
 };
 
 struct thread_cache {
-    struct cached_thread known[KNOWN_THREADS]; /* by tid */
+    struct cached_thread known[CACHED_THREADS]; /* by tid */
     struct changing changing[CHANGING_MAX];
     size_t nchanging;
     uint64_t umask_changes;

@@ -189,7 +189,7 @@ static bool can_look_in(const struct applying *a)
 
 static struct judge the_judge; /* large, and there is one in a process */
 static struct guarded_paths no_guarded_paths;
-static struct file_names naming;
+static struct file_names file_names;
 
 static int become_judge(const struct applying *a, int pidfd, int listener, int events)
 {
@@ -200,8 +200,8 @@ static int become_judge(const struct applying *a, int pidfd, int listener, int e
     int mounts = openat(a->proc, "self/mountinfo", O_RDONLY | O_CLOEXEC);
     if (mounts < 0)
         return -1;
-    file_names_open(&naming, mounts, a->plan->opt.mounts);
-    j->names = &naming;
+    file_names_open(&file_names, mounts, a->plan->opt.mounts);
+    j->names = &file_names;
     j->mounts_changed = true; /* its file descriptors may be on a mount that is gone */
     j->guarded = &no_guarded_paths;
     j->applied.pid = a->process;
@@ -225,14 +225,14 @@ static int become_judge(const struct applying *a, int pidfd, int listener, int e
 static void __attribute__((noreturn)) judge(void)
 {
     struct pollfd fds[] = {
-        {the_judge.listener, POLLIN, 0}, {-1, POLLIN, 0}, {naming.mounts.fd, POLLPRI, 0}};
+        {the_judge.listener, POLLIN, 0}, {-1, POLLIN, 0}, {file_names.mounts.fd, POLLPRI, 0}};
     for (;;) {
         fds[1].fd = wait_event_fd();
         int n = ppoll(fds, 3, wait_timeout(exec_timeout(&the_judge)), NULL);
         exec_check_watched(&the_judge, 0);
         wait_retry(&the_judge);
         if (n > 0 && (fds[2].revents & POLLPRI))
-            naming.mounts.current = false;
+            file_names.mounts.current = false;
         if (n > 0 && fds[1].revents)
             wait_read_events(&the_judge);
         if (n > 0 && (fds[0].revents & POLLIN))

@@ -275,10 +275,10 @@ static void lose_sentry(struct control *c)
 
 static void serve_until_exit(struct control *c)
 {
-    struct pollfd fds[] = {{-1, POLLIN, 0},         {c->events, POLLIN, 0},
-                           {c->signals, POLLIN, 0}, {-1, POLLIN, 0},
-                           {-1, POLLIN, 0},         {c->l->on_heard ? c->l->hears : -1, POLLIN, 0},
-                           {-1, POLLIN, 0}};
+    struct pollfd fds[] = {
+        {-1, POLLIN, 0}, {c->events, POLLIN, 0}, {c->signals, POLLIN, 0},
+        {-1, POLLIN, 0}, {-1, POLLIN, 0},        {c->l->on_input ? c->l->input_fd : -1, POLLIN, 0},
+        {-1, POLLIN, 0}};
     while (!c->exited) {
         /* a signal that arrives early stays pending */
         fds[2].fd = c->command > 0 ? c->signals : -1;
@@ -308,7 +308,7 @@ static void serve_until_exit(struct control *c)
         if (fds[4].revents && !c->exited)
             lose_sentry(c);
         if (fds[5].revents & POLLIN)
-            c->l->on_heard(c->l->arg);
+            c->l->on_input(c->l->arg);
         else if (fds[5].revents)
             fds[5].fd = -1;
     }

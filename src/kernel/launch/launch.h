@@ -69,8 +69,8 @@ struct launch {
     void (*on_event)(void *arg, const struct event *e); /* in the calling thread */
     /* Called in the calling thread whenever `hears` is readable, until end of file; NULL: nothing
      * else to listen to. It may call launch_update(). */
-    void (*on_heard)(void *arg);
-    int hears;
+    void (*on_input)(void *arg);
+    int input_fd;
     /* File descriptors by which the user talks to the caller: no process that acts for the command
      * keeps one. */
     const int *user_fds;
@@ -83,7 +83,7 @@ struct launch {
      * from here or later from any thread, until launch_run() returns. */
     void (*on_question)(void *arg, const struct consent_question *q, int channel);
     uint32_t ask_ms; /* how long to wait for an answer; 0: CONSENT_MS */
-    void *arg;       /* for on_event, on_heard and on_question */
+    void *arg;       /* for on_event, on_input and on_question */
     void *run;       /* for prepare, meanwhile and compile */
 };
 
@@ -108,7 +108,7 @@ struct launch_end {
  * it. */
 int launch_run(const struct launch *l, struct launch_end *end, struct bk_err *err);
 
-/* For the launch that runs in this process, from on_heard and similar callbacks. The first sends a
+/* For the launch that runs in this process, from on_input and similar callbacks. The first sends a
  * signal to the command: returns 0, or -ESRCH while there is none. The second ends it as after a
  * timeout: politely first, or at once (end->timed_out). */
 int launch_signal(int sig);

@@ -63,7 +63,7 @@ static int base_folder(char out[128], struct bk_err *err)
     bool usable = run && run[0] == '/' && strlen(run) < 80 && access(run, W_OK) == 0;
     snprintf(out, 128, "%s/buckle-%u", usable ? run : "/tmp", geteuid());
     if (mkdir(out, 0700) < 0 && errno != EEXIST)
-        return err_sys(err, "cannot make %s", out);
+        return err_sys(err, "cannot create %s", out);
     if (lstat(out, &st) < 0)
         return err_sys(err, "%s", out);
     if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077)) {
@@ -137,7 +137,7 @@ int tmpdir_make(struct tmpdir *s, struct bk_err *err)
     (void)held; /* it only has to be open */
     sweep(turn, base);
     if (mkdir(s->path, 0700) < 0)
-        return err_sys(err, "cannot make %s", s->path);
+        return err_sys(err, "cannot create %s", s->path);
     s->lock = lock_folder(s->path, LOCK_EX | LOCK_NB);
     return s->lock < 0 ? err_sys(err, "cannot lock %s", s->path) : 0;
 }

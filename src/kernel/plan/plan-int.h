@@ -96,7 +96,7 @@ struct plan_known {
 };
 
 /* The possible outcomes of an operation, given what is known. */
-enum { OUTCOME_ALLOW = 1, OUTCOME_DENY = 2, OUTCOME_TOLD = 4 /* allowed, and reported */ };
+enum { OUTCOME_ALLOW = 1, OUTCOME_DENY = 2, OUTCOME_REPORTED = 4 /* allowed, and reported */ };
 unsigned plan_outcomes(struct plan *p, const struct graph *g, enum vocab_op op,
                        const struct plan_known *known, size_t n);
 /* The same with other knowledge: a function says whether a test is decided, and how. */

@@ -27,7 +27,7 @@ static bool fails_for_addresses(void *arg, const struct graph_test *t, bool *hol
 static bool reaches_addresses(struct plan *p, const struct graph *g, enum vocab_op op)
 {
     return plan_outcomes_where(p, g, op, fails_for_addresses, NULL) &
-           (OUTCOME_ALLOW | OUTCOME_TOLD);
+           (OUTCOME_ALLOW | OUTCOME_REPORTED);
 }
 
 static void plan_ports(struct plan *p, const struct graph *g)

@@ -38,7 +38,7 @@ static bool is_silent(const struct graph *g, const struct graph_node *d)
 
 static unsigned outcome_of(const struct graph *g, const struct graph_node *d)
 {
-    return !d->allow ? OUTCOME_DENY : is_silent(g, d) ? OUTCOME_ALLOW : OUTCOME_TOLD;
+    return !d->allow ? OUTCOME_DENY : is_silent(g, d) ? OUTCOME_ALLOW : OUTCOME_REPORTED;
 }
 
 unsigned plan_outcomes_where(struct plan *p, const struct graph *g, enum vocab_op op,

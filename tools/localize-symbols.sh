@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# seal.sh OUT.a IN.a… : joins static libraries into one that exports only the public names.
+# localize-symbols.sh OUT.a IN.a… : joins static libraries into one that exports only the public names.
 # Hidden symbols are still global within an archive and would clash with names of programs that
 # link it; this makes them local.
 set -eu

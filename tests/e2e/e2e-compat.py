@@ -29,38 +29,38 @@ def test_links():
 # ---- sandbox-exec ----
 
 
-def test_spec_commands(person, t):
+def test_spec_commands(user, t):
     """Reading a file's status, its contents, a listing, and what is allowed below."""
-    home = person.folder("yourname")
-    person.write(home + "/.bashrc", "secret\n")
-    person.write(home + "/project/README.md", "readable\n")
-    profile = person.write(person.folder("p") + "/test.sb", f"""\
+    home = user.folder("yourname")
+    user.write(home + "/.bashrc", "secret\n")
+    user.write(home + "/project/README.md", "readable\n")
+    profile = user.write(user.folder("p") + "/test.sb", f"""\
 (version 1)
 (import "system.sb")
 (allow default)
 (deny file-read-data (subpath "{home}"))
 (allow file-read-data (subpath "{home}/project"))
 """)
-    r = names.script(person, f"sandbox-exec -f {profile} stat {home}/.bashrc")
+    r = names.script(user, f"sandbox-exec -f {profile} stat {home}/.bashrc")
     t.ok(r.status == 0 and "Size: 7" in r.out, "stat of a file whose contents are denied", r)
-    r = names.script(person, f"sandbox-exec -f {profile} cat {home}/.bashrc")
+    r = names.script(user, f"sandbox-exec -f {profile} cat {home}/.bashrc")
     t.ok(r.status == 1 and r.out == "" and "Operation not permitted" in r.err, "cat of it", r)
-    r = names.script(person, f"sandbox-exec -f {profile} ls {home}")
+    r = names.script(user, f"sandbox-exec -f {profile} ls {home}")
     t.ok(r.status == 2 and r.out == "" and "Operation not permitted" in r.err, "ls of its folder", r)
-    r = names.script(person, f"sandbox-exec -f {profile} cat {home}/project/README.md")
+    r = names.script(user, f"sandbox-exec -f {profile} cat {home}/project/README.md")
     t.ok(r.status == 0 and r.out == "readable\n" and r.err == "", "cat of what is allowed inside", r)
 
 
-def test_sandbox_exec_options(person, t):
+def test_sandbox_exec_options(user, t):
     def run(*words, **how):
-        return names.call(person, "sandbox-exec", *words, **how)
+        return names.call(user, "sandbox-exec", *words, **how)
 
     r = run("-p", OPEN, "sh", "-c", "exit 7")
     t.ok(r.status == 7 and r.err == "", "the command's status", r)
     r = run("-p", OPEN, "sh", "-c", "kill -TERM $$")
     t.equal(r.status, -15, "the command's signal")
     deny = '(version 1)(allow default)(deny file-read-data (literal (param "FILE")))'
-    file = person.write(person.folder() + "/a=b", "x")
+    file = user.write(user.folder() + "/a=b", "x")
     for words in (["-D", "FILE=" + file], ["-DFILE=" + file]):
         r = run("-p", deny, *words, "cat", file)
         t.ok(r.status == 1 and "not permitted" in r.err, f"a parameter given as {words[0][:2]}", r)
@@ -68,18 +68,18 @@ def test_sandbox_exec_options(person, t):
     t.ok(r.status == 0 and r.out == "x", "another value; -- before the command", r)
     r = run("-p", OPEN, "echo", "-p", "-n", "x")
     t.ok(r.out == "-p -n x\n", "the command's own options are left to it", r)
-    own = person.write(person.folder() + "/own.sb", '(version 1)(allow default)(deny file-write*)')
+    own = user.write(user.folder() + "/own.sb", '(version 1)(allow default)(deny file-write*)')
     text = f'(version 1)(import "{own}")'
-    r = run("-p", text, "sh", "-c", "echo x >new", cwd=person.folder())
+    r = run("-p", text, "sh", "-c", "echo x >new", cwd=user.folder())
     t.ok(r.status == 2 and "not permitted" in r.err, "a profile in words imports a file", r)
     r = run("-p", OPEN, "env", env={"MY_API_KEY": "k", "TMPDIR": "/somewhere"})
     t.ok("MY_API_KEY=k\n" in r.out and "TMPDIR=/somewhere\n" in r.out and
          "SANDBOX_RUNTIME" not in r.out, "the environment is passed on as it is", r)
 
 
-def test_sandbox_exec_mistakes(person, t):
+def test_sandbox_exec_mistakes(user, t):
     def run(*words):
-        return names.call(person, "sandbox-exec", *words)
+        return names.call(user, "sandbox-exec", *words)
 
     for words, what in (([], "nothing"), (["-p", OPEN], "no command"), (["ls"], "no profile"),
                         (["-z", "ls"], "an unknown option"), (["-p"], "a missing value"),
@@ -107,35 +107,35 @@ def test_sandbox_exec_mistakes(person, t):
     t.equal((r.status, r.err),
             (71, "sandbox-exec: execvp() of '/bin/echo' failed: Operation not permitted\n"),
             "a command that may not be run")
-    script = person.write(person.folder() + "/plain", "text")
+    script = user.write(user.folder() + "/plain", "text")
     r = run("-p", OPEN, script)
     t.equal((r.status, r.err),
             (71, f"sandbox-exec: execvp() of '{script}' failed: Permission denied\n"),
             "a file that is no program")
 
 
-def test_nested(person, t):
+def test_nested(user, t):
     inner = os.path.join(names.FOLDER, "sandbox-exec")
     for words in (["-p", "(version 1)(allow default)(deny file-write*)"], ["-n", "no-write"]):
-        r = names.call(person, "sandbox-exec", "-p", OPEN + "(deny file-write* (literal \"/x\"))", inner,
+        r = names.call(user, "sandbox-exec", "-p", OPEN + "(deny file-write* (literal \"/x\"))", inner,
                        *words, "echo", "ran")
         t.ok(r.status == 71 and r.out == "" and
              r.err.startswith("sandbox-exec: sandbox_apply: Operation not permitted"),
              f"a sandbox in a sandbox, as on macOS: {words[0]}", r)
 
 
-def test_named_profiles(person, t):
+def test_named_profiles(user, t):
     def run(name, *words, **how):
-        return names.call(person, "sandbox-exec", "-n", name, *words, **how)
+        return names.call(user, "sandbox-exec", "-n", name, *words, **how)
 
-    r = names.call(person, "sandbox-exec", "-n")
+    r = names.call(user, "sandbox-exec", "-n")
     listed = [line.strip() for line in r.err.split("\n") if line.startswith("  ")]
     for name in ("no-network", "no-internet", "no-write", "no-write-except-temporary",
                  "pure-computation", "default", "strict", "readonly", "open"):
         t.ok(name in listed, f"-n lists {name}")
     t.ok("common" not in listed and "protected" not in listed, "parts of profiles are not listed")
 
-    folder = person.folder()
+    folder = user.folder()
     r = run("no-write", "sh", "-c", "echo x >f", cwd=folder)
     t.ok(r.status == 2 and not os.listdir(folder), "no-write: a file", r)
     t.ok(run("no-write", "sh", "-c", "echo x >/dev/null").status == 0, "no-write: /dev/null")
@@ -168,7 +168,7 @@ def test_named_profiles(person, t):
 
     r = run("pure-computation", "awk", "BEGIN { print 6 * 7 }")
     t.ok(r.status == 0 and r.out == "42\n", "pure-computation computes", r)
-    r = run("pure-computation", "cat", person.write(folder + "/mine", "x"))
+    r = run("pure-computation", "cat", user.write(folder + "/mine", "x"))
     t.ok(r.status == 1 and r.out == "", "pure-computation reads no file of mine", r)
     r = run("pure-computation", "sh", "-c", "true & wait")
     t.ok(r.status != 0, "pure-computation starts nothing else", r)
@@ -177,16 +177,16 @@ def test_named_profiles(person, t):
     t.ok(r.status == 0, "default knows where it is", r)
 
 
-def test_verbose(person, t):
+def test_verbose(user, t):
     text = ('(version 1)(deny default)(import "bsd.sb")(allow mach-lookup (global-name "a"))'
             '(allow mach-lookup (global-name "b"))(allow process-fork)')
-    folder = person.folder()
-    r = names.call(person, "sandbox-exec", "-v", "-p", text, "sh", "-c", "echo x >f; true",
+    folder = user.folder()
+    r = names.call(user, "sandbox-exec", "-v", "-p", text, "sh", "-c", "echo x >f; true",
                    cwd=folder)
     absent = [line for line in r.err.split("\n") if "no effect on Linux" in line]
     t.ok(len(absent) == 1 and absent[0].count("mach-lookup") == 1, "what only macOS has, once", r)
     t.ok("sandbox-exec: " in r.err and folder + "/f" in r.err, "what was denied", r)
-    r = names.call(person, "sandbox-exec", "-p", text, "sh", "-c", "true")
+    r = names.call(user, "sandbox-exec", "-p", text, "sh", "-c", "true")
     t.equal((r.status, r.err), (0, ""), "nothing of it unless asked")
 
 
@@ -198,44 +198,44 @@ CONFIG = """{
 }"""
 
 
-def srt(person, *words, **how):
-    return names.call(person, "srt", *words, **how)
+def srt(user, *words, **how):
+    return names.call(user, "srt", *words, **how)
 
 
-def test_srt_settings(person, t):
-    person.write(person.home + "/.ssh/id", "key\n")
-    work = person.folder()
-    own = person.home + "/.srt-settings.json"
-    r = srt(person, "echo x >f || echo no", cwd=work)
+def test_srt_settings(user, t):
+    user.write(user.home + "/.ssh/id", "key\n")
+    work = user.folder()
+    own = user.home + "/.srt-settings.json"
+    r = srt(user, "echo x >f || echo no", cwd=work)
     t.ok(r.out == "no\n" and not os.listdir(work), "without a file nothing can be written", r)
-    r = srt(person, "cat ~/.ssh/id", cwd=work)
+    r = srt(user, "cat ~/.ssh/id", cwd=work)
     t.equal(r.out, "key\n", "and everything be read")
-    person.write(own, CONFIG)
-    r = srt(person, "echo x >f; cat f; cat ~/.ssh/id; echo y >.env; echo z >../g; ls ~/.ssh", cwd=work)
+    user.write(own, CONFIG)
+    r = srt(user, "echo x >f; cat f; cat ~/.ssh/id; echo y >.env; echo z >../g; ls ~/.ssh", cwd=work)
     t.ok(r.out == "x\n" and r.err.count("ot permitted") == 4, "~/.srt-settings.json", r)
     t.equal(sorted(os.listdir(work)), ["f"], "what was written")
-    r = srt(person, "echo x >.gitconfig; mkdir .vscode; echo >~/.srt-settings.json", cwd=work)
+    r = srt(user, "echo x >.gitconfig; mkdir .vscode; echo >~/.srt-settings.json", cwd=work)
     t.ok(sorted(os.listdir(work)) == ["f"] and open(own).read() == CONFIG,
          "protected names, and the settings themselves", r)
-    other = person.write(person.folder() + "/other.json",
+    other = user.write(user.folder() + "/other.json",
                          '{"filesystem": {"denyRead": [], "allowWrite": [], "denyWrite": []}}')
     for words in (["-s", other], ["--settings", other], ["--settings=" + other]):
-        r = srt(person, *words, "cat ~/.ssh/id && echo x >g", cwd=work)
+        r = srt(user, *words, "cat ~/.ssh/id && echo x >g", cwd=work)
         t.ok(r.out == "key\n" and not os.path.exists(work + "/g"), f"{words[0][:10]}", r)
     connect = "python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", %d), 2)'"
     with socket.socket() as tcp:
         tcp.bind(("127.0.0.1", 0))
         tcp.listen(4)
-        r = srt(person, connect % tcp.getsockname()[1], cwd=work)
+        r = srt(user, connect % tcp.getsockname()[1], cwd=work)
         t.ok(r.status == 1 and "Error" in r.err, "no network", r)
 
 
-def test_srt_command(person, t):
-    person.write(person.home + "/.srt-settings.json", CONFIG)
-    work = person.folder()
+def test_srt_command(user, t):
+    user.write(user.home + "/.srt-settings.json", CONFIG)
+    work = user.folder()
 
     def run(*words, **how):
-        return srt(person, *words, cwd=work, **how)
+        return srt(user, *words, cwd=work, **how)
 
     t.equal(run("-c", "echo $((6*7)); exit 3").status, 3, "-c, and its status")
     t.equal(run("-c", "echo $((6*7))").out, "42\n", "-c takes it as it is")
@@ -251,40 +251,40 @@ def test_srt_command(person, t):
     lines = r.out.split("\n")
     t.ok(lines[:2] == ["1", "t"] and not r.err, "the environment, whole; TMPDIR can be written", r)
     st = os.lstat("/tmp/claude")
-    if st.st_uid == person.uid:
+    if st.st_uid == user.uid:
         t.equal(lines[2], "/tmp/claude", "TMPDIR is the fixed one")
     else:
         t.ok(lines[2] != "/tmp/claude" and lines[2], "TMPDIR is one's own where that is another's")
-    bare = person.folder("bin")
+    bare = user.folder("bin")
     r = run("-d", "echo ran", env={"PATH": bare})
     t.ok(r.status == 1 and r.out == "" and "Shell not found in PATH" in r.err and "bash" in r.err,
          "no shell", r)
 
 
-def test_srt_mistakes(person, t):
-    def tell(name, words, *parts):
-        r = srt(person, *words)
+def test_srt_mistakes(user, t):
+    def refuses(name, words, *parts):
+        r = srt(user, *words)
         t.ok(r.status == 1 and r.out == "" and r.err.startswith("Error: ") and
              all(p in r.err for p in parts), name, r)
 
     def wrong(name, text, *parts):
-        file = person.write(person.folder() + "/s.json", text)
-        tell(name, ["-s", file, "echo ran"], *parts)
+        file = user.write(user.folder() + "/s.json", text)
+        refuses(name, ["-s", file, "echo ran"], *parts)
 
-    tell("no command", [], "No command specified")
-    tell("an unknown option", ["--nonsense", "echo ran"], "--nonsense")
-    tell("a file that is not there", ["-s", "/no/such", "echo ran"], "/no/such")
+    refuses("no command", [], "No command specified")
+    refuses("an unknown option", ["--nonsense", "echo ran"], "--nonsense")
+    refuses("a file that is not there", ["-s", "/no/such", "echo ran"], "/no/such")
     wrong("no JSON", "{", "s.json:1")
     wrong("an unknown key", '{\n "filesystem": {\n "denyRaed": [] } }', "s.json:3", "denyRead")
     wrong("a wrong type", '{"filesystem": {"denyRead": "x"}}', "s.json:1")
-    person.write(person.home + "/.srt-settings.json", "{")
-    tell("the user's own file", ["echo ran"], ".srt-settings.json")
-    os.unlink(person.home + "/.srt-settings.json")
+    user.write(user.home + "/.srt-settings.json", "{")
+    refuses("the user's own file", ["echo ran"], ".srt-settings.json")
+    os.unlink(user.home + "/.srt-settings.json")
 
 
-def test_others_proxies(person, t):
+def test_others_proxies(user, t):
     """External proxies, also on the ports that ours would use."""
-    work = person.folder()
+    work = user.folder()
     file = work + "/s.json"
     fetch = ("python3 -c \"import os, socket; s = socket.create_connection(('localhost', "
              "int(os.environ['HTTP_PROXY'].rsplit(':', 1)[1])), 2); print(s.recv(9).decode())\"")
@@ -292,8 +292,8 @@ def test_others_proxies(person, t):
         tcp.bind(("127.0.0.1", 0))
         tcp.listen(4)
         port = tcp.getsockname()[1]
-        person.write(file, '{"network": {"allowedDomains": ["a.example"], "httpProxyPort": %d}}' % port)
-        child = person.start([os.path.join(names.FOLDER, "srt"), "-s", file, fetch], env=names.env(),
+        user.write(file, '{"network": {"allowedDomains": ["a.example"], "httpProxyPort": %d}}' % port)
+        child = user.start([os.path.join(names.FOLDER, "srt"), "-s", file, fetch], env=names.env(),
                              cwd=work, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         tcp.settimeout(20)
         try:
@@ -304,22 +304,22 @@ def test_others_proxies(person, t):
             pass
         out, err = child.communicate(timeout=20)
         t.equal(out, b"from here\n", "a port of this machine", err)
-    person.write(file, '{"network": {"allowedDomains": ["a.example"], "httpProxyPort": 3128, '
+    user.write(file, '{"network": {"allowedDomains": ["a.example"], "httpProxyPort": 3128, '
                        '"socksProxyPort": 1080}}')
-    r = srt(person, "-s", file, "echo $HTTP_PROXY $https_proxy $ALL_PROXY $FTP_PROXY", cwd=work)
+    r = srt(user, "-s", file, "echo $HTTP_PROXY $https_proxy $ALL_PROXY $FTP_PROXY", cwd=work)
     words = r.out.split()
     t.ok(words[:3] == ["http://localhost:3128", "http://localhost:3128", "socks5h://localhost:1080"]
          and words[3].endswith("@localhost:1081"), "the ports where ours would be", r)
 
 
-def test_control_fd(person, t):
+def test_control_fd(user, t):
     """Settings that arrive while the command runs."""
-    work, other = person.folder(), person.folder("other")
-    file = person.write(work + "/s.json", '{"filesystem": {"allowWrite": []}}')
+    work, other = user.folder(), user.folder("other")
+    file = user.write(work + "/s.json", '{"filesystem": {"allowWrite": []}}')
     loop = (f"for i in 1 2 3 4 5 6 7 8; do (echo x >{other}/f) 2>/dev/null && exit 7; "
             "echo tick; sleep 0.1; done; exit 8")
     ours, theirs = os.pipe()
-    child = person.start([os.path.join(names.FOLDER, "srt"), "-d", "-s", file, "--control-fd",
+    child = user.start([os.path.join(names.FOLDER, "srt"), "-d", "-s", file, "--control-fd",
                           str(ours), "-c", loop], env=names.env(), cwd=work, pass_fds=[ours],
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     os.close(ours)
@@ -329,33 +329,33 @@ def test_control_fd(person, t):
         os.write(theirs, line.encode() + b"\n")
     out, err = child.communicate(timeout=30)
     os.close(theirs)
-    told = err.decode().count("the old settings stay in force")
-    t.ok(told == 2 and b"allowWriet" in err, "what is wrong is reported in the debug log", err)
+    reported = err.decode().count("the old settings stay in force")
+    t.ok(reported == 2 and b"allowWriet" in err, "what is wrong is reported in the debug log", err)
     t.ok(child.returncode in (7, 8), "a change, as far as the running command can be given it", err)
     t.ok(child.returncode == 7 or b"with the next command" in err, "it counts, or is said to wait", err)
-    r = srt(person, "--control-fd", "99", "echo ran")
+    r = srt(user, "--control-fd", "99", "echo ran")
     t.ok(r.status == 1 and r.out == "" and "99" in r.err, "no such descriptor", r)
 
 
-def test_debug(person, t):
+def test_debug(user, t):
     secret = "hunter2"
-    person.write(person.home + "/.srt-settings.json", """{
+    user.write(user.home + "/.srt-settings.json", """{
   "network": { "allowedDomains": ["a.example", "b.example"], "httpProxyPort": 3128,
                "socksProxyPort": 1080,
                "parentProxy": { "http": "http://me:%s@proxy.example:8080" } },
   "filesystem": { "denyRead": ["~/.ssh"], "allowWrite": ["."] },
   "ignoreViolations": { "*": ["quiet-one"] }
 }""" % secret)
-    work = person.folder()
-    person.write(person.home + "/quiet-one", "")
-    r = srt(person, "-d", f": {secret}; echo >~/loud-one; echo >~/quiet-one", cwd=work,
+    work = user.folder()
+    user.write(user.home + "/quiet-one", "")
+    r = srt(user, "-d", f": {secret}; echo >~/loud-one; echo >~/quiet-one", cwd=work,
             env={"TOKEN": secret})
     t.ok(".srt-settings.json" in r.err and "2 hosts allowed" in r.err and "3128" in r.err and
          "1080" in r.err and "8080" in r.err, "settings, restrictions, others' ports", r)
     t.ok(secret not in r.err and "a.example" not in r.err, "nothing secret", r)
     denied = [line for line in r.err.split("\n") if line.startswith("srt: ")]
     t.ok(len(denied) == 1 and "loud-one" in denied[0], "denials, except ignored ones", r)
-    r = srt(person, "true", cwd=work)
+    r = srt(user, "true", cwd=work)
     t.equal((r.status, r.err), (0, ""), "nothing of it unless asked")
 
 
