@@ -16,24 +16,30 @@
 
 struct protection {
     const char *comment, *reason;
+    bool ownable; /* free in folders that the command created, where Linux's judge knows them */
     const char *patterns[4];
 };
 
 static const struct protection protections[] = {
     {"Shells run these: .bashrc .bash_profile .zshrc .zprofile .profile.",
      "protected: every new shell runs it",
+     true,
      {"/\\.(bashrc|bash_profile|zshrc|zprofile|profile)$"}},
     {"Tools obey these: .gitconfig .ripgreprc .mcp.json.",
      "protected: tells git and other tools what to run",
+     true,
      {"/\\.(gitconfig|ripgreprc)$", "/\\.mcp\\.json$"}},
     {"Editors run tasks from .vscode and .idea.",
      "protected: editors run tasks from it",
+     true,
      {"/\\.(vscode|idea)(/|$)"}},
     {"Coding agents obey .claude/commands, .claude/agents and .claude/settings*.json.",
      "protected: decides what a coding agent runs and may do",
+     true,
      {"/\\.claude/((commands|agents)(/|$)|settings[^/]*\\.json$)"}},
     {"Settings of sandboxes: .srt-settings.json, .buckle*, .config/buckle, .config/cage.",
      "protected: decides what sandboxes allow",
+     false,
      {"/\\.srt-settings\\.json$", "/\\.buckle[^/]*(/|$)", "/\\.config/(buckle|cage)(/|$)"}},
 };
 
@@ -154,9 +160,12 @@ static void write_holders(struct writer *w)
 void write_protected(struct writer *w)
 {
     for (size_t i = 0; i < sizeof(protections) / sizeof(protections[0]); i++) {
+        bool ownable = protections[i].ownable && !w->t->macos;
         begin(w, i == 0, protections[i].comment);
-        buf_str(w->out, "\n    ");
+        buf_str(w->out, ownable ? "\n    (require-all\n        " : "\n    ");
         write_regex(w, protections[i].patterns, 4);
+        if (ownable)
+            buf_str(w->out, "\n        (require-not (extension \"buckle.own-folder\")))");
         end(w, false, protections[i].reason);
     }
     write_git(w);

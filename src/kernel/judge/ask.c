@@ -17,13 +17,21 @@
 #include "kernel/judge/created-repos.h"
 #include "kernel/judge/git-judge.h"
 #include "kernel/judge/judge.h"
+#include "kernel/judge/own-folders.h"
 #include "kernel/judge/resolve.h"
 #include "kernel/judge/target.h"
 
 /* Lets the command configure a repository that it created; default.sb uses it. */
 static const char repository_extension[] = "buckle.created-repository";
+/* Protected names are the command's to write there; protected.sb uses it. */
+static const char own_extension[] = "buckle.own-folder";
+/* A symlink in place of a folder that was not the command's own; protected.sb uses it. */
+static const char replaced_extension[] = "buckle.replaced-folder";
 /* Lets the command connect to its own sockets; common.sb uses it. */
 static const char socket_extension[] = "buckle.created-socket";
+
+#define EXTENSION(name)                                                                            \
+    ((struct graph_fact){.filter = FILTER_EXTENSION, .str = (name), .len = sizeof(name) - 1})
 
 /* While a repository moves, its new path counts as created if the old one does. */
 bool ask_is_created(const struct judge *j, const char *path, size_t len)
@@ -36,6 +44,30 @@ bool ask_is_created(const struct judge *j, const char *path, size_t len)
         return false;
     return created_repos_covers(&j->git.created, j->git.moving->path, j->git.moving->path_len,
                                 path + to->path_len, len - to->path_len);
+}
+
+/* Whether a folder that moves to `to` stays the command's own there. */
+static bool stays_own(const struct own_folders *o, const struct pinned *to)
+{
+    bool replaces =
+        to->found && S_ISDIR(to->st.st_mode) && !own_folders_contain(o, to->path, to->path_len);
+    return !replaces && own_folders_may_begin(o, to->path, to->path_len);
+}
+
+/* Whether a path is in a folder of the command's own. While one moves, paths below its new name
+ * count if they do below the old one. */
+static bool is_own(const struct judge *j, const char *path, size_t len)
+{
+    const struct own_folders *o = &j->own_folders;
+    const struct pinned *old = j->git.moving, *to = j->git.moving_to;
+    if (o->own.n == 0)
+        return false;
+    if (own_folders_cover(o, path, len, "", 0))
+        return true;
+    if (!to || len <= to->path_len || memcmp(path, to->path, to->path_len) != 0 ||
+        path[to->path_len] != '/' || !S_ISDIR(old->st.st_mode) || !stays_own(o, to))
+        return false;
+    return own_folders_cover(o, old->path, old->path_len, path + to->path_len, len - to->path_len);
 }
 
 /* ---- the caller ---- */
@@ -87,7 +119,7 @@ static size_t program_fact(const struct judge *j, struct graph_fact *f)
     return 1;
 }
 
-enum { ASK_FACTS = EVENT_FACTS + 4 + GIT_FACTS + FILE_NAME_FACTS };
+enum { ASK_FACTS = EVENT_FACTS + 6 + GIT_FACTS + FILE_NAME_FACTS };
 
 /* The facts about a path of a known class. */
 static size_t class_facts(const struct judge *j, enum git_class class, const char *path, size_t len,
@@ -97,9 +129,11 @@ static size_t class_facts(const struct judge *j, enum git_class class, const cha
     n += program_fact(j, f + n);
     n += git_facts(class, f + n);
     if (j->git.created.n && ask_is_created(j, path, len))
-        f[n++] = (struct graph_fact){.filter = FILTER_EXTENSION,
-                                     .str = repository_extension,
-                                     .len = sizeof(repository_extension) - 1};
+        f[n++] = EXTENSION(repository_extension);
+    if (is_own(j, path, len))
+        f[n++] = EXTENSION(own_extension);
+    if (j->own_folders.replacing)
+        f[n++] = EXTENSION(replaced_extension);
     if (j->names)
         n += file_names_facts(j->names, path, len, f + n);
     return n;

@@ -81,6 +81,21 @@ const char *created_repos_at(const struct created_repos *m, uint32_t i, size_t *
     return m->text + m->start[i];
 }
 
+static bool is_below(const struct created_repos *m, uint32_t i, const char *path, size_t len)
+{
+    const char *text = m->text + m->start[i];
+    size_t n = m->start[i + 1] - m->start[i];
+    return n >= len && memcmp(text, path, len) == 0 && (n == len || text[len] == '/');
+}
+
+/* An entry whose first byte is not a slash matches no path. */
+void created_repos_forget(struct created_repos *m, const char *path, size_t len)
+{
+    for (uint32_t i = 0; i < m->n; i++)
+        if (is_below(m, i, path, len))
+            m->text[m->start[i]] = '\0';
+}
+
 void created_repos_moved(struct created_repos *m, const char *from, size_t nfrom, const char *to,
                          size_t nto)
 {
@@ -88,7 +103,7 @@ void created_repos_moved(struct created_repos *m, const char *from, size_t nfrom
     for (uint32_t i = 0, n = m->n; i < n; i++) {
         const char *text = m->text + m->start[i];
         size_t len = m->start[i + 1] - m->start[i];
-        if (len < nfrom || memcmp(text, from, nfrom) != 0 || (len > nfrom && text[nfrom] != '/'))
+        if (!is_below(m, i, from, nfrom))
             continue;
         size_t rest = len - nfrom;
         if (nto + rest > sizeof(path))

@@ -30,6 +30,8 @@ const char *created_repos_at(const struct created_repos *m, uint32_t i, size_t *
 /* Whether the path head + tail is a member or inside one. Either part may be empty. */
 bool created_repos_covers(const struct created_repos *m, const char *head, size_t nhead,
                           const char *tail, size_t ntail);
+/* Removes the members at or below a path. */
+void created_repos_forget(struct created_repos *m, const char *path, size_t len);
 /* A folder was renamed: adds the new paths of members at or below it. */
 void created_repos_moved(struct created_repos *m, const char *from, size_t nfrom, const char *to,
                          size_t nto);

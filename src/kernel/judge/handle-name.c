@@ -12,6 +12,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -23,6 +24,7 @@
 #include "kernel/judge/git-judge.h"
 #include "kernel/judge/handlers.h"
 #include "kernel/judge/judge.h"
+#include "kernel/judge/own-folders.h"
 #include "kernel/judge/resolve.h"
 #include "kernel/judge/target.h"
 
@@ -104,6 +106,7 @@ struct answer handle_mkdir(struct judge *j, const struct request *r)
         return answer_errno(errno);
     if (is_git_folder(&p))
         created_repos_add(&j->git.created, p.path, p.path_len);
+    own_folders_created(&j->own_folders, p.path, p.path_len);
     return answer_value(0);
 }
 
@@ -122,6 +125,57 @@ struct answer handle_mknod(struct judge *j, const struct request *r)
     return answer_result(mknodat(p.parent, p.name, mode, (dev_t)a.rest[1]));
 }
 
+/* Whether a symlink with this text in a folder leads to an own folder, or could later: it leads
+ * nowhere yet, or over other symlinks. */
+static bool may_lead_to_own(struct judge *j, int folder, const char *text)
+{
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
+    OWN(fd) int fd = (int)syscall(SYS_openat2, folder, text, &how, sizeof(how));
+    char name[32], path[PATH_BYTES];
+    if (fd < 0)
+        return true;
+    snprintf(name, sizeof(name), "self/fd/%d", fd);
+    ssize_t n = readlinkat(j->proc, name, path, sizeof(path));
+    return n <= 0 || n == (ssize_t)sizeof(path) ||
+           own_folders_contain(&j->own_folders, path, (size_t)n);
+}
+
+/* Whether a folder that was not the command's own has, or had, this path. */
+static bool replaces_folder(const struct judge *j, const struct pinned *p)
+{
+    const struct own_folders *o = &j->own_folders;
+    bool now = p->found && S_ISDIR(p->st.st_mode);
+    return own_folders_replaced(o, p->path, p->path_len) ||
+           (now && !own_folders_contain(o, p->path, p->path_len));
+}
+
+/* Asks once more about a symlink that takes the place of a folder that was there before. */
+static int ask_replacing(struct judge *j, const struct request *r, const struct pinned *p,
+                         const char *text)
+{
+    if (!replaces_folder(j, p) || !may_lead_to_own(j, p->parent, text))
+        return 0;
+    j->own_folders.replacing = true;
+    int err = ask_create(j, r, p, S_IFLNK);
+    j->own_folders.replacing = false;
+    return err;
+}
+
+/* The same for a symlink that exists: it moves, or gets a second name. */
+static int ask_replacing_with(struct judge *j, const struct request *r, const struct pinned *old,
+                              const struct pinned *new)
+{
+    char text[PATH_BYTES];
+    if (!S_ISLNK(old->st.st_mode) || !replaces_folder(j, new))
+        return 0;
+    ssize_t n = old->fd >= 0 ? readlinkat(old->fd, "", text, sizeof(text) - 1)
+                             : readlinkat(old->parent, old->name, text, sizeof(text) - 1);
+    if (n < 0)
+        return -errno;
+    text[n] = '\0';
+    return ask_replacing(j, r, new, text);
+}
+
 struct answer handle_symlink(struct judge *j, const struct request *r)
 {
     bool at = !is_nr(r, SYS_symlink);
@@ -135,6 +189,9 @@ struct answer handle_symlink(struct judge *j, const struct request *r)
         return answer_value(n);
     if (!request_is_valid(j, r))
         return answer_errno(EPERM);
+    err = ask_replacing(j, r, &p, j->path[1]);
+    if (err < 0)
+        return answer_value(err);
     return answer_result(symlinkat(j->path[1], p.parent, p.name));
 }
 
@@ -289,6 +346,8 @@ struct answer handle_link(struct judge *j, const struct request *r)
         err = ask_path(j, r, OP_FILE_LINK, &old);
     if (err == 0)
         err = ask_link(j, r, &old, &new);
+    if (err == 0)
+        err = ask_replacing_with(j, r, &old, &new);
     if (err < 0)
         return answer_value(err);
     /* directly from the pin if the kernel can (6.10) */
@@ -327,7 +386,11 @@ struct answer handle_unlink(struct judge *j, const struct request *r)
         err = ask_path(j, r, OP_FILE_WRITE_UNLINK, &p);
     if (err < 0)
         return answer_value(err);
-    return answer_result(unlinkat(p.parent, p.name, flags));
+    if (unlinkat(p.parent, p.name, flags) < 0)
+        return answer_errno(errno);
+    if (flags & AT_REMOVEDIR)
+        own_folders_removed(&j->own_folders, p.path, p.path_len);
+    return answer_value(0);
 }
 
 /* ---- moving ---- */
@@ -361,6 +424,25 @@ static int ask_move(struct judge *j, const struct request *r, const struct pinne
     return err;
 }
 
+/* What is remembered of folders follows them. */
+static void after_move(struct judge *j, const struct pinned *old, const struct pinned *new,
+                       unsigned flags)
+{
+    struct own_folders *own = &j->own_folders;
+    bool folder = S_ISDIR(old->st.st_mode), replaced = new->found &&S_ISDIR(new->st.st_mode);
+    if (folder)
+        created_repos_moved(&j->git.created, old->path, old->path_len, new->path, new->path_len);
+    if (flags & RENAME_EXCHANGE) {
+        if (folder || replaced)
+            own_folders_exchanged(own, old->path, old->path_len, new->path, new->path_len);
+        return;
+    }
+    if (replaced) /* an empty folder, which is gone */
+        own_folders_removed(own, new->path, new->path_len);
+    if (folder)
+        own_folders_moved(own, old->path, old->path_len, new->path, new->path_len);
+}
+
 struct answer handle_rename(struct judge *j, const struct request *r)
 {
     bool at = !is_nr(r, SYS_rename);
@@ -383,6 +465,10 @@ struct answer handle_rename(struct judge *j, const struct request *r)
     if (err == 0 && (flags & RENAME_EXCHANGE))
         err = ask_move(j, r, &new, &old);
     git_clear(j);
+    if (err == 0)
+        err = ask_replacing_with(j, r, &old, &new);
+    if (err == 0 && (flags & RENAME_EXCHANGE))
+        err = ask_replacing_with(j, r, &new, &old);
     if (err == 0 && !new.found)
         err = git_before_name(j, r, &new);
     if (err == 0 && (flags & KABI_RENAME_WHITEOUT)) /* it leaves a device at the old path */
@@ -394,7 +480,6 @@ struct answer handle_rename(struct judge *j, const struct request *r)
         return answer_value(git_put_copy(&old, &new));
     if (syscall(SYS_renameat2, old.parent, old.name, new.parent, new.name, flags) < 0)
         return answer_errno(errno);
-    if (S_ISDIR(old.st.st_mode))
-        created_repos_moved(&j->git.created, old.path, old.path_len, new.path, new.path_len);
+    after_move(j, &old, &new, flags);
     return answer_value(0);
 }

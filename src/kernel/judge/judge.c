@@ -61,6 +61,7 @@ int judge_init(struct judge *j, const struct plan *plan, const struct graph *g, 
     umask(j->umask);
     j->cache = graph_cache_new(g);
     if (!j->cache || created_repos_init(&j->git.created) < 0 ||
+        own_folders_init(&j->own_folders) < 0 ||
         fstat(j->procfs.inner >= 0 ? j->procfs.inner : proc, &st) < 0)
         return -1;
     j->procfs.dev = st.st_dev;

@@ -14,6 +14,7 @@
 #include "kernel/judge/creds.h"
 #include "kernel/judge/foreground.h"
 #include "kernel/judge/git-judge.h"
+#include "kernel/judge/own-folders.h"
 #include "kernel/judge/handle-datagram.h"
 #include "kernel/judge/handle-exec.h"
 #include "kernel/judge/handle-socket.h"
@@ -75,6 +76,7 @@ struct judge {
     struct thread_cache threads;
     struct pidfd_cache pidfds;
     struct git_judge git;
+    struct own_folders own_folders;
     struct sysv_use sysv;
     struct socket_use net;
     struct twins twins;
