@@ -357,7 +357,7 @@ static ssize_t read_frame(struct h2 *h, const uint8_t *data, size_t n)
     }
     if (f.type == HEADERS ? !read_headers(h, &f) : !read_fields(h, &f, f.payload, f.size))
         return -1;
-    return (ssize_t)(HEAD + f.size);
+    return (ssize_t)HEAD + (ssize_t)f.size;
 }
 
 ssize_t h2_read(struct h2 *h, const uint8_t *data, size_t n)

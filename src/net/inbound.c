@@ -34,7 +34,7 @@ static void return_socket(struct conn *c)
     if (fd < 0)
         return;
     loop_forget(&g->loop, &c->server.watch);
-    connect(fd, &nowhere, sizeof(nowhere)); /* never fails, and resets the connection */
+    (void)connect(fd, &nowhere, sizeof(nowhere)); /* never fails, and resets the connection */
     g->inside[c->six][g->ninside[c->six]++] = fd;
     if (!c->six && g->ninside[0] == 1)
         set_accepting(g, true);

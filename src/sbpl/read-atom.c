@@ -150,7 +150,7 @@ static enum read_result read_character(struct reader *r, size_t start, struct va
     bool known = len == w && c >= 0;
     for (size_t k = 0; k < sizeof(named) / sizeof(named[0]) && !known; k++)
         if (strlen(named[k].name) == len && memcmp(named[k].name, r->s + i, len) == 0)
-            c = named[k].c, known = true;
+            c = (unsigned char)named[k].c, known = true;
     if (!known && c == 'x' && len > 1 && len <= 7 && hex_digit(r->s[i + 1]) >= 0) {
         char *stop, digits[8] = {0};
         memcpy(digits, r->s + i + 1, len - 1);
