@@ -93,7 +93,7 @@ def accepting(listener, serve):
 
 def lenient(net):
     """Lenient servers: they skip unknown data, answer anything like a request, and record all input."""
-    if hasattr(net, "heard"):
+    if hasattr(net, "received"):
         return
     net.received = []
 

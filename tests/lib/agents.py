@@ -105,5 +105,5 @@ def call(command, cwd, tool="Bash", mode="default", **more):
             "tool_name": tool, "tool_input": {"command": command, "description": "d", **more}}
 
 
-def answer_text(answer):
+def hook_output(answer):
     return answer.get("hookSpecificOutput", {})
