@@ -152,8 +152,10 @@ static void write_holders(struct writer *w)
     write_close(w, "protected: contains settings that programs outside obey");
     write_open(w, "deny", "file-write-create");
     buf_str(w->out, "\n    (require-all (vnode-type SYMLINK) ");
+    if (!w->t->macos) /* or of any folder that was there before: see profiles/protected.sb */
+        buf_str(w->out, "(require-any (extension \"buckle.replaced-folder\") ");
     write_regex(w, folder, 1);
-    buf_chr(w->out, ')');
+    buf_str(w->out, w->t->macos ? ")" : "))");
     write_close(w, "protected: a symlink here would bypass protected names");
 }
 

@@ -189,7 +189,9 @@ struct answer handle_symlink(struct judge *j, const struct request *r)
         return answer_value(n);
     if (!request_is_valid(j, r))
         return answer_errno(EPERM);
-    err = ask_replacing(j, r, &p, j->path[1]);
+    err = pin_stat(j, &p);
+    if (err == 0 && !p.found) /* else the kernel returns EEXIST */
+        err = ask_replacing(j, r, &p, j->path[1]);
     if (err < 0)
         return answer_value(err);
     return answer_result(symlinkat(j->path[1], p.parent, p.name));
