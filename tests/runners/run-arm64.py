@@ -29,7 +29,7 @@ QEMU = ["qemu-aarch64", "-L", SYSROOT]
 
 # these need kernel features, JSON or YAML that are missing here
 EXCEPT = {"test-api-apply", "test-api-manager", "test-api-run", "test-kernel-bpf",
-          "test-kernel-cgroup", "test-kernel-host", "test-kernel-created-repos", "test-kernel-own-socket",
+          "test-kernel-cgroup", "test-kernel-host", "test-kernel-path-set", "test-kernel-own-socket",
           "test-kernel-process", "test-net-h2", "test-net-own-address", "test-run-update", "test-sbpl-load",
           "test-settings-presets"}
 

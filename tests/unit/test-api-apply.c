@@ -233,7 +233,7 @@ static int lost_judge_opens_nothing(void)
 {
     if (apply() < 0)
         return 1;
-    if (ask_for_judge() <= 0) /* whoever tells has killed it */
+    if (ask_for_judge() <= 0) /* the one that reported it has killed it */
         return 4;
     if (make(outside, "out") == 0)
         return 2;

@@ -73,10 +73,10 @@ static void test_reader(void)
     char c;
     is_int(fifo_try(&e, false), -EAGAIN, "no writer, no descriptor");
     OWN(fd) int other = open(path, O_RDONLY | O_NONBLOCK);
-    ok(other >= 0 && is_notified(), "another reader is told");
+    ok(other >= 0 && is_notified(), "another reader is notified");
     is_int(fifo_try(&e, true), -EAGAIN, "but is no writer");
     OWN(fd) int writer = open(path, O_WRONLY | O_NONBLOCK);
-    ok(writer >= 0 && is_notified(), "a writer finds the reader that waits, and is told");
+    ok(writer >= 0 && is_notified(), "a writer finds the reader that waits, and is notified");
     OWN(fd) int fd = fifo_try(&e, true);
     ok(is_open(fd, O_RDONLY) && e.fd < 0, "the reader has its end, as it wanted it");
     ok(write(writer, "x", 1) == 1 && read(fd, &c, 1) == 1 && c == 'x', "and hears of all of it");
@@ -120,7 +120,7 @@ static void test_writer(void)
     is_int(fifo_try(&e, false), -EAGAIN, "no reader, no descriptor");
     ok(open(path, O_WRONLY | O_NONBLOCK) < 0 && errno == ENXIO, "it is no reader to other writers");
     OWN(fd) int reader = awake(sleeper(O_RDONLY));
-    ok(reader >= 0 && is_notified(), "a reader does not sleep, and is told");
+    ok(reader >= 0 && is_notified(), "a reader does not sleep, and is notified");
     OWN(fd) int fd = fifo_try(&e, false);
     ok(is_open(fd, O_WRONLY) && (fcntl(fd, F_GETFL) & O_APPEND), "the writer has its end");
     char c = 0;

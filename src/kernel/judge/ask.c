@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "kernel/judge/ask.h"
-#include "kernel/judge/created-repos.h"
+#include "kernel/judge/path-set.h"
 #include "kernel/judge/git-judge.h"
 #include "kernel/judge/judge.h"
 #include "kernel/judge/own-folders.h"
@@ -33,17 +33,23 @@ static const char socket_extension[] = "buckle.created-socket";
 #define EXTENSION(name)                                                                            \
     ((struct graph_fact){.filter = FILTER_EXTENSION, .str = (name), .len = sizeof(name) - 1})
 
+/* Whether a path is the new name of what moves, or below it; false if nothing moves. */
+static bool is_at_or_below(const struct pinned *to, const char *path, size_t len)
+{
+    return to && len >= to->path_len && memcmp(path, to->path, to->path_len) == 0 &&
+           (len == to->path_len || path[to->path_len] == '/');
+}
+
 /* While a repository moves, its new path counts as created if the old one does. */
 bool ask_is_created(const struct judge *j, const char *path, size_t len)
 {
-    if (created_repos_covers(&j->git.created, path, len, "", 0))
+    if (path_set_covers(&j->git.created, path, len, "", 0))
         return true;
     const struct pinned *to = j->git.moving_to;
-    if (!to || len < to->path_len || memcmp(path, to->path, to->path_len) != 0 ||
-        (len > to->path_len && path[to->path_len] != '/'))
+    if (!is_at_or_below(to, path, len))
         return false;
-    return created_repos_covers(&j->git.created, j->git.moving->path, j->git.moving->path_len,
-                                path + to->path_len, len - to->path_len);
+    return path_set_covers(&j->git.created, j->git.moving->path, j->git.moving->path_len,
+                           path + to->path_len, len - to->path_len);
 }
 
 /* Whether a folder that moves to `to` stays the command's own there. */
@@ -64,8 +70,8 @@ static bool is_own(const struct judge *j, const char *path, size_t len)
         return false;
     if (own_folders_cover(o, path, len, "", 0))
         return true;
-    if (!to || len <= to->path_len || memcmp(path, to->path, to->path_len) != 0 ||
-        path[to->path_len] != '/' || !S_ISDIR(old->st.st_mode) || !stays_own(o, to))
+    if (!is_at_or_below(to, path, len) || len == to->path_len || !S_ISDIR(old->st.st_mode) ||
+        !stays_own(o, to))
         return false;
     return own_folders_cover(o, old->path, old->path_len, path + to->path_len, len - to->path_len);
 }

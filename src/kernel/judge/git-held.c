@@ -25,7 +25,7 @@
 #include "base/own.h"
 #include "git/pointer.h"
 #include "kernel/judge/ask.h"
-#include "kernel/judge/created-repos.h"
+#include "kernel/judge/path-set.h"
 #include "kernel/judge/judge.h"
 #include "kernel/judge/resolve.h"
 #include "kernel/judge/thread-cache.h"
@@ -182,7 +182,7 @@ static void publish_if_harmless(struct judge *j, struct git_held *h)
         return;
     h->published = git_publish(h->folder, h->name, text, (size_t)n, h->mode) == 0;
     if (h->published && h->class == GIT_POINTER)
-        created_repos_add(&j->git.created, h->path, strlen(h->path));
+        path_set_add(&j->git.created, h->path, strlen(h->path));
     h->seen = st.st_mtim;
     h->size = st.st_size;
 }

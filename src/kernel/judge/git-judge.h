@@ -8,7 +8,7 @@
 
 #include "base/arena.h"
 #include "graph/eval.h"
-#include "kernel/judge/created-repos.h"
+#include "kernel/judge/path-set.h"
 #include "kernel/judge/request.h"
 #include "vocab/vocab.h"
 
@@ -61,9 +61,9 @@ struct git_first {
 };
 
 struct git_judge {
-    bool wanted;                  /* the policy has rules about what git obeys */
-    struct created_repos created; /* .git folders that the command made, and may configure */
-    int64_t started;              /* when judging began, in seconds of CLOCK_REALTIME */
+    bool wanted;             /* the policy has rules about what git obeys */
+    struct path_set created; /* .git folders that the command made, and may configure */
+    int64_t started;         /* when judging began, in seconds of CLOCK_REALTIME */
     const struct pinned *moving, *moving_to; /* while a move is judged; otherwise NULL */
     const char *cleared; /* path whose new content is harmless and about to be put in place */
     size_t cleared_len;

@@ -30,7 +30,7 @@
 #include "git/config.h"
 #include "git/todo.h"
 #include "kernel/judge/ask.h"
-#include "kernel/judge/created-repos.h"
+#include "kernel/judge/path-set.h"
 #include "kernel/judge/judge.h"
 #include "kernel/judge/resolve.h"
 
@@ -434,6 +434,6 @@ int git_before_name(struct judge *j, const struct request *r, const struct pinne
     if (err == 0)
         err = check_present_pointers(&c);
     if (err == 0 && is_new_folder(j, p->parent))
-        created_repos_add(&j->git.created, c.path, len);
+        path_set_add(&j->git.created, c.path, len);
     return err;
 }

@@ -23,7 +23,7 @@
 #include "git/config.h"
 #include "git/todo.h"
 #include "kernel/judge/ask.h"
-#include "kernel/judge/created-repos.h"
+#include "kernel/judge/path-set.h"
 #include "kernel/judge/judge.h"
 
 static const char *const folders[] = {"rebase-merge", "rebase-apply", "sequencer"};
@@ -142,7 +142,7 @@ bool git_has_unfinished(const struct judge *j)
     bool state = false;
     for (uint32_t i = 0; j->git.wanted && i < j->git.created.n && !state; i++) {
         size_t len;
-        const char *path = created_repos_at(&j->git.created, i, &len);
+        const char *path = path_set_at(&j->git.created, i, &len);
         state = git_is_state_folder(path, len);
     }
     return state || j->git.nheld > 0;
@@ -153,7 +153,7 @@ void git_finish(struct judge *j)
     git_release_all(j);
     for (uint32_t i = 0; j->git.wanted && i < j->git.created.n; i++) {
         size_t len;
-        const char *path = created_repos_at(&j->git.created, i, &len);
+        const char *path = path_set_at(&j->git.created, i, &len);
         if (git_is_state_folder(path, len))
             disarm_folder(j, path, len);
     }

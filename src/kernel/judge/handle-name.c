@@ -20,7 +20,7 @@
 
 #include "base/own.h"
 #include "kernel/judge/ask.h"
-#include "kernel/judge/created-repos.h"
+#include "kernel/judge/path-set.h"
 #include "kernel/judge/git-judge.h"
 #include "kernel/judge/handlers.h"
 #include "kernel/judge/judge.h"
@@ -105,7 +105,7 @@ struct answer handle_mkdir(struct judge *j, const struct request *r)
     if (mkdirat(p.parent, p.name, (mode_t)a.rest[0]) < 0)
         return answer_errno(errno);
     if (is_git_folder(&p))
-        created_repos_add(&j->git.created, p.path, p.path_len);
+        path_set_add(&j->git.created, p.path, p.path_len);
     own_folders_created(&j->own_folders, p.path, p.path_len);
     return answer_value(0);
 }
@@ -433,7 +433,7 @@ static void after_move(struct judge *j, const struct pinned *old, const struct p
     struct own_folders *own = &j->own_folders;
     bool folder = S_ISDIR(old->st.st_mode), replaced = new->found &&S_ISDIR(new->st.st_mode);
     if (folder)
-        created_repos_moved(&j->git.created, old->path, old->path_len, new->path, new->path_len);
+        path_set_moved(&j->git.created, old->path, old->path_len, new->path, new->path_len);
     if (flags & RENAME_EXCHANGE) {
         if (folder || replaced)
             own_folders_exchanged(own, old->path, old->path_len, new->path, new->path_len);

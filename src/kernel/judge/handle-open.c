@@ -18,7 +18,7 @@
 
 #include "base/own.h"
 #include "kernel/judge/ask.h"
-#include "kernel/judge/created-repos.h"
+#include "kernel/judge/path-set.h"
 #include "kernel/judge/git-judge.h"
 #include "kernel/judge/handle-userns.h"
 #include "kernel/judge/handlers.h"
@@ -242,7 +242,7 @@ static struct answer create_file(struct judge *j, const struct request *r, const
     if (fd < 0 && errno == EEXIST && !(o->flags & O_EXCL))
         fd = openat(p->parent, p->name, flags | O_NOFOLLOW, o->mode);
     if (fd >= 0 && j->git.wanted && git_is_state_file(p->path, p->path_len))
-        created_repos_add(&j->git.created, p->path, p->path_len);
+        path_set_add(&j->git.created, p->path, p->path_len);
     return send_fd(j, r, fd < 0 ? -errno : fd, o->flags);
 }
 

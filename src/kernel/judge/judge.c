@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "kernel/judge/ask.h"
-#include "kernel/judge/created-repos.h"
+#include "kernel/judge/path-set.h"
 #include "kernel/judge/creds.h"
 #include "kernel/judge/git-judge.h"
 #include "kernel/judge/handle-exec.h"
@@ -60,8 +60,7 @@ int judge_init(struct judge *j, const struct plan *plan, const struct graph *g, 
     j->umask = umask(022);
     umask(j->umask);
     j->cache = graph_cache_new(g);
-    if (!j->cache || created_repos_init(&j->git.created) < 0 ||
-        own_folders_init(&j->own_folders) < 0 ||
+    if (!j->cache || path_set_init(&j->git.created) < 0 || own_folders_init(&j->own_folders) < 0 ||
         fstat(j->procfs.inner >= 0 ? j->procfs.inner : proc, &st) < 0)
         return -1;
     j->procfs.dev = st.st_dev;

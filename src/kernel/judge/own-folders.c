@@ -2,7 +2,7 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Own folders are paths (created-repos.c has the set), because a folder that moves takes the marks
+ * Own folders are paths (path-set.h), because a folder that moves takes the marks
  * below it along. Foreign paths are only ever asked for, so their hashes are enough: `rm -rf` of a
  * large tree adds one for each folder in it.
  */
@@ -12,13 +12,6 @@
 #include <stdlib.h>
 
 enum { FOREIGN_MAX = 1 << 16, SLOTS = 2 * FOREIGN_MAX };
-
-static const uint64_t HASH_START = UINT64_C(14695981039346656037);
-
-static uint64_t hash_step(uint64_t h, char c)
-{
-    return (h ^ (unsigned char)c) * UINT64_C(1099511628211);
-}
 
 /* The slot of a hash: its own, or the empty one where it belongs. 0 marks empty slots. */
 static size_t slot_of(const struct own_folders *o, uint64_t hash)
@@ -31,9 +24,9 @@ static size_t slot_of(const struct own_folders *o, uint64_t hash)
 
 static uint64_t hash_path(const char *path, size_t len)
 {
-    uint64_t hash = HASH_START;
+    uint64_t hash = PATH_HASH_START;
     for (size_t i = 0; i < len; i++)
-        hash = hash_step(hash, path[i]);
+        hash = path_hash_step(hash, path[i]);
     return hash ? hash : 1;
 }
 
@@ -53,12 +46,12 @@ static void add_foreign(struct own_folders *o, const char *path, size_t len)
 static bool is_foreign(const struct own_folders *o, const char *head, size_t nhead,
                        const char *tail, size_t ntail)
 {
-    uint64_t hash = HASH_START;
+    uint64_t hash = PATH_HASH_START;
     for (size_t i = 0; o->nforeign > 0 && i <= nhead + ntail; i++) {
         char c = i < nhead ? head[i] : i < nhead + ntail ? tail[i - nhead] : '/';
         if (c == '/' && i > 0 && o->foreign[slot_of(o, hash ? hash : 1)])
             return true;
-        hash = hash_step(hash, c);
+        hash = path_hash_step(hash, c);
     }
     return o->full;
 }
@@ -66,12 +59,12 @@ static bool is_foreign(const struct own_folders *o, const char *head, size_t nhe
 int own_folders_init(struct own_folders *o)
 {
     o->foreign = calloc(SLOTS, sizeof(*o->foreign)); /* untouched pages cost nothing */
-    return o->foreign && created_repos_init(&o->own) == 0 ? 0 : -1;
+    return o->foreign && path_set_init(&o->own) == 0 ? 0 : -1;
 }
 
 bool own_folders_contain(const struct own_folders *o, const char *path, size_t len)
 {
-    return created_repos_covers(&o->own, path, len, "", 0) && !is_foreign(o, path, len, "", 0);
+    return path_set_covers(&o->own, path, len, "", 0) && !is_foreign(o, path, len, "", 0);
 }
 
 bool own_folders_cover(const struct own_folders *o, const char *head, size_t nhead,
@@ -82,7 +75,7 @@ bool own_folders_cover(const struct own_folders *o, const char *head, size_t nhe
         n--;
     n -= n > 0; /* the folder that it is in */
     size_t first = n < nhead ? n : nhead;
-    return created_repos_covers(&o->own, head, first, tail, n - first) &&
+    return path_set_covers(&o->own, head, first, tail, n - first) &&
            !is_foreign(o, head, nhead, tail, ntail);
 }
 
@@ -101,14 +94,14 @@ bool own_folders_replaced(const struct own_folders *o, const char *path, size_t 
 
 void own_folders_created(struct own_folders *o, const char *path, size_t len)
 {
-    if (!created_repos_covers(&o->own, path, len, "", 0) && own_folders_may_begin(o, path, len))
-        created_repos_add(&o->own, path, len);
+    if (!path_set_covers(&o->own, path, len, "", 0) && own_folders_may_begin(o, path, len))
+        path_set_add(&o->own, path, len);
 }
 
 void own_folders_removed(struct own_folders *o, const char *path, size_t len)
 {
     if (own_folders_contain(o, path, len))
-        created_repos_forget(&o->own, path, len);
+        path_set_forget(&o->own, path, len);
     else
         add_foreign(o, path, len);
 }
@@ -119,12 +112,12 @@ void own_folders_moved(struct own_folders *o, const char *from, size_t nfrom, co
     bool own = own_folders_contain(o, from, nfrom);
     if (!own)
         add_foreign(o, from, nfrom);
-    if (!own && created_repos_covers(&o->own, to, nto, "", 0))
+    if (!own && path_set_covers(&o->own, to, nto, "", 0))
         add_foreign(o, to, nto);
     /* own folders below it, too, unless it takes a foreign path or a name that begins with a dot */
     if (own_folders_may_begin(o, to, nto))
-        created_repos_moved(&o->own, from, nfrom, to, nto);
-    created_repos_forget(&o->own, from, nfrom);
+        path_set_moved(&o->own, from, nfrom, to, nto);
+    path_set_forget(&o->own, from, nfrom);
     if (own)
         own_folders_created(o, to, nto);
 }
@@ -134,8 +127,8 @@ void own_folders_exchanged(struct own_folders *o, const char *one, size_t n, con
 {
     if (own_folders_contain(o, one, n) && own_folders_contain(o, other, m))
         return;
-    created_repos_forget(&o->own, one, n);
-    created_repos_forget(&o->own, other, m);
+    path_set_forget(&o->own, one, n);
+    path_set_forget(&o->own, other, m);
     add_foreign(o, one, n);
     add_foreign(o, other, m);
 }

@@ -3,7 +3,7 @@
 #ifndef BK_KERNEL_JUDGE_OWN_FOLDERS_H
 #define BK_KERNEL_JUDGE_OWN_FOLDERS_H
 
-#include "kernel/judge/created-repos.h"
+#include "kernel/judge/path-set.h"
 
 /*
  * Folders that the command created, with everything below: protected names of editors, agents,
@@ -21,8 +21,8 @@
  * Both sets have a fixed size. If one is full, later folders are not the command's own.
  */
 struct own_folders {
-    struct created_repos own; /* the topmost folders */
-    uint64_t *foreign;        /* a hash table of paths; a collision only denies more */
+    struct path_set own; /* the topmost folders */
+    uint64_t *foreign;   /* a hash table of paths; a collision only denies more */
     uint32_t nforeign;
     bool full;      /* of foreign paths */
     bool replacing; /* the symlink being judged leads from a foreign path to an own folder */

@@ -4,7 +4,7 @@
 /* Repositories that the command created: membership at component boundaries, moves, and a full set.
  */
 
-#include "kernel/judge/created-repos.h"
+#include "kernel/judge/path-set.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,16 +12,16 @@
 
 #include "tap.h"
 
-static struct created_repos made;
+static struct path_set made;
 
 static void add(const char *path)
 {
-    created_repos_add(&made, path, strlen(path));
+    path_set_add(&made, path, strlen(path));
 }
 
 static bool covers(const char *path)
 {
-    return created_repos_covers(&made, path, strlen(path), "", 0);
+    return path_set_covers(&made, path, strlen(path), "", 0);
 }
 
 static void test_members(void)
@@ -42,10 +42,10 @@ static void test_members(void)
 
 static void test_parts(void)
 {
-    ok(created_repos_covers(&made, "/a", 2, "/.git/config", 12), "a path in two parts");
-    ok(created_repos_covers(&made, "/a/.g", 5, "it", 2), "wherever it is cut");
-    ok(!created_repos_covers(&made, "/a/.g", 5, "itx", 3), "and nothing else");
-    ok(created_repos_covers(&made, "", 0, "/a/.git", 7), "an empty head");
+    ok(path_set_covers(&made, "/a", 2, "/.git/config", 12), "a path in two parts");
+    ok(path_set_covers(&made, "/a/.g", 5, "it", 2), "wherever it is cut");
+    ok(!path_set_covers(&made, "/a/.g", 5, "itx", 3), "and nothing else");
+    ok(path_set_covers(&made, "", 0, "/a/.git", 7), "an empty head");
 }
 
 static void test_moving(void)
@@ -53,28 +53,28 @@ static void test_moving(void)
     add("/p/one/.git");
     add("/p/one/sub/.git");
     add("/p/oneself/.git");
-    created_repos_moved(&made, "/p/one", 6, "/q/two", 6);
+    path_set_moved(&made, "/p/one", 6, "/q/two", 6);
     ok(covers("/q/two/.git/config") && covers("/q/two/sub/.git/config"), "all below have moved");
     ok(!covers("/q/twoself/.git"), "but not a folder whose name only begins so");
-    created_repos_moved(&made, "/a/.git", 7, "/a/x", 4);
+    path_set_moved(&made, "/a/.git", 7, "/a/x", 4);
     ok(covers("/a/x/config"), "the folder itself has moved");
 }
 
 static void test_full(void)
 {
     char path[64];
-    for (int i = 0; i < CREATED_REPOS_MAX + 100; i++) {
+    for (int i = 0; i < PATH_SET_MAX + 100; i++) {
         snprintf(path, sizeof(path), "/many/r%d/.git", i);
         add(path);
     }
-    is_int((int)made.n, CREATED_REPOS_MAX, "a full set takes no more");
+    is_int((int)made.n, PATH_SET_MAX, "a full set takes no more");
     ok(covers("/many/r0/.git/config") && covers("/many/r8000/.git/config"), "keeps what it has");
     ok(!covers("/many/r8250/.git/config"), "and forgets the rest");
 }
 
 int main(void)
 {
-    is_int(created_repos_init(&made), 0, "init");
+    is_int(path_set_init(&made), 0, "init");
     test_members();
     test_parts();
     test_moving();

@@ -6,28 +6,21 @@
  * slash, so its cost does not depend on the number of folders.
  */
 
-#include "kernel/judge/created-repos.h"
+#include "kernel/judge/path-set.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_BYTES = 1 << 20, SLOTS = 2 * CREATED_REPOS_MAX };
+enum { TEXT_BYTES = 1 << 20, SLOTS = 2 * PATH_SET_MAX };
 
-static const uint64_t HASH_START = UINT64_C(14695981039346656037);
-
-static uint64_t hash_step(uint64_t h, char c)
-{
-    return (h ^ (unsigned char)c) * UINT64_C(1099511628211);
-}
-
-int created_repos_init(struct created_repos *m)
+int path_set_init(struct path_set *m)
 {
     m->text = malloc(TEXT_BYTES);
     return m->text ? 0 : -1;
 }
 
 /* Whether entry i is the first n bytes of head + tail. */
-static bool is_entry(const struct created_repos *m, uint32_t i, const char *head, size_t nhead,
+static bool is_entry(const struct path_set *m, uint32_t i, const char *head, size_t nhead,
                      const char *tail, size_t n)
 {
     const char *text = m->text + m->start[i];
@@ -36,7 +29,7 @@ static bool is_entry(const struct created_repos *m, uint32_t i, const char *head
            (n == first || memcmp(text + first, tail, n - first) == 0);
 }
 
-static bool is_member(const struct created_repos *m, uint64_t hash, const char *head, size_t nhead,
+static bool is_member(const struct path_set *m, uint64_t hash, const char *head, size_t nhead,
                       const char *tail, size_t n)
 {
     for (size_t s = hash % SLOTS; m->slots[s]; s = (s + 1) % SLOTS)
@@ -45,25 +38,25 @@ static bool is_member(const struct created_repos *m, uint64_t hash, const char *
     return false;
 }
 
-bool created_repos_covers(const struct created_repos *m, const char *head, size_t nhead,
-                          const char *tail, size_t ntail)
+bool path_set_covers(const struct path_set *m, const char *head, size_t nhead, const char *tail,
+                     size_t ntail)
 {
-    uint64_t hash = HASH_START;
+    uint64_t hash = PATH_HASH_START;
     for (size_t i = 0; m->n > 0 && i <= nhead + ntail; i++) {
         char c = i < nhead ? head[i] : i < nhead + ntail ? tail[i - nhead] : '/';
         if (c == '/' && i > 0 && is_member(m, hash, head, nhead, tail, i))
             return true;
-        hash = hash_step(hash, c);
+        hash = path_hash_step(hash, c);
     }
     return false;
 }
 
-void created_repos_add(struct created_repos *m, const char *path, size_t len)
+void path_set_add(struct path_set *m, const char *path, size_t len)
 {
-    uint64_t hash = HASH_START;
+    uint64_t hash = PATH_HASH_START;
     for (size_t i = 0; i < len; i++)
-        hash = hash_step(hash, path[i]);
-    if (m->n == CREATED_REPOS_MAX || TEXT_BYTES - m->used < len ||
+        hash = path_hash_step(hash, path[i]);
+    if (m->n == PATH_SET_MAX || TEXT_BYTES - m->used < len ||
         is_member(m, hash, path, len, "", len))
         return;
     memcpy(m->text + m->used, path, len);
@@ -75,13 +68,13 @@ void created_repos_add(struct created_repos *m, const char *path, size_t len)
     m->slots[s] = (uint16_t)m->n;
 }
 
-const char *created_repos_at(const struct created_repos *m, uint32_t i, size_t *len)
+const char *path_set_at(const struct path_set *m, uint32_t i, size_t *len)
 {
     *len = m->start[i + 1] - m->start[i];
     return m->text + m->start[i];
 }
 
-static bool is_below(const struct created_repos *m, uint32_t i, const char *path, size_t len)
+static bool is_below(const struct path_set *m, uint32_t i, const char *path, size_t len)
 {
     const char *text = m->text + m->start[i];
     size_t n = m->start[i + 1] - m->start[i];
@@ -89,15 +82,14 @@ static bool is_below(const struct created_repos *m, uint32_t i, const char *path
 }
 
 /* An entry whose first byte is not a slash matches no path. */
-void created_repos_forget(struct created_repos *m, const char *path, size_t len)
+void path_set_forget(struct path_set *m, const char *path, size_t len)
 {
     for (uint32_t i = 0; i < m->n; i++)
         if (is_below(m, i, path, len))
             m->text[m->start[i]] = '\0';
 }
 
-void created_repos_moved(struct created_repos *m, const char *from, size_t nfrom, const char *to,
-                         size_t nto)
+void path_set_moved(struct path_set *m, const char *from, size_t nfrom, const char *to, size_t nto)
 {
     char path[8192];
     for (uint32_t i = 0, n = m->n; i < n; i++) {
@@ -110,6 +102,6 @@ void created_repos_moved(struct created_repos *m, const char *from, size_t nfrom
             continue;
         memcpy(path, to, nto);
         memcpy(path + nto, text + nfrom, rest);
-        created_repos_add(m, path, nto + rest);
+        path_set_add(m, path, nto + rest);
     }
 }
