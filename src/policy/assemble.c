@@ -119,6 +119,7 @@ static int evaluate(struct assembly *out, const struct policy_request *q, struct
     if (settings_build(s, q->tmpdir, &out->result, err) < 0)
         return -1;
     out->result.policy.as_shipped = !q->bare_settings;
+    out->result.policy.allowed_reads_win = q->bare_settings;
     *configured = out->result.policy;
     return q->presets.n ? add_presets(out, q, err) : 0;
 }

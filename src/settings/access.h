@@ -47,6 +47,9 @@ struct access {
      * place may have allowed ones inside, and those denied ones again: the more specific wins. */
     bool reads_nothing;
     struct places deny_read, allow_read;
+    /* As in srt: what is both denied and allowed can be read, and so can writable places inside a
+     * denied one. */
+    bool allowed_reads_win;
     /* As in the shipped profiles, on Linux: protected.sb instead of `protects_names`, and
      * secrets.sb, which allowed places inside re-open. */
     bool as_shipped;
