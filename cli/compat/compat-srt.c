@@ -183,7 +183,8 @@ static int make_command(struct srt *s, struct bk_err *err)
     s->argv[1] = "-c";
     s->argv[2] = s->command.s;
     s->compat.spec.launch.argv = (char *const *)s->argv;
-    debug_print("Command: %s -c, %zu bytes", s->argv[0], s->command.n - 1);
+    debug_print("Command: %s -c, %zu byte%s", s->argv[0], s->command.n - 1,
+                plural(s->command.n - 1));
     return 0;
 }
 

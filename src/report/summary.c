@@ -449,7 +449,7 @@ void report_summary(const struct report *r, const struct policies *p, struct buf
             others += r->rows[i].count;
     }
     if (others)
-        buf_fmt(out, "  and %llu other%s\n", (unsigned long long)others, others == 1 ? "" : "s");
+        buf_fmt(out, "  and %llu other%s\n", (unsigned long long)others, plural(others));
     struct suggesting s = {r->rows, shown, p, g, g ? graph_cache_new(g) : NULL, false};
     print_flags(&s, r, out);
     s.guarded = true;
