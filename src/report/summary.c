@@ -169,7 +169,8 @@ static size_t place_width(const struct row *row, const struct policies *p)
 {
     OWN(buf) struct buf shown = {0};
     if (!row->group->failure)
-        rule_place(graph_of(p, row->group), row->group->rule, &shown);
+        rule_place(graph_of(p, row->group), row->group->rule, row->group->path, row->path_len,
+                   &shown);
     return width_of(shown.s ? shown.s : "", shown.n);
 }
 
@@ -208,7 +209,7 @@ static void print_row(const struct row *row, const struct columns *c, const stru
     }
     if (!group->failure) {
         buf_str(out, "  ");
-        rule_place(g, group->rule, out);
+        rule_place(g, group->rule, group->path, row->path_len, out);
     }
     if (message) {
         pad(out, place_width(row, p), c->place + 2);

@@ -24,6 +24,7 @@ struct run_policy {
     char home[PATH_MAX], git_own[PATH_MAX], git_common[PATH_MAX];
     bool shipped; /* made of shipped and given texts only, so it can be compiled at any time */
     struct graph *graph;
+    bool worded; /* the graph has the texts of its rules */
 };
 
 /* Takes an assembled policy, and what settings say about how to enforce it. The assembly has to

@@ -65,6 +65,7 @@ struct access {
     bool network_open; /* not restricted at all */
     struct words allowed_domains, denied_domains;
     struct words denied_reasons;   /* one for each denied domain, NULL for none; or an empty list */
+    struct words denied_origins;   /* the same: where it was written */
     struct words denied_addresses; /* addresses and ranges that an allowed name must not lead to */
     struct places unix_sockets;
     bool all_unix_sockets;
