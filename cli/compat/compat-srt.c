@@ -81,7 +81,8 @@ static int choose_file(struct srt *s, struct bk_err *err)
     return 0;
 }
 
-/* A named pipe is waited for, as a person who names one expects; settings that are found are not. */
+/* A named pipe is waited for, as a person who names one expects; settings that are found are not.
+ */
 static int open_pipe(struct srt *s, struct bk_err *err)
 {
     const char *file = s->settings.only;
@@ -153,8 +154,7 @@ static int make_policy(struct srt *s, struct bk_err *err)
     spec->whole_env = true;
     choose_tmpdir(s);
     return watch_check(&s->watch, &s->args, err) < 0 || choose_file(s, err) < 0 ||
-                   open_pipe(s, err) < 0 ||
-                   run_settings_read(&s->settings, &s->args, spec, err) < 0
+                   open_pipe(s, err) < 0 || run_settings_read(&s->settings, &s->args, spec, err) < 0
                ? -1
                : 0;
 }

@@ -59,7 +59,8 @@ static const char *writing(const struct access *p, char out[96])
     if (p->writes_everything)
         return "not restricted";
     snprintf(out, 96, "%zu path%s%s, except %zu%s", p->allow_write.n, plural(p->allow_write.n),
-             p->tmpdir ? " and TMPDIR" : "", p->deny_write.n, p->protects_names ? " and protected paths" : "");
+             p->tmpdir ? " and TMPDIR" : "", p->deny_write.n,
+             p->protects_names ? " and protected paths" : "");
     return out;
 }
 

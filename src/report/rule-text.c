@@ -27,6 +27,15 @@ bool rule_protects(const struct graph *g, uint32_t rule)
     return info && info->filtered && !info->allow && rule_message(g, rule);
 }
 
+bool rule_is_built_in(const struct graph *g, uint32_t rule)
+{
+    static const char shipped[] = "<buckle>/", word[] = "protected:";
+    const struct graph_rule_info *info = rule_info(g, rule);
+    const char *file = info && info->origin.file ? info->origin.file : "";
+    return rule_protects(g, rule) && (strncmp(file, shipped, sizeof(shipped) - 1) == 0 ||
+                                      strncmp(rule_message(g, rule), word, sizeof(word) - 1) == 0);
+}
+
 /* ---- generated texts ---- */
 
 /* What settings and presets became has one filter a line, below a comment that names its origin:
@@ -46,7 +55,7 @@ enum { FILTER_INDENT = 8 };
 static bool glob_covers(const char *g, const char *g_end, const char *s, const char *s_end,
                         unsigned *steps)
 {
-    for (; g < g_end && *steps > 0; g++, s++, --*steps) {
+    for (; g<g_end && * steps> 0; g++, s++, --*steps) {
         if (*g == '*') {
             bool deep = g + 1 < g_end && g[1] == '*';
             const char *rest = g + 1 + deep;
@@ -106,7 +115,7 @@ static const char *origin_in(const char *raw, const char *object, size_t n, size
 }
 
 static const char *const source_words[] = {
-    [SOURCE_SETTINGS] = "settings", [SOURCE_PRESET] = "a preset", [SOURCE_FLAG] = "a flag",
+    [SOURCE_SETTINGS] = "settings", [SOURCE_PRESET] = "a preset",  [SOURCE_FLAG] = "a flag",
     [SOURCE_GRANT] = "a grant",     [SOURCE_MACHINE] = "settings",
 };
 

@@ -165,8 +165,7 @@ static int add_origins(struct builder *b, enum setting_id id, struct words *out)
     if (settings_values(b->s, id, &v) < 0)
         return err_nomem(b->err);
     for (size_t i = 0; i < v.n; i++) {
-        const char *origin =
-            v.at[i].ignored ? NULL : origin_of(b, v.at[i].layer, v.at[i].json->at);
+        const char *origin = v.at[i].ignored ? NULL : origin_of(b, v.at[i].layer, v.at[i].json->at);
         if (!v.at[i].ignored && (!origin || words_push(&b->s->arena, out, origin) < 0))
             return err_nomem(b->err);
     }

@@ -56,7 +56,8 @@ static int write_hosts(struct writer *w)
     const struct words *allowed = &w->p->allowed_domains, *addresses = &w->p->denied_addresses;
     /* before permissions: an address that is named there is wanted */
     for (size_t i = 0; i < addresses->n; i++)
-        if (host_rule(w, "deny", addresses->at[i], NULL, "names must not resolve to this address") < 0)
+        if (host_rule(w, "deny", addresses->at[i], NULL, "names must not resolve to this address") <
+            0)
             return -1;
     for (size_t i = 0; i < allowed->n; i++)
         if (host_rule(w, "allow", allowed->at[i], NULL, NULL) < 0)

@@ -345,9 +345,8 @@ void plan_semaphore_wall(struct plan *p, const struct graph *g)
     static const uint16_t ops[] = {OP_IPC_POSIX_SEM_CREATE, OP_IPC_POSIX_SEM_OPEN,
                                    OP_IPC_POSIX_SEM_UNLINK};
     static const struct bound_path folder = {"/dev/shm", 8, false, GRAPH_NO_RULE, 0};
-    uint64_t rights =
-        p->handled_fs & (KABI_LL_READ_FILE | KABI_LL_WRITE_FILE | KABI_LL_TRUNCATE |
-                         KABI_LL_MAKE_REG | KABI_LL_REMOVE_FILE);
+    uint64_t rights = p->handled_fs & (KABI_LL_READ_FILE | KABI_LL_WRITE_FILE | KABI_LL_TRUNCATE |
+                                       KABI_LL_MAKE_REG | KABI_LL_REMOVE_FILE);
     bool allowed = false;
     for (size_t i = 0; rights && i < sizeof(ops) / sizeof(ops[0]); i++)
         allowed |= plan_outcomes(p, g, ops[i], NULL, 0) != OUTCOME_DENY;
