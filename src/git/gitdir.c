@@ -5,9 +5,10 @@
  * Finds the repository of a working directory. Git's rules are simple enough to follow here, and
  * running git itself would obey untrusted settings outside the sandbox.
  *
- * What is found here becomes writable, so a pointer counts only if its target agrees. A .git file may
- * be an earlier command's work; the folder that it leads to is not, unless that command could write
- * there anyway. So that folder must be where git puts such folders, and must name this working tree.
+ * What is found here becomes writable, so a pointer counts only if its target agrees. A .git file
+ * may be an earlier command's work; the folder that it leads to is not, unless that command could
+ * write there anyway. So that folder must be where git puts such folders, and must name this
+ * working tree.
  */
 
 #include <errno.h>
