@@ -90,7 +90,7 @@ WIDENS = {
     "filesystem": {"allowRead": ["~/.ssh"], "allowWrite": ["~"], "allowGitConfig": True, "disabled": True},
     "enabled": False, "autoAllowBashIfSandboxed": True, "excludedCommands": ["sh"], "allowUnsandboxedCommands": True,
     "ignoreViolations": {"*": ["/"]}, "allowNestedUserNamespaces": True, "allowPty": True, "allowAppleEvents": True,
-    "enableWeakerNetworkIsolation": True, "enableWeakerNestedSandbox": True,
+    "enableWeakerNetworkIsolation": True, "enableWeakerNestedSandbox": True, "autoPresets": True,
 }
 
 
