@@ -66,6 +66,8 @@ struct report {
     uint64_t total;
     uint64_t forgotten; /* denials of dropped groups */
     struct row *rows;   /* scratch for the summary; cap entries */
+    const struct preset_hint *hints;
+    size_t nhints;
 };
 
 /* ---- rows.c ---- */
@@ -80,5 +82,12 @@ unsigned path_depth(const char *path, uint32_t n);
 
 /* Fills r->rows in the order of first events, folding rows of the same folder. Returns how many. */
 size_t report_rows(const struct report *r);
+
+/* ---- preset-rows.c ---- */
+
+/* Takes the rows that a preset fits out of r->rows, of which there are n, and prints a line for
+ * each such preset. Returns how many are left. */
+size_t report_preset_rows(const struct report *r, const struct policies *p, size_t n,
+                          struct buf *out);
 
 #endif

@@ -8,6 +8,7 @@
  *       write   /home/u/p/.git/hooks/pre-commit  2×  protected.sb:41  protected: git would run it
  *       create  /etc/x                               default.sb:12
  *     allow with: --allow-write /etc/x
+ *     npm needs its cache and registry: --preset npm
  *     protected path; to allow it: --allow-protected git-hooks
  *
  * A filtered rule with a message protects a path on purpose. Allowing the folder around it doesn't
@@ -464,7 +465,9 @@ void report_summary(const struct report *r, const struct policies *p, struct buf
     const struct graph *g = p->n ? p->at[p->n - 1] : NULL;
     if (r->total == 0)
         return;
-    size_t n = report_rows(r), shown = n < ROWS_SHOWN ? n : ROWS_SHOWN;
+    OWN(buf) struct buf presets = {0};
+    size_t n = report_preset_rows(r, p, report_rows(r), &presets);
+    size_t shown = n < ROWS_SHOWN ? n : ROWS_SHOWN;
     uint64_t others = r->forgotten;
     struct columns c = measure(r->rows, shown, p);
     buf_fmt(out, "buckle: %llu operation%s denied\n", (unsigned long long)r->total,
@@ -477,6 +480,7 @@ void report_summary(const struct report *r, const struct policies *p, struct buf
     }
     if (others)
         buf_fmt(out, "  and %llu other%s\n", (unsigned long long)others, others == 1 ? "" : "s");
+    buf_add(out, presets.s, presets.n);
     struct suggesting s = {r->rows, shown, p, g, g ? graph_cache_new(g) : NULL, false};
     print_flags(&s, r, out);
     s.guarded = true;
