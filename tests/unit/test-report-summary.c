@@ -15,14 +15,27 @@ enum {
     RULE_STORES,
     RULE_FLAG,
     RULE_SETTINGS,
-    RULE_UNFILTERED
+    RULE_UNFILTERED,
+    RULE_OPEN,
+    RULE_CLASS
 };
 
 static struct graph *graph;
 
+/* Files can be written in /w, except names of a class. */
+static void make_class(struct graph_build *b, struct graph_rule *r, struct graph_mod *message)
+{
+    rule_at(b, 49, true, OP_FILE_WRITE, sub("/w"));
+    message->str = "protected: tells tools what to run (tools)";
+    r->when = all(any(lit("/w/.rc"), lit("/v/.rc")),
+                  not_(mk_str(FILTER_EXTENSION, GRAPH_LITERAL, "buckle.allowed-tools")));
+    r->origin = (struct graph_origin){.file = "/some/where/t.sb", .line = 50, .col = 1};
+    graph_build_rule(b, r, NULL);
+}
+
 /* Rule 0 at t.sb:12 denies everything, rule 1 at t.sb:41 protects /p/.rc, rule 2 at t.sb:43
  * protects /h/u/hooks, rule 3 at t.sb:45 denies reading /h/u/.aws and /h/u/.netrc, rule 4 came from
- * a flag, rules 5 and 6 from settings. */
+ * a flag, rules 5 and 6 from settings, rule 8 at t.sb:50 protects names of a class. */
 static void make_graph(void)
 {
     struct graph_build *b = start(1);
@@ -74,6 +87,9 @@ static void make_graph(void)
     r.nmods = 0;
     ops[0] = OP_FILE_LINK;
     graph_build_rule(b, &r, NULL);
+    ops[0] = OP_FILE_WRITE;
+    r.nmods = 1;
+    make_class(b, &r, &message);
     graph = finish(b);
 }
 
@@ -375,7 +391,7 @@ static void hostile(void)
 static const char *const flags[REMEDY_COUNT] = {
     [REMEDY_ALLOW_WRITE] = "--allow-write",   [REMEDY_ALLOW_READ] = "--allow-read",
     [REMEDY_ALLOW_NET] = "--allow-net",       [REMEDY_ALLOW_SOCKET] = "--allow-socket",
-    [REMEDY_ALLOW_USERNS] = "--allow-userns",
+    [REMEDY_ALLOW_USERNS] = "--allow-userns", [REMEDY_ALLOW_PROTECTED] = "--allow-protected",
 };
 
 static void library_words(void)
@@ -391,6 +407,27 @@ static void library_words(void)
                "no flags in the library's words");
 }
 
+/* A flag with the class where that suffices; elsewhere the path. */
+static void classes(void)
+{
+    struct report *r = report_new(0);
+    deny(r, OP_FILE_WRITE_DATA, RULE_CLASS, "/w/.rc");
+    summary_is(r,
+               "buckle: 1 operation was denied\n"
+               "  write  /w/.rc  t.sb:50  protected: tells tools what to run (tools)\n"
+               "protected path; to allow it: --allow-protected tools\n",
+               "a class suffices");
+    r = report_new(0);
+    deny(r, OP_FILE_WRITE_DATA, RULE_CLASS, "/v/.rc");
+    deny(r, OP_FILE_WRITE_DATA, RULE_CLASS, "/w/.rc");
+    summary_is(r,
+               "buckle: 2 operations were denied\n"
+               "  write  /v/.rc  t.sb:50  protected: tells tools what to run (tools)\n"
+               "  write  /w/.rc  t.sb:50  protected: tells tools what to run (tools)\n"
+               "protected path; to allow it: --allow-protected tools --allow-write /v/.rc\n",
+               "and does not");
+}
+
 int main(void)
 {
     make_graph();
@@ -404,6 +441,7 @@ int main(void)
     guarded_moves();
     stores();
     settings();
+    classes();
     many();
     bounded();
     hostile();
