@@ -27,6 +27,7 @@
 #include "kernel/host/capabilities.h"
 #include "run/ask-tty.h"
 #include "run/run.h"
+#include "vocab/protected-classes.h"
 
 static const char cap_words[] =
 #define CAP(name, number, kind, words) #name " "
@@ -49,6 +50,7 @@ static const struct cli_option options[] = {
     {"define", 'D', "KEY=VALUE", "set a parameter, for (param \"KEY\")", NULL},
     {"allow-write", 'w', "PATH", "allow writing to PATH and below, or to what a glob matches", "file"},
     {"deny-write", 0, "PATH", "deny writing to PATH and below, or to what a glob matches", "file"},
+    {"allow-protected", 0, "CLASS,…", "do not protect names of these classes, which are listed above", protected_class_words},
     {"allow-read", 'r', "PATH", "allow reading PATH and below, or what a glob matches", "file"},
     {"deny-read", 0, "PATH", "deny reading the contents of PATH and below, or of what a glob matches", "file"},
     {"allow-net", 'N', "HOST[:PORT]", "allow connections to HOST: a name, *.name, an address or a range",
@@ -531,6 +533,11 @@ const struct cli_command cmd_run = {
         "TMPDIR, and reach no network. Prints nothing if nothing is denied; otherwise a final\n"
         "summary names each denied operation, the rule that denied it and the flag that would\n"
         "allow it.\n"
+        "\n"
+        "Classes for --allow-protected:\n"
+#define PROTECTED_CLASS(id, name, brief) "    " name ": " brief "\n"
+#include "vocab/protected-classes.def"
+#undef PROTECTED_CLASS
         "\n"
         "Names for --allow-socket:\n"
 #define SOCKET(name, paths, keeps, sets, words) "    " name ": " words "\n"

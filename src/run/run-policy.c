@@ -20,6 +20,7 @@
 #include "profile/profile.h"
 #include "run/gitfiles.h"
 #include "run/own-rules.h"
+#include "vocab/protected-classes.h"
 
 struct run_source run_named_profile(const char *name)
 {
@@ -105,7 +106,9 @@ static bool opens_files(const struct run_spec *spec)
 static int protect_named(void *arg, const char *path, const char *key, struct bk_err *err)
 {
     OWN(buf) struct buf message = {0};
-    buf_fmt(&message, "protected: git's setting %.80s names it", key);
+    bool hooks = strcmp(key, "core.hookspath") == 0;
+    buf_fmt(&message, "protected: git's setting %.80s names it (%s)", key,
+            protected_classes[hooks ? PROTECTED_GIT_HOOKS : PROTECTED_GIT_SETTINGS].name);
     return buf_ok(&message) ? link_targets_protect(arg, path, message.s, err) : err_nomem(err);
 }
 

@@ -324,6 +324,7 @@ static int write_allowed(struct writer *w)
 static int write_shipped_names(struct writer *w)
 {
     buf_str(w->out, "; Protected names.\n(import \"protected.sb\")\n");
+    rule_classes(w->out, "allow-protected", w->p->allow_protected);
     if (!w->p->allow_git_config || !w->writable.n)
         return 0;
     buf_str(w->out, "; … except the settings of repositories.\n");

@@ -195,7 +195,7 @@ static void test_keys(void)
         [SHAPE_PORT] = "80",         [SHAPE_STRINGS] = "[\"x\"]",   [SHAPE_PATHS] = "[\"x\"]",
         [SHAPE_DOMAINS] = "[\"x\"]", [SHAPE_DENIED_DOMAINS] = "[]", [SHAPE_ADDRESSES] = "[]",
         [SHAPE_PORTS] = "[80]",      [SHAPE_MACH] = "[\"x\"]",      [SHAPE_REASONS] = "{}",
-        [SHAPE_IGNORES] = "{}",      [SHAPE_PROXY] = "{}",
+        [SHAPE_IGNORES] = "{}",      [SHAPE_PROXY] = "{}",          [SHAPE_CLASSES] = "[\"tools\"]",
     };
     for (size_t i = 0; i < SETTING_COUNT; i++) {
         const struct setting_key *k = &setting_keys[i];
