@@ -232,6 +232,13 @@ for fd in (src, deep, own):
     t.ok(p.has("src") and not p.has("src/.vscode"), "after a run that was killed")
 
 
+def test_not_promised(person, t):
+    p = Project(person)
+    p.run("mkdir own")
+    p.user("mkdir own/mine && echo x >own/mine/file")
+    t.quiet(p.run("mkdir own/mine/.vscode"), "not promised: the user's folder in an own one")
+
+
 def test_races(person, t):
     p = Project(person)
     move = "import os\nfor i in range(300):\n for a, b in (('src', 's2'), ('own', 'src'), ('src', 'own'), ('s2', 'src')):\n" \
@@ -387,7 +394,7 @@ def test_many(person, t):
     t.equal(p.planted([]), [], "and nothing else is own")
 
 
-for_everybody([test_kept, test_dependencies, test_adopted, test_adopted_meanwhile, test_attacks, test_others, test_races,
+for_everybody([test_kept, test_dependencies, test_adopted, test_adopted_meanwhile, test_attacks, test_others, test_not_promised, test_races,
                test_forged, test_reach, test_no_home, test_many])
 if len(PEOPLE) > 1:
     test_users(None, running.Checks(PEOPLE[1]))

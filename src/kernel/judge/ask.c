@@ -25,6 +25,8 @@
 static const char repository_extension[] = "buckle.created-repository";
 /* Protected names are the command's to write there; protected.sb uses it. */
 static const char own_extension[] = "buckle.own-folder";
+/* A name is removed, by a call that can only remove; protected.sb uses it. */
+static const char removal_extension[] = "buckle.removal";
 /* A symlink in place of a folder that was not the command's own; protected.sb uses it. */
 static const char replaced_extension[] = "buckle.replaced-folder";
 /* Lets the command connect to its own sockets; common.sb uses it. */
@@ -60,12 +62,14 @@ static bool stays_own(struct own_folders *o, const struct pinned *to)
     return !replaces && own_folders_may_begin(o, to->path, to->path_len);
 }
 
-/* Whether a path is in a folder of the command's own. While one moves, paths below its new name
- * count if they do below the old one. */
+/* Whether a path is in a folder of the command's own, or goes with a package. While one moves,
+ * paths below its new name count if they do below the old one. */
 static bool is_own(struct judge *j, const char *path, size_t len)
 {
     struct own_folders *o = &j->own_folders;
     const struct pinned *old = j->git.moving, *to = j->git.moving_to;
+    if (j->removing && own_folders_is_dependency(o, path, len))
+        return true;
     if (own_folders_cover(o, path, len, "", 0))
         return true;
     if (!is_at_or_below(to, path, len) || len == to->path_len || !S_ISDIR(old->st.st_mode) ||
@@ -134,7 +138,7 @@ static size_t program_fact(const struct judge *j, struct graph_fact *f)
     return 1;
 }
 
-enum { ASK_FACTS = EVENT_FACTS + 6 + GIT_FACTS + FILE_NAME_FACTS };
+enum { ASK_FACTS = EVENT_FACTS + 7 + GIT_FACTS + FILE_NAME_FACTS };
 
 /* The facts about a path of a known class. */
 static size_t class_facts(const struct judge *j, enum git_class class, const char *path, size_t len,
@@ -147,6 +151,8 @@ static size_t class_facts(const struct judge *j, enum git_class class, const cha
         f[n++] = EXTENSION(repository_extension);
     if (j->own_folders.replacing)
         f[n++] = EXTENSION(replaced_extension);
+    if (j->removing)
+        f[n++] = EXTENSION(removal_extension);
     if (j->names)
         n += file_names_facts(j->names, path, len, f + n);
     return n;

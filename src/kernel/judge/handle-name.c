@@ -385,11 +385,13 @@ struct answer handle_unlink(struct judge *j, const struct request *r)
     int err = pin_parent(j, r, a.dirfd, a.path, 0, &p);
     if (err == 0 && !p.found)
         err = -ENOENT;
+    j->removing = true;
     if (err == 0 && (flags & AT_REMOVEDIR) &&
         !would_allow(j, OP_FILE_WRITE_UNLINK, p.path, p.path_len, &p.st) && is_full_folder(&p))
         err = -ENOTEMPTY; /* git tries this on purpose; no report is needed */
     if (err == 0)
         err = ask_path(j, r, OP_FILE_WRITE_UNLINK, &p);
+    j->removing = false;
     if (err < 0)
         return answer_value(err);
     struct own_folders *own = &j->own_folders;

@@ -56,6 +56,7 @@ struct judge {
     bool makes_user_ns; /* the target may make user namespaces, and change its root there */
     bool joins_user_ns; /* a process of ours that joins one of those is out of the target's reach */
     bool names_judged;  /* nothing inside can create a name without the judge */
+    bool removing;      /* this call can only remove a name */
     bool again;         /* this call is being retried (waiting-calls.h) */
     mode_t umask;       /* in force in this process */
     struct procfs_view procfs;

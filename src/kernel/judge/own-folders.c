@@ -107,8 +107,7 @@ static bool is_foreign(const struct own_folders *o, const char *head, size_t nhe
     return o->full;
 }
 
-/* Whether package managers replace what is at this path. */
-static bool is_dependency(const struct own_folders *o, const char *path, size_t len)
+bool own_folders_is_dependency(const struct own_folders *o, const char *path, size_t len)
 {
     static const char *const folders[] = {"/node_modules", "/site-packages"};
     for (size_t at = shared_with_cwd(o, path, len); at < len; at++)
@@ -371,7 +370,7 @@ void own_folders_removed(struct own_folders *o, const char *path, size_t len,
     own_record_put(o->record, &what->id, MARK_NONE);
     if (what->own)
         path_set_forget(&o->own, path, len);
-    else if (!is_dependency(o, path, len))
+    else if (!own_folders_is_dependency(o, path, len))
         add_foreign(o, path, len, what->lasting);
 }
 
@@ -379,7 +378,7 @@ void own_folders_moved(struct own_folders *o, int parent, const char *name,
                        const struct own_move *m)
 {
     bool own = m->own;
-    if (!own && !is_dependency(o, m->from, m->nfrom))
+    if (!own && !own_folders_is_dependency(o, m->from, m->nfrom))
         add_foreign(o, m->from, m->nfrom, m->lasting);
     if (!own && path_set_covers(&o->own, m->to, m->nto, "", 0))
         add_foreign(o, m->to, m->nto, false);

@@ -61,6 +61,8 @@ bool own_folders_cover(struct own_folders *o, const char *head, size_t nhead, co
 bool own_folders_contain(struct own_folders *o, const char *path, size_t len);
 /* Whether a folder that appears at this path is the command's own. */
 bool own_folders_may_begin(const struct own_folders *o, const char *path, size_t len);
+/* Whether package managers replace what is at this path. */
+bool own_folders_is_dependency(const struct own_folders *o, const char *path, size_t len);
 /* Whether a folder that was not the command's own had this path. */
 bool own_folders_replaced(const struct own_folders *o, const char *path, size_t len);
 
