@@ -44,8 +44,9 @@ class Project:
         for path in ("src/a.c", "lib/b.c", "src/deep/c.c", *extra):
             person.write(os.path.join(self.work, path), "the user's\n")
         self.swap = person.write(os.path.join(person.home, "swap.py"), SWAP)
-        self.theirs = {os.stat(os.path.join(self.work, name)).st_ino: name
-                       for name in ("src", "lib", "src/deep")}
+        # a file in each tells it from a later folder with its number
+        self.theirs = {os.stat(os.path.join(self.work, name)).st_ino: file
+                       for name, file in (("src", "a.c"), ("lib", "b.c"), ("src/deep", "c.c"))}
         self.ran = []
 
     def run(self, script, *flags, folder=""):
@@ -69,7 +70,7 @@ class Project:
         wherever it is now."""
         found = [name for name in names if self.has(name)]
         for folder, folders, files in os.walk(self.work):
-            if os.stat(folder).st_ino in self.theirs:
+            if self.theirs.get(os.stat(folder).st_ino) in files:
                 found += [os.path.join(folder, name) for name in folders + files
                           if name in (".vscode", ".idea", ".mcp.json", ".claude")]
         return found
