@@ -21,6 +21,7 @@ static const char *const words[REMEDY_COUNT] = {
     [REMEDY_STRICT_READS_JUDGE] = "--strict-reads judges instead",
     [REMEDY_STRICT_READS_ASK] = "--strict-reads asks",
     [REMEDY_ALLOW_WRITE] = "--allow-write",
+    [REMEDY_ALLOW_PROTECTED] = "--allow-protected",
     [REMEDY_ALLOW_READ] = "--allow-read",
     [REMEDY_ALLOW_NET] = "--allow-net",
     [REMEDY_ALLOW_SOCKET] = "--allow-socket",

@@ -170,6 +170,18 @@ static int write_ceilings(struct assembly *out, const struct access *configured,
 
 /* ---- all of it ---- */
 
+static bool opens_folder(const struct places *places, const char *folder)
+{
+    for (size_t i = 0; i < places->n; i++) {
+        const char *path = places->at[i].path;
+        size_t n = strlen(path);
+        if (places->at[i].kind == PLACE_SUBPATH && strncmp(folder, path, n) == 0 &&
+            (folder[n] == '/' || !folder[n]))
+            return true;
+    }
+    return false;
+}
+
 /* Fills the result; *said is what settings alone say, without presets: only that is a ceiling for
  * others. */
 static int evaluate(struct assembly *out, const struct policy_request *q, struct chosen *presets,
@@ -181,6 +193,7 @@ static int evaluate(struct assembly *out, const struct policy_request *q, struct
     if (settings_build(s, q->tmpdir, &out->result, err) < 0)
         return -1;
     out->result.policy.as_shipped = !q->bare_settings;
+    out->result.policy.opens_cwd = q->cwd && opens_folder(&out->result.policy.allow_write, q->cwd);
     *configured = out->result.policy;
     return presets->names.n ? add_presets(out, q, presets, err) : 0;
 }

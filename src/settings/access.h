@@ -53,6 +53,7 @@ struct access {
     /* Writing: nothing but allow_write, less deny_write, which always wins unless it yields. */
     bool writes_everything; /* filesystem.disabled, cage's --allow-all */
     struct places allow_write, deny_write;
+    bool opens_cwd;        /* the working directory is among them, so its repository is, too */
     bool protects_names;   /* .bashrc, .git/hooks and similar names, at any depth (settings.md) */
     bool allow_git_config; /* … except .git/config */
     unsigned allow_protected; /* … except these classes (vocab/protected-classes.h) */
