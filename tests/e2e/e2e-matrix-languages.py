@@ -14,7 +14,7 @@ from matrix import Matrix, Pass, Row
 from running import BUCKLE, PATH
 
 ENV = {"PATH": PATH, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "GOFLAGS": "-mod=mod", "GONOSUMDB": "*", "GOTOOLCHAIN": "local",
-       "COMPOSER_ALLOW_SUPERUSER": "1", "BUNDLE_SILENCE_ROOT_WARNING": "1", "MAVEN_OPTS": "-Xshare:auto"}
+       "COMPOSER_ALLOW_SUPERUSER": "1", "BUNDLE_SILENCE_ROOT_WARNING": "1", "BUNDLE_PATH": "vendor"}
 
 # A package with a module, and its wheel, made by hand.
 WHEEL = """mkdir -p wheels w/dep w/dep-1.0.dist-info && echo 'x = 42' >w/dep/__init__.py
@@ -56,7 +56,9 @@ CMAKE = PROGRAM + """printf 'cmake_minimum_required(VERSION 3.10)\\nproject(x C)
 """
 JAVA = """mkdir -p src/main/java && printf 'public class A { public static void main(String[] a) { System.out.println(42); } }\\n' >src/main/java/A.java
 """
-MAVEN = JAVA + """mkdir -p ~/.m2 && cp -a /usr/share/maven-repo ~/.m2/repository
+# Java does not look at HOME.
+AT_HOME = "export JAVA_TOOL_OPTIONS=-Duser.home=$HOME; "
+MAVEN = JAVA + """mkdir -p ~/.m2 && cp -rL /usr/share/maven-repo ~/.m2/repository
 printf '<project><modelVersion>4.0.0</modelVersion><groupId>g</groupId><artifactId>a</artifactId><version>1</version><properties><maven.compiler.source>11</maven.compiler.source><maven.compiler.target>11</maven.compiler.target><project.build.sourceEncoding>UTF-8</project.build.sourceEncoding></properties></project>' >pom.xml
 """
 GEM = """mkdir -p lib bin && echo 'def forty_two; 42; end' >lib/dep.rb && printf '#!/usr/bin/env ruby\\nrequire "dep"; puts forty_two\\n' >bin/dep && chmod +x bin/dep
@@ -109,8 +111,8 @@ ROWS = [
     # ---- Java ----
     Row("java: javac, jar, java", "javac -d out src/main/java/A.java && jar cfe a.jar A -C out . && java -jar a.jar >result", JAVA, "grep -qx 42 result",
         needs=("javac",), timeout=LONG),
-    Row("java: mvn package", "mvn -o -q package", MAVEN, "test \"$(java -cp target/a-1.jar A)\" = 42", needs=("mvn", "javac", "mh_make"), timeout=LONG),
-    Row("java: gradle build", "gradle --offline -q build", JAVA + "echo 'apply plugin: \"java\"' >build.gradle",
+    Row("java: mvn package", AT_HOME + "mvn -o -q package", MAVEN, "test \"$(java -cp target/a-1.jar A)\" = 42", needs=("mvn", "javac", "mh_make"), timeout=LONG),
+    Row("java: gradle build", AT_HOME + "gradle --offline -q build", JAVA + "echo 'apply plugin: \"java\"' >build.gradle",
         "test \"$(java -cp build/classes/java/main A)\" = 42", needs=("gradle", "javac"), timeout=LONG),
     # ---- Ruby ----
     Row("ruby: a script and its test", "ruby -Ilib bin/dep >out && ruby -Ilib -e 'require \"dep\"; exit forty_two == 42'", GEM, "grep -qx 42 out",
@@ -128,8 +130,8 @@ ROWS = [
     Row("php: composer install", "composer install -q && php x.php >out", COMPOSER, "grep -qx 42 out; test -s composer.lock",
         needs=("composer",), timeout=LONG),
     # ---- several at once ----
-    Row("make for C, Go and Python, in a trusted project", "make >out", PROGRAM + MODULE + PYTHON +
-        "printf 'all:\\n\\tcc -o c x.c\\n\\tgo build -o g main.go\\n\\tpython3 -m unittest -q\\n\\t./c && ./g\\n' >Makefile && "
+    Row("make for C, Go and Python, in a trusted project", "make >out", PROGRAM + "mkdir c && mv x.c c\n" + MODULE + PYTHON +
+        "printf 'all:\\n\\tcc -o x c/x.c\\n\\tgo build -o g .\\n\\tpython3 -m unittest -q\\n\\t./x && ./g\\n' >Makefile && "
         + BUCKLE + " trust --yes .", "test \"$(grep -cx 42 out)\" = 2", needs=("make", "go", "cc"), timeout=LONG),
 ]
 
