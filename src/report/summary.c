@@ -490,7 +490,8 @@ static void print_settings(const struct suggesting *s, struct buf *out)
 
 /* ---- the summary ---- */
 
-void report_summary(const struct report *r, const struct policies *p, struct buf *out)
+void report_summary(const struct report *r, const struct policies *p, bool no_flags,
+                    struct buf *out)
 {
     const struct graph *g = p->n ? p->at[p->n - 1] : NULL;
     if (r->total == 0)
@@ -510,6 +511,8 @@ void report_summary(const struct report *r, const struct policies *p, struct buf
     }
     if (others)
         buf_fmt(out, "  and %llu other%s\n", (unsigned long long)others, plural(others));
+    if (no_flags)
+        return;
     buf_add(out, presets.s, presets.n);
     struct suggesting s = {r->rows, shown, p, g, g ? graph_cache_new(g) : NULL, PASS_PLAIN};
     print_all_flags(&s, r, out);
