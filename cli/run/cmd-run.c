@@ -447,7 +447,8 @@ static void __attribute__((noreturn)) finish(struct invocation *r, const struct 
         if (run_settings_found(&r->settings) || run_has_presets(r->args))
             run_presets_suggest(&r->settings.request, r->settings.now, &r->settings.arena,
                                 r->report);
-        report_summary(r->report, &policies, hopeless, &summary);
+        struct report_end how = {.failed = end->status != 0, .no_flags = hopeless};
+        report_summary(r->report, &policies, &how, &summary);
     }
     exit_write(STDERR_FILENO, &summary);
     exit_write(STDERR_FILENO, &hint);

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Programs that need what no sandbox gives: other users' rights, mounts, a daemon that acts outside.
- * Their own messages blame something else, and a flag for the first denial would only lead to the
- * next one. So the end of the run has one line that says why, and what to do.
+ * Programs that need what no sandbox gives: other users' rights, mounts, a daemon that acts
+ * outside. Their own messages blame something else, and a flag for the first denial would only lead
+ * to the next one. So the end of the run has one line that says why, and what to do.
  */
 
 #include "cli/run/program-hints.h"
@@ -17,8 +17,9 @@ static const char *const words[HINT_COUNT] = {
     [HINT_USER] = "a program gains no rights inside, so it stays the user it is; run the command "
                   "without it, or start Buckle with it",
     [HINT_MOUNT] = "a sandbox cannot change what is mounted; do that outside, before the run",
-    [HINT_DAEMON] = "its daemon acts outside the sandbox with rights of its own; run it outside, or "
-                    "open its socket with --allow-socket if the command may do anything",
+    [HINT_DAEMON] =
+        "its daemon acts outside the sandbox with rights of its own; run it outside, or "
+        "open its socket with --allow-socket if the command may do anything",
     [HINT_INSTALL] = "it changes the whole system, which only its administrator should; install "
                      "outside, before the run",
 };

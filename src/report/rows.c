@@ -162,7 +162,8 @@ size_t report_rows(const struct report *r)
     size_t n = r->used, before;
     for (size_t i = 0; i < n; i++) {
         const struct group *g = &r->groups[i];
-        r->rows[i] = (struct row){g, g->path_len, 1, g->count, g->first};
+        r->rows[i] = (struct row){
+            .group = g, .path_len = g->path_len, .groups = 1, .count = g->count, .first = g->first};
     }
     do {
         before = n;

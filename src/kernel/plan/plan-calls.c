@@ -339,8 +339,7 @@ static struct sys_rule perf_rule(const struct plan *p, const struct refused_call
 {
     enum { PID = 1 };
     struct sys_rule r = rule_of(c->name, c->nr[p->opt.arch], allow);
-    r.tests[r.ntests++] =
-        (struct sys_test){PID, SYS_EQUAL, 0xffffffff, 0xffffffff, refuse(c->err)};
+    r.tests[r.ntests++] = (struct sys_test){PID, SYS_EQUAL, 0xffffffff, 0xffffffff, refuse(c->err)};
     return r;
 }
 
