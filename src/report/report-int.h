@@ -62,8 +62,8 @@ struct row {
     uint32_t path_len;         /* of the group's path, or of the folder */
     uint32_t groups;
     uint64_t count, first;
-    bool cache;    /* a cache, which programs do without */
-    bool suspect;  /* probably made the command fail */
+    bool cache;   /* a cache, which programs do without */
+    bool suspect; /* probably made the command fail */
 };
 
 struct report {

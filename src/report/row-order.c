@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Which denials matter. Programs try to write caches, and go on if they cannot: these share one line
- * at the end. Of the others, those of the process that was denied something last are the likely
- * reason why a command failed: a program that cannot do without a file gives up soon after.
+ * Which denials matter. Programs try to write caches, and go on if they cannot: these share one
+ * line at the end. Of the others, those of the process that was denied something last are the
+ * likely reason why a command failed: a program that cannot do without a file gives up soon after.
  */
 
 #include <stdlib.h>
@@ -16,9 +16,10 @@ enum { FOLDERS_SHOWN = 2 };
 
 /* Names of folders that programs fill for speed or for later, and of files in them. */
 static const char *const cache_names[] = {
-    "/.cache/", "/cache/", "/Cache/", "/caches/", "/_cacache/", "/_logs/", "/__pycache__",
-    "/.npm/_update-notifier", "/hsperfdata_", "/.ccache/", "/.pytest_cache/", "/.mypy_cache/", "/.lesshst",
-    "/.python_history", "/.bash_history", "/.viminfo",
+    "/.cache/",     "/cache/",          "/Cache/",         "/caches/",
+    "/_cacache/",   "/_logs/",          "/__pycache__",    "/.npm/_update-notifier",
+    "/hsperfdata_", "/.ccache/",        "/.pytest_cache/", "/.mypy_cache/",
+    "/.lesshst",    "/.python_history", "/.bash_history",  "/.viminfo",
 };
 
 static bool is_cache(const struct row *row)

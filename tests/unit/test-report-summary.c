@@ -114,7 +114,8 @@ static void deny(struct report *r, enum vocab_op op, uint32_t rule, const char *
 static void summary_is(struct report *r, const char *want, const char *what)
 {
     OWN(buf) struct buf out = {0};
-    report_summary(r, &(struct policies){(const struct graph *const[]){graph}, 1}, &(struct report_end){0}, &out);
+    report_summary(r, &(struct policies){(const struct graph *const[]){graph}, 1},
+                   &(struct report_end){0}, &out);
     is_str(out.s ? out.s : "", want, "%s", what);
     report_free(r);
 }
@@ -391,7 +392,8 @@ static void bounded(void)
         deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, "/often");
     }
     is_int((intmax_t)report_total(r), 2000, "totals are exact in a small table");
-    report_summary(r, &(struct policies){(const struct graph *const[]){graph}, 1}, &(struct report_end){0}, &out);
+    report_summary(r, &(struct policies){(const struct graph *const[]){graph}, 1},
+                   &(struct report_end){0}, &out);
     ok(strstr(out.s, "  create  /often  1000×"), "what comes again and again is kept");
     ok(strstr(out.s, "/999 ") && strstr(out.s, "/993 ") && !strstr(out.s, "/992 "),
        "of the others, the newest");
@@ -404,7 +406,8 @@ static void bounded(void)
         snprintf(path, sizeof(path), "/%d", i);
         deny_n(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, path, 2);
     }
-    report_summary(r, &(struct policies){(const struct graph *const[]){graph}, 1}, &(struct report_end){0}, &out);
+    report_summary(r, &(struct policies){(const struct graph *const[]){graph}, 1},
+                   &(struct report_end){0}, &out);
     ok(lines_of(out.s) <= 15, "at most fifteen lines");
     ok(strstr(out.s, "\n  and 380 others\n"), "ten lines of two, 380 more");
     report_free(r);
@@ -434,7 +437,8 @@ static void hostile(void)
     path[sizeof(path) - 1] = '\0';
     r = report_new(1);
     deny(r, OP_NETWORK_OUTBOUND, RULE_DEFAULT, path);
-    report_summary(r, &(struct policies){(const struct graph *const[]){graph}, 1}, &(struct report_end){0}, &out);
+    report_summary(r, &(struct policies){(const struct graph *const[]){graph}, 1},
+                   &(struct report_end){0}, &out);
     const char *row = strstr(out.s, "\n  connect"), *middle = strstr(out.s, "a…a");
     ok(row && middle > row && strcspn(row + 1, "\n") < 400,
        "a long name is shortened in its middle");
