@@ -45,7 +45,8 @@ enum { GROUP_NONE = 0xffffffffu };
 /* Denials that differ only in time and process. */
 struct group {
     uint64_t count;
-    uint64_t first;                  /* order of the first event */
+    uint64_t first, last;            /* order of the first and the last event */
+    int32_t pid;                     /* of the last */
     uint32_t policy, rule, path_len; /* as in struct event */
     uint16_t op;
     bool failure;
@@ -62,6 +63,8 @@ struct row {
     uint32_t path_len;         /* of the group's path, or of the folder */
     uint32_t groups;
     uint64_t count, first;
+    bool cache;   /* a cache, which programs do without */
+    bool suspect; /* probably made the command fail */
 };
 
 struct report {
@@ -88,6 +91,12 @@ unsigned path_depth(const char *path, uint32_t n);
 
 /* Fills r->rows in the order of first events, folding rows of the same folder. Returns how many. */
 size_t report_rows(const struct report *r);
+
+/* Orders n rows: what probably made a command fail, the rest, and at the end caches. Returns how
+ * many are to be shown one by one; the others are caches. */
+size_t report_order(const struct report *r, size_t n, bool failed);
+/* Appends a line about rows of caches; more: after other rows. */
+void report_caches(const struct row *rows, size_t n, bool more, struct buf *out);
 
 /* ---- preset-rows.c ---- */
 
