@@ -35,7 +35,7 @@ bool event_is_failure(const struct event *e);
 
 /* ---- report.c ---- */
 
-enum { GROUP_NONE = 0xffffffffu };
+enum { GROUP_NONE = 0xffffffffu, REPORT_GROUPS = 256 };
 
 /* Denials that differ only in time and process. */
 struct group {
@@ -82,6 +82,15 @@ unsigned path_depth(const char *path, uint32_t n);
 
 /* Fills r->rows in the order of first events, folding rows of the same folder. Returns how many. */
 size_t report_rows(const struct report *r);
+
+/* ---- follow-up.c ---- */
+
+/* Whether programs make a file of this name on the way to another in the same folder: a lock, a
+ * journal, a new version that is renamed later. */
+bool follow_up_is_temporary(const char *path, uint32_t len);
+/* Widens rows, of which there are at most REPORT_GROUPS, to what a flag has to name so that the
+ * next operations succeed. files: whether a flag about writing files would allow the row. */
+void follow_up_rows(struct row *rows, size_t n, const bool *files);
 
 /* ---- preset-rows.c ---- */
 

@@ -15,8 +15,6 @@
 
 #include "report/report-int.h"
 
-enum { REPORT_GROUPS = 256 };
-
 struct report *report_new(size_t groups)
 {
     size_t cap = groups ? groups : REPORT_GROUPS;

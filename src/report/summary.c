@@ -14,7 +14,8 @@
  * A filtered rule with a message protects a path on purpose. Allowing the folder around it doesn't
  * lift the rule, so its flag has a line of its own: one with all classes that suffice, and the
  * exact path of others. For protected reads, that is the whole store: --allow-read /home/u/.aws.
- * Nothing is suggested for what the user denied by a flag or in settings.
+ * Nothing is suggested for what the user denied by a flag or in settings. Flags are tried before
+ * they are printed: they name what the next operations need, too (follow-up.c).
  *
  * File names are hostile. Output goes through buf_safe(), and a path in a flag is quoted so that
  * the shell and --allow-write see exactly its bytes and no pattern.
@@ -423,15 +424,35 @@ static void print_classes(const struct suggesting *s, const struct report *r, si
     *shown += !first;
 }
 
+/* Finds what flags have to name. */
+static void follow_up(const struct suggesting *s, struct row *rows)
+{
+    bool files[REPORT_GROUPS];
+    for (size_t i = 0; i < s->n; i++) {
+        const struct group *group = rows[i].group;
+        bool guarded = rule_protects(graph_of(s->policies, group), group->rule);
+        bool writes = remedy_of(group) == REMEDY_ALLOW_WRITE && !is_final(s, group);
+        files[i] = writes && !guarded;
+        if (writes && guarded && rows[i].groups == 1 && !classes_of(s, group) &&
+            follow_up_is_temporary(group->path, group->path_len))
+            rows[i].path_len = store_len(s, group);
+    }
+    follow_up_rows(rows, s->n, files);
+}
+
 static void print_flags(const struct suggesting *s, const struct report *r, struct buf *out)
 {
-    size_t shown = 0;
+    size_t shown = 0, more = 0;
     if (s->guarded)
         print_classes(s, r, &shown, out);
-    for (size_t i = 0; i < s->n && shown < FLAGS_SHOWN; i++) {
+    for (size_t i = 0; i < s->n; i++) {
         const struct row *row = &s->rows[i];
         if (!has_flag(s, row) || is_covered(s, i))
             continue;
+        if (shown == FLAGS_SHOWN) {
+            more++;
+            continue;
+        }
         if (shown++ == 0)
             buf_str(out, s->guarded ? "protected path; to allow it:" : "allow with:");
         buf_fmt(out, " %s", remedy_words(remedy_of(row->group)));
@@ -447,6 +468,9 @@ static void print_flags(const struct suggesting *s, const struct report *r, stru
         print_stores(s, r, &shown, out);
     if (shown)
         buf_chr(out, '\n');
+    if (more)
+        buf_fmt(out, "%zu more %s\n", more,
+                more == 1 ? "needs its own flag" : "need their own flags");
 }
 
 static void print_settings(const struct suggesting *s, struct buf *out)
@@ -481,7 +505,9 @@ void report_summary(const struct report *r, const struct policies *p, struct buf
     if (others)
         buf_fmt(out, "  and %llu other%s\n", (unsigned long long)others, others == 1 ? "" : "s");
     buf_add(out, presets.s, presets.n);
-    struct suggesting s = {r->rows, shown, p, g, g ? graph_cache_new(g) : NULL, false};
+    n = n < REPORT_GROUPS ? n : REPORT_GROUPS;
+    struct suggesting s = {r->rows, n, p, g, g ? graph_cache_new(g) : NULL, false};
+    follow_up(&s, r->rows);
     print_flags(&s, r, out);
     s.guarded = true;
     print_flags(&s, r, out);
