@@ -169,7 +169,7 @@ void run_spec_use(struct run_spec *spec, const struct assembly *a)
         return;
     spec->plan.keep_userns |= r->nested_userns;
     if (!spec->upstream && r->policy.allowed_domains.n) /* without hosts nothing leads there */
-        spec->upstream = r->upstream;
+        spec->upstream = r->upstream, spec->no_proxy = r->no_proxy;
 }
 
 void run_policy_add_link_targets(struct run_policy *p, struct link_targets *targets)

@@ -226,6 +226,8 @@ static int add_proxies(struct builder *b)
     const struct json *up = parent ? jt_get(parent, "https") : NULL;
     up = up ? up : parent ? jt_get(parent, "http") : NULL;
     b->r->upstream = up ? up->s : NULL;
+    const struct json *except = parent ? jt_get(parent, "noProxy") : NULL;
+    b->r->no_proxy = except ? except->s : NULL;
     return 0;
 }
 

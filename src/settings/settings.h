@@ -125,6 +125,7 @@ struct settings_result {
     struct access policy;
     bool nested_userns, strict_allowlist;
     const char *upstream; /* URL of the parent proxy, or NULL */
+    const char *no_proxy; /* hosts that are reached without it, or NULL */
     struct words env;     /* NAME=value */
     struct ignored_violation *ignored;
     size_t nignored;
