@@ -26,6 +26,7 @@
 #include "cli/run/run-watch.h"
 #include "kernel/host/capabilities.h"
 #include "run/ask-tty.h"
+#include "run/left-out.h"
 #include "run/run.h"
 #include "vocab/protected-classes.h"
 
@@ -443,6 +444,7 @@ static void __attribute__((noreturn)) finish(struct invocation *r, const struct 
             run_presets_suggest(&r->settings.request, r->settings.now, &r->settings.arena,
                                 r->report);
         report_summary(r->report, &policies, &summary);
+        run_left_out(r->report, &policies, &summary);
     }
     exit_write(STDERR_FILENO, &summary);
     if (r->verbose || end->status != 0 || denied)

@@ -78,5 +78,11 @@ uint64_t report_total(const struct report *r);
 /* The summary on stderr at the end of a run; nothing if nothing was denied. Otherwise one line per
  * group with operation, path, count and rule, and the shortest flag that would allow it. */
 void report_summary(const struct report *r, const struct policies *policies, struct buf *out);
+/* Calls `each` with every protected path that git was denied making or changing, NUL-terminated. */
+typedef void report_path_fn(void *arg, const char *path, size_t len);
+void report_denied_to_git(const struct report *r, const struct policies *policies,
+                          report_path_fn *each, void *arg);
+/* Quotes a path for a shell, and wildcards in brackets. */
+void report_quote(struct buf *out, const char *path, size_t n);
 
 #endif

@@ -44,6 +44,7 @@ struct group {
     uint32_t policy, rule, path_len; /* as in struct event */
     uint16_t op;
     bool failure;
+    bool by_git;           /* the first of these events was a git process's */
     uint32_t chain;        /* next in the hash chain */
     uint32_t newer, older; /* ordered by the last event */
     char detail[EVENT_DETAIL];

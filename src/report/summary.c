@@ -250,7 +250,7 @@ static enum quoting quoting_of(const char *s, size_t n)
 
 /* Quotes a path for a shell; bytes that a terminal must not see become $'\xHH'. Wildcards go in
  * brackets, so that they match literally. */
-static void add_quoted(struct buf *out, const char *s, size_t n)
+void report_quote(struct buf *out, const char *s, size_t n)
 {
     static const char *const open[] = {"", "'", "$'"};
     enum quoting q = quoting_of(s, n);
@@ -400,7 +400,7 @@ static void print_stores(const struct suggesting *s, const struct report *r, siz
         named[n++].len = len;
         buf_str(out, (*shown)++ == 0 ? "protected path; to allow it: " : " ");
         buf_fmt(out, "%s ", remedy_words(REMEDY_ALLOW_READ));
-        add_quoted(out, group->path, len);
+        report_quote(out, group->path, len);
     }
 }
 
@@ -462,7 +462,7 @@ static void print_flags(const struct suggesting *s, const struct report *r, stru
         if (remedy_of(row->group) == REMEDY_ALLOW_NET) /* brackets belong to the IPv6 address */
             buf_fmt(out, row->group->path[0] == '[' ? "'%s'" : "%s", row->group->path);
         else
-            add_quoted(out, row->group->path, row->path_len);
+            report_quote(out, row->group->path, row->path_len);
     }
     if (s->guarded)
         print_stores(s, r, &shown, out);

@@ -71,12 +71,46 @@ def test_narrow(user, t):
     t.ok(len(suggested_flags(r.err)) == 2 or "2 more need their own flags" in r.err, "in words", r)
 
 
+TREE = """
+git init -q -b main . && mkdir .vscode 'a b' && echo 1 >.mcp.json && echo 1 >.vscode/tasks.json && echo 1 >'a b/.mcp.json' && echo 1 >plain
+git add -A && git commit -q -m one
+"""
+# what happens before, and what git does inside
+GIT = {
+    "restore": ("rm .mcp.json .vscode/tasks.json 'a b/.mcp.json'", "git restore ."),
+    "checkout": ("rm .mcp.json plain", "git checkout -q -- ."),
+    "reset --hard": ("echo 2 >.mcp.json; echo 2 >.vscode/tasks.json; echo 2 >plain", "git reset -q --hard"),
+    "stash": ("echo 2 >.vscode/tasks.json; echo 2 >plain", "git stash -q"),
+}
+
+
+def test_left_out(user, t):
+    """Git that is denied a file goes on; the summary says what is missing now, and how to get it."""
+    user.env.update(NAMES)
+    for name, (before, command) in GIT.items():
+        work = user.folder()
+        user.sh(TREE + before, cwd=work)
+        r = user.run("sh", "-c", command, cwd=work)
+        gone = [path for path in (".mcp.json", ".vscode/tasks.json", "a b/.mcp.json") if not os.path.exists(f"{work}/{path}")]
+        told = [line for line in r.err.split("\n") if line.startswith("missing from the working tree: ")]
+        t.ok(r.status != 0 or name in ("restore", "checkout"), f"git {name}: stops at protected files", r)
+        t.ok(len(told) == bool(gone), f"git {name}: {len(gone)} files are missing, and the summary says so", gone, r)
+        if told:
+            user.sh(told[0].split("`")[1], cwd=user.home)
+            t.equal([path for path in gone if not os.path.exists(f"{work}/{path}")], [],
+                    f"git {name}: the command in the summary gets them", r)
+    work = user.folder()
+    user.sh(TREE + "rm .mcp.json", cwd=work)
+    r = user.run("sh", "-c", "echo 1 >.mcp.json", cwd=work)
+    t.ok("missing from" not in r.err, "other programs are not meant", r)
+
+
 def main():
     lacks = missing("git", "python3", "bash")
     if lacks:
         skip(f"{lacks} is not installed")
         return done()
-    for_everybody([test_flags, test_narrow])
+    for_everybody([test_flags, test_narrow, test_left_out])
     return done()
 
 
