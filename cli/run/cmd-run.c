@@ -27,6 +27,7 @@
 #include "cli/run/run-watch.h"
 #include "kernel/host/capabilities.h"
 #include "run/ask-tty.h"
+#include "run/left-out.h"
 #include "run/run.h"
 #include "vocab/protected-classes.h"
 
@@ -449,6 +450,7 @@ static void __attribute__((noreturn)) finish(struct invocation *r, const struct 
                                 r->report);
         struct report_end how = {.failed = end->status != 0, .no_flags = hopeless};
         report_summary(r->report, &policies, &how, &summary);
+        run_left_out(r->report, &policies, &summary);
     }
     exit_write(STDERR_FILENO, &summary);
     exit_write(STDERR_FILENO, &hint);
