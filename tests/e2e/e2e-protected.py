@@ -126,6 +126,22 @@ def test_settings(person, t):
     t.ok(r.status == 125 and "did you mean agents?" in r.err, "a misspelled class in settings", r)
 
 
+def test_summary(person, t):
+    """One flag for all classes, which suffices."""
+    work = project(person)
+    script = ["sh", "-c", "for f in .vscode/t .idea/t .mcp.json .ripgreprc; do echo x >$f; done"]
+    r = person.run(*script, cwd=work)
+    flags = running.suggested_flags(r.err)
+    t.equal(flags, ["--allow-protected", "editors,agents,tools"], "one flag for four files", r)
+    t.quiet(person.run(*flags, *script, cwd=work), "which is enough")
+    home = person.write(os.path.join(person.home, ".zshrc"), "")
+    r = person.run("sh", "-c", f"echo x >>{home}", cwd=work)
+    t.equal(running.suggested_flags(r.err), ["--allow-write", home], "a path where a class is not enough", r)
+    r = person.run("--report", "json", "sh", "-c", "echo x >.mcp.json", cwd=project(person))
+    events = [json.loads(line) for line in r.err.splitlines() if line.startswith("{")]
+    t.equal([e.get("class") for e in events], ["agents"], "events name the class", r)
+
+
 def test_grant(person, t):
     work = project(person)
     script = "until (echo x >.vscode/tasks.json) 2>/dev/null; do sleep 0.1; done; (echo x >.mcp.json) 2>/dev/null && echo bad; echo done"
@@ -138,5 +154,5 @@ def test_grant(person, t):
     t.equal((status, out), (0, b"done\n"), "which gets nothing else", err)
 
 
-for_everybody([test_flag, test_links, test_settings, test_grant])
+for_everybody([test_flag, test_links, test_summary, test_settings, test_grant])
 sys.exit(tap.done())

@@ -8,13 +8,34 @@
 #include "report/event.h"
 #include "tap.h"
 
-enum { RULE_DEFAULT, RULE_PROTECT, RULE_HOOKS, RULE_STORES, RULE_FLAG, RULE_SETTINGS };
+enum {
+    RULE_DEFAULT,
+    RULE_PROTECT,
+    RULE_HOOKS,
+    RULE_STORES,
+    RULE_FLAG,
+    RULE_SETTINGS,
+    RULE_UNFILTERED,
+    RULE_OPEN,
+    RULE_CLASS
+};
 
 static struct graph *graph;
 
+/* Files can be written in /w, except names of a class. */
+static void make_class(struct graph_build *b, struct graph_rule *r, struct graph_mod *message)
+{
+    rule_at(b, 49, true, OP_FILE_WRITE, sub("/w"));
+    message->str = "protected: tells tools what to run (tools)";
+    r->when = all(any(lit("/w/.rc"), lit("/v/.rc")),
+                  not_(mk_str(FILTER_EXTENSION, GRAPH_LITERAL, "buckle.allowed-tools")));
+    r->origin = (struct graph_origin){.file = "/some/where/t.sb", .line = 50, .col = 1};
+    graph_build_rule(b, r, NULL);
+}
+
 /* Rule 0 at t.sb:12 denies everything, rule 1 at t.sb:41 protects /p/.rc, rule 2 at t.sb:43
  * protects /h/u/hooks, rule 3 at t.sb:45 denies reading /h/u/.aws and /h/u/.netrc, rule 4 came from
- * a flag, rule 5 from settings. */
+ * a flag, rules 5 and 6 from settings, rule 8 at t.sb:50 protects names of a class. */
 static void make_graph(void)
 {
     struct graph_build *b = start(1);
@@ -36,6 +57,7 @@ static void make_graph(void)
     message.str = "secret: keys";
     r.when = any(sub("/h/u/.aws"), sub("/h/u/.netrc"));
     r.origin.line = 45;
+    r.origin.file = "<buckle>/t.sb";
     graph_build_rule(b, &r, NULL);
     r.nmods = 0;
     r.when = sub("/h/u/p/private");
@@ -45,9 +67,29 @@ static void make_graph(void)
     r.nmods = 1;
     message.str = "not there";
     r.when = sub("/h/u/p/fixed");
-    r.origin =
-        (struct graph_origin){.file = "<settings>", .line = 9, .col = 1, .source = SOURCE_SETTINGS};
+    r.origin = (struct graph_origin){.file = "<settings>",
+                                     .line = 9,
+                                     .col = 1,
+                                     .source = SOURCE_SETTINGS,
+                                     .raw = "(deny file-write*\n"
+                                            "    ; user settings, line 3\n"
+                                            "    (subpath \"/h/u/p\")\n"
+                                            "    (require-all\n"
+                                            "        (subpath \"/h/u/p/fixed\")\n"
+                                            "        (require-not\n"
+                                            "            (subpath \"/h/u/p/fixed/a/b\")))\n"
+                                            "    ; s.json, line 7\n"
+                                            "    (glob \"/h/u/**/*.key\")\n"
+                                            "    (literal \"/h/u/p/fixed/odd\")\n"
+                                            "    (with message \"not there\"))"};
     graph_build_rule(b, &r, NULL);
+    r.when = NULL;
+    r.nmods = 0;
+    ops[0] = OP_FILE_LINK;
+    graph_build_rule(b, &r, NULL);
+    ops[0] = OP_FILE_WRITE;
+    r.nmods = 1;
+    make_class(b, &r, &message);
     graph = finish(b);
 }
 
@@ -221,10 +263,10 @@ static void stores(void)
     deny(r, OP_FILE_READ_DATA, RULE_FLAG, "/h/u/p/private/a");
     summary_is(r,
                "buckle: 6 operations were denied\n"
-               "  read  /h/u/.aws/sso/cache/ (3 paths)  t.sb:45    secret: keys\n"
-               "  read  /h/u/.netrc                     t.sb:45    secret: keys\n"
-               "  read  /h/u/.aws/config                t.sb:45    secret: keys\n"
-               "  read  /h/u/p/private/a                <flags>:1\n"
+               "  read  /h/u/.aws/sso/cache/ (3 paths)  t.sb:45  secret: keys\n"
+               "  read  /h/u/.netrc                     t.sb:45  secret: keys\n"
+               "  read  /h/u/.aws/config                t.sb:45  secret: keys\n"
+               "  read  /h/u/p/private/a                a flag\n"
                "protected path; to allow it: --allow-read /h/u/.aws --allow-read /h/u/.netrc\n",
                "a store is opened as a whole and named once; what a flag denied stays denied");
 }
@@ -233,11 +275,19 @@ static void settings(void)
 {
     struct report *r = report_new(0);
     deny(r, OP_FILE_WRITE_DATA, RULE_SETTINGS, "/h/u/p/fixed/a");
+    deny(r, OP_FILE_WRITE_DATA, RULE_SETTINGS, "/h/u/p/fixed/odd");
+    deny(r, OP_FILE_WRITE_DATA, RULE_SETTINGS, "/h/u/deep/er/my.key");
+    deny(r, OP_FILE_WRITE_DATA, RULE_SETTINGS, "/elsewhere");
+    deny(r, OP_FILE_LINK, RULE_UNFILTERED, "/etc/y");
     deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, "/etc/x");
     summary_is(r,
-               "buckle: 2 operations were denied\n"
-               "  write   /h/u/p/fixed/a  <settings>:9  not there\n"
-               "  create  /etc/x          t.sb:12\n"
+               "buckle: 6 operations were denied\n"
+               "  write   /h/u/p/fixed/a       user settings, line 3  not there\n"
+               "  write   /h/u/p/fixed/odd     s.json, line 7         not there\n"
+               "  write   /h/u/deep/er/my.key  s.json, line 7         not there\n"
+               "  write   /elsewhere           settings               not there\n"
+               "  link    /etc/y               no rule allows it\n"
+               "  create  /etc/x               t.sb:12\n"
                "allow with: --allow-write /etc/x\n"
                "no flag can allow what settings deny: `buckle settings` shows where\n",
                "what settings deny for writing has no flag");
@@ -341,7 +391,7 @@ static void hostile(void)
 static const char *const flags[REMEDY_COUNT] = {
     [REMEDY_ALLOW_WRITE] = "--allow-write",   [REMEDY_ALLOW_READ] = "--allow-read",
     [REMEDY_ALLOW_NET] = "--allow-net",       [REMEDY_ALLOW_SOCKET] = "--allow-socket",
-    [REMEDY_ALLOW_USERNS] = "--allow-userns",
+    [REMEDY_ALLOW_USERNS] = "--allow-userns", [REMEDY_ALLOW_PROTECTED] = "--allow-protected",
 };
 
 static void library_words(void)
@@ -357,6 +407,27 @@ static void library_words(void)
                "no flags in the library's words");
 }
 
+/* A flag with the class where that suffices; elsewhere the path. */
+static void classes(void)
+{
+    struct report *r = report_new(0);
+    deny(r, OP_FILE_WRITE_DATA, RULE_CLASS, "/w/.rc");
+    summary_is(r,
+               "buckle: 1 operation was denied\n"
+               "  write  /w/.rc  t.sb:50  protected: tells tools what to run (tools)\n"
+               "protected path; to allow it: --allow-protected tools\n",
+               "a class suffices");
+    r = report_new(0);
+    deny(r, OP_FILE_WRITE_DATA, RULE_CLASS, "/v/.rc");
+    deny(r, OP_FILE_WRITE_DATA, RULE_CLASS, "/w/.rc");
+    summary_is(r,
+               "buckle: 2 operations were denied\n"
+               "  write  /v/.rc  t.sb:50  protected: tells tools what to run (tools)\n"
+               "  write  /w/.rc  t.sb:50  protected: tells tools what to run (tools)\n"
+               "protected path; to allow it: --allow-protected tools --allow-write /v/.rc\n",
+               "and does not");
+}
+
 int main(void)
 {
     make_graph();
@@ -370,6 +441,7 @@ int main(void)
     guarded_moves();
     stores();
     settings();
+    classes();
     many();
     bounded();
     hostile();
