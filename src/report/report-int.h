@@ -15,8 +15,13 @@ const char *rule_message(const struct graph *g, uint32_t rule);
 /* Whether the rule protects certain names and gives a reason. Only a flag with the exact path lifts
  * such a rule. */
 bool rule_protects(const struct graph *g, uint32_t rule);
-/* Appends "default.sb:41", or other words if the rule has no line. */
-void rule_place(const struct graph *g, uint32_t rule, struct buf *out);
+/* Whether it does so for the names and stores that Buckle protects everywhere, and not because the
+ * user wrote it. */
+bool rule_is_built_in(const struct graph *g, uint32_t rule);
+/* Appends "default.sb:41", or other words if the rule has no line. For a rule that settings or
+ * presets became, it is the line of the user's file that covers the object of n bytes. */
+void rule_place(const struct graph *g, uint32_t rule, const char *object, size_t n,
+                struct buf *out);
 
 /* ---- protected.c ---- */
 
