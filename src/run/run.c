@@ -19,6 +19,7 @@
 
 #include "base/own.h"
 #include "policy/target.h"
+#include "run/nest.h"
 #include "run/own-rules.h"
 #include "run/run-int.h"
 #include "settings/links.h"
@@ -112,7 +113,8 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
     *r = (struct run){.spec = spec,
                       .private_tmpdir.lock = -1,
                       .cgroup.fd = -1,
-                      .init = {.pidfd = -1, .ready = -1}};
+                      .init = {.pidfd = -1, .ready = -1},
+                      .channel = -1};
     arena_init(&r->arena, 64 << 20);
     complete_options(r);
     find_connector(r);
@@ -120,8 +122,11 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
         return -1;
     if (read_mounts(r, err) < 0) /* the kernel lists none while it copies them */
         return -1;
+    /* inside a sandbox of ours, that one's controller does the rest */
+    if (!probe && r->host.listener_taken)
+        r->channel = nest_call();
     /* this takes longest, and needs nothing of what follows */
-    if (!probe && !policy_on_macos())
+    if (!probe && r->channel < 0 && !policy_on_macos())
         init_start(&r->init, &r->host, spec->launch.cwd);
     if (spec->private_tmpdir)
         r->private_tmpdir = *spec->private_tmpdir;
@@ -129,6 +134,7 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
         return -1;
     if (find_parents(r, err) < 0)
         return -1;
+    r->targets.quiet = r->channel >= 0 && getenv("SANDBOX_RUNTIME");
     /* meanwhile init creates its namespaces */
     if (run_policy_link_targets(&r->targets, spec, err) < 0 ||
         (!is_inside(&r->host) && own_rules(spec->launch.cwd, &r->own_rules, err) < 0) ||
@@ -236,6 +242,8 @@ static void complete_launch(struct run *r, struct launch *l)
     l->prepare = prepare;
     l->meanwhile = meanwhile;
     l->compile = run_recompile;
+    l->on_nest = nest_serve;
+    l->on_nested = nest_served;
     l->run = r;
     l->host = &r->host;
     l->init = &r->init;
@@ -285,6 +293,27 @@ static bool learn_from(struct host *h, const struct launch_end *end)
     return learned;
 }
 
+/* Has the controller of the sandbox around this one run the command. */
+static int go_nested(struct run *r, struct launch_end *end, struct bk_err *err)
+{
+    struct nest_request q;
+    struct launch l = r->spec->launch;
+    OWN(buf) struct buf bytes = {0};
+    if (run_policy_compile(&r->policy, err) < 0)
+        return end->step = STEP_POLICY, report_refusal(r, err);
+    if (r->spec->upstream)
+        return err_set(err, BK_E_INPUT, "upstream proxy: the outer sandbox decides how to connect");
+    if (meanwhile(r, err) < 0 || prepare_env(r, err) < 0 || nest_write(r, &l, &bytes, err) < 0 ||
+        nest_fill(r, &l, &q, err) < 0)
+        return -1;
+    int memory = nest_memory_make(bytes.s, bytes.n);
+    if (memory < 0) {
+        errno = -memory;
+        return err_sys(err, "the policy and the command");
+    }
+    return nest_run(&l, &q, steal_fd(&r->channel), memory, end, err);
+}
+
 static int go_on_macos(struct run *r, struct launch_end *end, struct bk_err *err)
 {
     if (run_policy_compile(&r->policy, err) < 0)
@@ -299,6 +328,8 @@ int run_go(struct run *r, struct launch_end *end, struct bk_err *err)
     struct launch l;
     if (policy_on_macos())
         return go_on_macos(r, end, err);
+    if (r->channel >= 0)
+        return go_nested(r, end, err);
     r->policy.unit.opt.terse = !r->policy.shipped; /* run_graph() adds the texts if needed */
     if (!r->policy.shipped && run_policy_compile(&r->policy, err) < 0)
         return end->step = STEP_POLICY, report_refusal(r, err);
@@ -307,6 +338,8 @@ int run_go(struct run *r, struct launch_end *end, struct bk_err *err)
     complete_launch(r, &l);
     for (;;) {
         int result = launch_run(&l, end, err);
+        if (r->nests.n)
+            nest_end_all(r);
         if (result == 0 || !learn_from(&r->host, end))
             return result;
     }
@@ -325,6 +358,8 @@ void run_clean(struct run *r)
 
 void run_close(struct run *r)
 {
+    if (r->channel >= 0)
+        close(r->channel);
     init_end(&r->init);
     cgroup_remove(&r->cgroup);
     tmpdir_remove(&r->private_tmpdir);

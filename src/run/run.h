@@ -11,6 +11,19 @@
 #include "net/parent-proxy.h"
 #include "run/run-policy.h"
 
+/* Sandboxes inside this one (nest.h). */
+enum { NESTS = 32, NEST_DEPTH = 12 };
+
+struct nests {
+    int poll; /* 0: none yet */
+    size_t n;
+    struct nest {
+        pid_t pid; /* of its controller */
+        int relay; /* from it */
+        int asker; /* pidfd of the process that asked for it */
+    } list[NESTS];
+};
+
 /*
  * One run of a command: spec → policy → plan → launch. Front ends read what they show (the plan, a
  * summary, the policy's mistakes) from here.
@@ -34,6 +47,9 @@ struct run {
     char connector[256];   /* this program if it is buckle itself; else empty */
     struct graph **graphs; /* of all policies: the first, and its updates */
     size_t nupdated;
+    int channel;        /* to the controller of the sandbox that this run is in; -1: in none */
+    struct nests nests; /* inside this one */
+    unsigned depth;     /* of this one: 0 is not inside another */
 };
 
 /* Inspects the host and gathers the policy. `probe`: tests for certain what the host can do, for a

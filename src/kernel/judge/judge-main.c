@@ -89,6 +89,7 @@ static void start_judge(struct judge_process *in)
                                          .record = in->record,
                                          .cwd = s->launch->cwd}) < 0)
         judge_fail(s, STEP_JUDGE, ENOMEM);
+    the_judge.pid_depth = s->init ? s->init->depth + 1 : 0;
     the_judge.guarded = in->guarded;
     /* from the outside: our own mounts give files no second name */
     file_names_open(&names, in->outer >= 0 ? in->outer : in->mounts, s->plan->opt.mounts);
@@ -98,6 +99,7 @@ static void start_judge(struct judge_process *in)
     the_judge.execs.judged = s->pass && !s->plan->exec_by_caller;
     the_judge.scoped = s->plan->scoped & KABI_LL_SCOPE_SIGNAL;
     the_judge.makes_user_ns = s->plan->opt.keep_userns;
+    the_judge.nests = s->launch->on_nest != NULL;
     the_judge.net.gate = &in->gate;
     the_judge.net.host = in->host;
     the_judge.net.datagrams = s->launch->nkeep > 0; /* an inherited descriptor may be one */

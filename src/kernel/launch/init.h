@@ -22,10 +22,12 @@
  * starts the other processes meanwhile.
  */
 struct init {
-    pid_t pid;   /* as seen outside; 0: none */
-    int pidfd;   /* of init, for the judge to join */
-    int ready;   /* socket on which init announces the parts */
-    bool net_ns; /* will have its own network namespace */
+    pid_t pid;      /* as seen outside; 0: none */
+    int pidfd;      /* of init, for the judge to join */
+    int ready;      /* socket on which init announces the parts */
+    bool net_ns;    /* will have its own network namespace */
+    int below;      /* pidfd of an init whose pid namespace it will be below; 0: ours */
+    unsigned depth; /* of that namespace below ours */
 };
 
 /* Starts init as far as the host permits. cwd: a folder that must stay visible. */

@@ -13,7 +13,7 @@
  * removes.
  */
 struct tmpdir {
-    char path[256]; /* the command's TMPDIR; empty if there is none */
+    char path[512]; /* the command's TMPDIR; empty if there is none */
     int lock;       /* the folder itself, once it is made */
 };
 

@@ -366,7 +366,7 @@ static int plan_needs(struct plan *p, const struct graph *g, struct bk_err *err)
                  (!plan_set_is_free(p, SET_OPENS) || !plan_set_is_free(p, SET_RENAMES));
     bool notify = h->seccomp_notify && h->notify_addfd && !h->listener_taken;
     bool look_in = h->read_memory;
-    const char *listener = h->listener_taken ? "seccomp listener to itself (an outer `buckle run`, "
+    const char *listener = h->listener_taken ? "seccomp listener to itself (another sandbox, "
                                                "a container or WSL has it)"
                                              : "seccomp notification";
     if (p->judge && (need(p, notify, listener, "nothing can be judged or reported", err) < 0 ||
