@@ -63,6 +63,7 @@ static const struct cli_option options[] = {
     {"cd", 0, "DIR", "start the command in DIR; the policy is for the current directory", "dir"},
     {"root", 0, "DIR", "the policy and settings are for DIR; start the command here", "dir"},
     {"tmpdir", 0, "DIR", "use DIR as TMPDIR, and keep it afterwards", "dir"},
+    {"shared-tmp", 0, NULL, "no private layer over /tmp: the command can read it, but not write there", NULL},
     {"here", 0, NULL, "run even in / or the home directory", NULL},
     {"dry-run", 'n', NULL, "show how the policy would be enforced, and exit", NULL},
     {"report", 0, "HOW", "how to report denied operations: text, json, none or fd:N", "text json none"},

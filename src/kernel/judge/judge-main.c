@@ -74,6 +74,7 @@ static void start_under_reaper(struct judge_process *in)
 
 static struct judge the_judge; /* large, and a process has only one */
 static struct guarded_paths guarded;
+static struct layers layers;
 static struct file_names names;
 static struct mounts_view inner;
 
@@ -85,6 +86,7 @@ static void start_judge(struct judge_process *in)
                    in->c.pids >= 0) < 0)
         judge_fail(s, STEP_JUDGE, ENOMEM);
     the_judge.guarded = in->guarded;
+    the_judge.layers = in->layers->n ? in->layers : NULL;
     /* from the outside: our own mounts give files no second name */
     file_names_open(&names, in->outer >= 0 ? in->outer : in->mounts, s->plan->opt.mounts);
     mounts_open(&inner, in->mounts);
@@ -333,6 +335,7 @@ void judge_main(struct setup *s)
 {
     struct judge_process in = {.s = s,
                                .guarded = &guarded,
+                               .layers = &layers,
                                .proc = -1,
                                .null = -1,
                                .mounts = -1,

@@ -338,6 +338,7 @@ void judge_phase_unconfined(struct judge_process *in)
         activate_sentries(s);
     }
     in->mounts = open_mounts(in);
+    layers_mount(s->plan, s->launch->layers, in->proc, in->layers);
     if (s->plan->mount_ns)
         judge_check(s, STEP_KERNEL_FILES, kernel_files_make_read_only(s->plan));
     if (s->plan->mount_ns && s->plan->opt.core_dumps && s->launch->tmpdir)
@@ -364,7 +365,7 @@ void judge_phase_unconfined(struct judge_process *in)
 void judge_phase_walled(struct judge_process *in)
 {
     struct setup *s = in->s;
-    judge_check(s, STEP_LANDLOCK, landlock_walls(s->plan, in->guarded, in->proc, &in->c.walls));
+    judge_check(s, STEP_LANDLOCK, landlock_walls(s->plan, in->guarded, in->layers, in->proc, &in->c.walls));
     judge_check(s, STEP_LANDLOCK, landlock_scope(s->plan, &in->c.scope));
     judge_check(s, STEP_LANDLOCK, landlock_enter(in->c.walls));
 }

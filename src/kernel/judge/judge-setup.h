@@ -4,6 +4,7 @@
 #define BK_KERNEL_JUDGE_JUDGE_SETUP_H
 
 #include "kernel/gate/gate-main.h"
+#include "kernel/launch/layers.h"
 #include "kernel/sentry/sentry-process.h"
 #include "kernel/shared/setup.h"
 
@@ -16,6 +17,7 @@ struct judge_process {
     struct command c;
     struct gate_process gate;
     struct guarded_paths *guarded;
+    struct layers *layers;
     pid_t command;
     int mounts;   /* mountinfo of the sandbox */
     int outer;    /* mountinfo of the outside; -1: the same */

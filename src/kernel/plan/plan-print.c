@@ -258,6 +258,29 @@ static void print_sentries(const struct plan *p, const struct graph *g, struct b
             print_sentry(p, g, i, done, out);
 }
 
+/* ---- layers ---- */
+
+static void print_layers(const struct plan *p, const struct graph *g, struct buf *out)
+{
+    static const char *const kinds[] = {[LAYER_RUN] = "ends with the run",
+                                        [LAYER_KEPT] = "kept for the next run here"};
+    if (p->nlayers)
+        buf_str(out, "\nPrivate layers\n");
+    for (size_t i = 0; i < p->nlayers; i++) {
+        const struct plan_layer *l = &p->layers[i];
+        buf_str(out, "  ");
+        buf_safe(out, l->path, l->len);
+        buf_chr(out, '\n');
+        buf_fmt(out, "%*swhat is written there %s\n", MARGIN, "", kinds[l->kind]);
+        for (size_t k = 0; k < l->nreal; k++) {
+            buf_fmt(out, "%*sexcept in ", MARGIN, "");
+            buf_safe(out, l->real[k], strlen(l->real[k]));
+            buf_chr(out, '\n');
+        }
+        print_rule(g, l->rule, "a rule wants it", out);
+    }
+}
+
 /* ---- Landlock ---- */
 
 static void print_rights(const char *label, uint64_t rights, const char *none, struct buf *out)
@@ -337,6 +360,7 @@ void plan_print_text(const struct plan *p, const struct graph *g, struct buf *ou
     print_surroundings(p, out);
     print_operations(p, g, out);
     print_sentries(p, g, out);
+    print_layers(p, g, out);
     print_walls(p, g, out);
     print_calls(p, out);
     if (p->nnotes)

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * One layer after another: open what is there, copy the mounts that must stay the real ones, mount
+ * the overlay, and attach the copies over it. All paths are canonical, and none may lead through a
+ * symlink that another process has put there since.
+ *
+ * Two runs cannot share an upper side. The first one locks a kept layer; a second run at the same
+ * time reads it, and what that one writes ends with it.
+ */
+
+#include "kernel/launch/layers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "kernel/host/kabi.h"
+
+/* ---- names ---- */
+
+static int open_plain(const char *path)
+{
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
+                           .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+    int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+    return fd < 0 ? -errno : fd;
+}
+
+static bool is_below(const char *path, size_t len, const char *folder, size_t n)
+{
+    return len > n && path[n] == '/' && memcmp(path, folder, n) == 0;
+}
+
+static bool is_at_or_below(const char *path, size_t len, const char *folder, size_t n)
+{
+    return is_below(path, len, folder, n) || (len == n && memcmp(path, folder, n) == 0);
+}
+
+/* Makes a folder and those above it. */
+static int make_folders(const char *path)
+{
+    char copy[4096];
+    size_t n = strlen(path);
+    if (n >= sizeof(copy))
+        return -ENAMETOOLONG;
+    memcpy(copy, path, n + 1);
+    for (size_t i = 1; i <= n; i++) {
+        if (copy[i] != '/' && copy[i])
+            continue;
+        copy[i] = '\0';
+        if (mkdir(copy, 0700) < 0 && errno != EEXIST && errno != EROFS && errno != EACCES)
+            return -errno;
+        copy[i] = i < n ? '/' : '\0';
+    }
+    return 0;
+}
+
+/* ---- what stays real ---- */
+
+struct copies {
+    int trees[LAYER_BACK];
+    size_t n;
+};
+
+static void copies_close(struct copies *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        close(c->trees[i]);
+}
+#define OWN_copies copies_close
+
+static int copy_tree(const char *path)
+{
+    OWN(fd) int fd = open_plain(path);
+    if (fd < 0)
+        return fd;
+    int tree = (int)syscall(SYS_open_tree, fd, "",
+                            KABI_OPEN_TREE_CLONE | O_CLOEXEC | AT_EMPTY_PATH | KABI_AT_RECURSIVE);
+    return tree < 0 ? -errno : tree;
+}
+
+static bool is_back(const struct layer *l, const char *path, size_t len)
+{
+    for (size_t i = 0; i < l->nback; i++)
+        if (is_at_or_below(path, len, l->back[i], l->back_len[i]))
+            return true;
+    return false;
+}
+
+static int put_aside(struct layer *l, struct copies *c, const char *path)
+{
+    if (is_back(l, path, strlen(path)))
+        return 0;
+    if (l->nback == LAYER_BACK)
+        return -E2BIG;
+    int tree = copy_tree(path);
+    if (tree < 0)
+        return tree;
+    c->trees[c->n++] = tree;
+    l->back[l->nback] = path;
+    l->back_len[l->nback++] = (uint32_t)strlen(path);
+    return 0;
+}
+
+/* An overlay shows one file system: others that are mounted in the folder are put back, too. */
+static int put_aside_mounts(struct layer *l, struct copies *c, const struct mounts_view *view)
+{
+    for (size_t i = 0; view && i < view->now.n; i++) {
+        const struct mount_at *m = &view->now.list[i];
+        if (!is_below(m->at, m->at_len, l->plan->path, l->plan->len))
+            continue;
+        int err = put_aside(l, c, m->at);
+        if (err < 0 && err != -ENOENT && err != -EACCES && err != -ELOOP)
+            return err;
+    }
+    return 0;
+}
+
+static int put_all_aside(struct layer *l, struct copies *c, const struct mounts_view *view)
+{
+    /* a path that is missing could only be made in the layer, where nobody would find it */
+    for (size_t i = 0; i < l->plan->nreal; i++) {
+        int err = put_aside(l, c, l->plan->real[i]);
+        if (err < 0)
+            return err;
+    }
+    return put_aside_mounts(l, c, view);
+}
+
+static int attach(int tree, int on)
+{
+    return syscall(SYS_move_mount, tree, "", on, "", KABI_MOVE_MOUNT_EMPTY) < 0 ? -errno : 0;
+}
+
+static int put_all_back(const struct layer *l, const struct copies *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        OWN(fd) int on = open_plain(l->back[i]);
+        int err = on < 0 ? on : attach(c->trees[i], on);
+        if (err < 0)
+            return err;
+    }
+    return 0;
+}
+
+/* ---- the upper side ---- */
+
+/* The sides of an overlay. Closed together. */
+struct sides {
+    int lower;        /* what is there */
+    int kept;         /* what earlier runs wrote, read only; or -1 */
+    int memory;       /* the mount that has them, while nothing else uses it; or -1 */
+    int upper, work;  /* where this run writes */
+    int lock;         /* kept layers: held as long as this process lives */
+};
+
+static void sides_close(struct sides *s)
+{
+    int all[] = {s->lower, s->kept, s->upper, s->work, s->memory};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        if (all[i] >= 0)
+            close(all[i]);
+}
+#define OWN_sides sides_close
+
+static int make_in(int folder, const char *name)
+{
+    if (mkdirat(folder, name, 0700) < 0 && errno != EEXIST)
+        return -errno;
+    int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+/* The layer's top folder looks like the one below it. */
+static void look_alike(int fd, const struct stat *st)
+{
+    if (fchown(fd, st->st_uid, st->st_gid) < 0) { /* an unmapped owner: it stays ours */
+    }
+    fchmod(fd, st->st_mode & 07777);
+}
+
+static int make_sides_in(int folder, struct sides *s)
+{
+    s->upper = make_in(folder, "upper");
+    s->work = s->upper < 0 ? s->upper : make_in(folder, "work");
+    return s->work < 0 ? s->work : 0;
+}
+
+static int set_option(int fs, unsigned how, const char *key, const char *value)
+{
+    return syscall(SYS_fsconfig, fs, how, key, value, 0) < 0 ? -errno : 0;
+}
+
+/* Memory, mounted nowhere: nothing is left of it when the last process has gone. */
+static int make_memory(struct sides *s)
+{
+    OWN(fd) int fs = (int)syscall(SYS_fsopen, "tmpfs", KABI_FSOPEN_CLOEXEC);
+    if (fs < 0)
+        return -errno;
+    int err = set_option(fs, KABI_FSCONFIG_STRING, "size", "25%");
+    err = err < 0 ? err : set_option(fs, KABI_FSCONFIG_STRING, "nr_inodes", "400k");
+    err = err < 0 ? err : set_option(fs, KABI_FSCONFIG_CREATE, NULL, NULL);
+    if (err < 0)
+        return err;
+    s->memory =
+        (int)syscall(SYS_fsmount, fs, KABI_FSMOUNT_CLOEXEC, KABI_MOUNT_NOSUID | KABI_MOUNT_NODEV);
+    return s->memory < 0 ? -errno : make_sides_in(s->memory, s);
+}
+
+/* A path as one name: slashes and percent signs are escaped. */
+static int name_of(const char *path, char out[256])
+{
+    size_t n = 0;
+    for (const char *c = path + 1; *c; c++) {
+        bool escaped = *c == '/' || *c == '%';
+        if (n + 4 > 256)
+            return -ENAMETOOLONG;
+        n += (size_t)snprintf(out + n, 4, escaped ? "%%%02X" : "%c", (unsigned char)*c);
+    }
+    return 0;
+}
+
+static int open_kept(const char *kept, const char *path, struct sides *s)
+{
+    char name[256];
+    int err = name_of(path, name);
+    err = err < 0 ? err : make_folders(kept);
+    if (err < 0)
+        return err;
+    OWN(fd) int top = open(kept, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (top < 0)
+        return -errno;
+    futimens(top, NULL); /* in use: pruned last */
+    OWN(fd) int folder = make_in(top, name);
+    if (folder < 0)
+        return folder;
+    if (flock(folder, LOCK_EX | LOCK_NB) == 0) {
+        err = make_sides_in(folder, s);
+        s->lock = steal_fd(&folder);
+        return err;
+    }
+    s->kept = make_in(folder, "upper");
+    return s->kept < 0 ? s->kept : make_memory(s);
+}
+
+/* ---- the overlay ---- */
+
+static int set_side(int fs, const char *key, int one, int other)
+{
+    char text[64];
+    if (other < 0)
+        snprintf(text, sizeof(text), "self/fd/%d", one);
+    else
+        snprintf(text, sizeof(text), "self/fd/%d:self/fd/%d", one, other);
+    return set_option(fs, KABI_FSCONFIG_STRING, key, text);
+}
+
+static int make_overlay(const struct plan *p, const struct sides *s)
+{
+    enum { NOEXEC = 0x08 };
+    struct statvfs vfs;
+    OWN(fd) int fs = (int)syscall(SYS_fsopen, "overlay", KABI_FSOPEN_CLOEXEC);
+    if (fs < 0)
+        return -errno;
+    int err = s->kept < 0 ? set_side(fs, "lowerdir", s->lower, -1)
+                          : set_side(fs, "lowerdir", s->kept, s->lower);
+    err = err < 0 ? err : set_side(fs, "upperdir", s->upper, -1);
+    err = err < 0 ? err : set_side(fs, "workdir", s->work, -1);
+    err = err < 0 ? err : set_option(fs, KABI_FSCONFIG_STRING, "index", "off");
+    if (err == 0 && p->user_ns)
+        err = set_option(fs, KABI_FSCONFIG_FLAG, "userxattr", NULL);
+    err = err < 0 ? err : set_option(fs, KABI_FSCONFIG_CREATE, NULL, NULL);
+    if (err < 0)
+        return err;
+    bool noexec = fstatvfs(s->lower, &vfs) == 0 && (vfs.f_flag & ST_NOEXEC);
+    int tree = (int)syscall(SYS_fsmount, fs, KABI_FSMOUNT_CLOEXEC,
+                            KABI_MOUNT_NOSUID | KABI_MOUNT_NODEV | (noexec ? NOEXEC : 0));
+    return tree < 0 ? -errno : tree;
+}
+
+static int open_lower(const struct plan_layer *l, struct stat *st)
+{
+    OWN(fd) int fd = open_plain(l->path);
+    if (fd == -ENOENT && l->kind == LAYER_KEPT && make_folders(l->path) == 0)
+        fd = open_plain(l->path);
+    if (fd < 0)
+        return fd;
+    if (fstat(fd, st) < 0)
+        return -errno;
+    return S_ISDIR(st->st_mode) ? steal_fd(&fd) : -ENOTDIR;
+}
+
+static int mount_layer(const struct plan *p, const char *kept, struct layer *l)
+{
+    struct stat st;
+    OWN(copies) struct copies copies = {.n = 0};
+    OWN(sides) struct sides s = {-1, -1, -1, -1, -1, -1};
+    s.lower = open_lower(l->plan, &st);
+    int err = s.lower < 0 ? s.lower : put_all_aside(l, &copies, p->opt.mounts);
+    if (err == 0)
+        err = l->plan->kind == LAYER_RUN ? make_memory(&s)
+              : kept                     ? open_kept(kept, l->plan->path, &s)
+                                         : -ENOENT;
+    if (err < 0)
+        return err;
+    look_alike(s.upper, &st);
+    l->lower = st.st_dev;
+    OWN(fd) int tree = make_overlay(p, &s);
+    err = tree < 0 ? tree : attach(tree, s.lower);
+    if (err < 0)
+        return err;
+    err = put_all_back(l, &copies);
+    if (err < 0)
+        umount2(l->plan->path, MNT_DETACH);
+    return err;
+}
+
+void layers_mount(const struct plan *p, const char *kept, int proc, struct layers *out)
+{
+    out->n = 0;
+    if (p->nlayers == 0 || fchdir(proc) < 0)
+        return;
+    for (size_t i = 0; i < p->nlayers; i++) {
+        struct layer *l = &out->at[out->n];
+        l->plan = &p->layers[i];
+        l->nback = 0;
+        if (mount_layer(p, kept, l) == 0)
+            out->n++;
+    }
+}
+
+/* ---- asking ---- */
+
+/* An inherited file below the layer has the same path as one in it, but another device. All devices
+ * of an overlay and of memory have no major number. */
+static bool is_in(const struct layer *l, const char *path, size_t len, const struct stat *st)
+{
+    if (!is_below(path, len, l->plan->path, l->plan->len) || is_back(l, path, len))
+        return false;
+    return !st || (major(st->st_dev) == 0 && st->st_dev != l->lower);
+}
+
+const char *layers_cover(const struct layers *l, const char *path, size_t len,
+                         const struct stat *st)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (is_in(&l->at[i], path, len, st))
+            return plan_layer_extensions[l->at[i].plan->kind];
+    return NULL;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_KERNEL_LAUNCH_LAYERS_H
+#define BK_KERNEL_LAUNCH_LAYERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "kernel/plan/plan.h"
+
+/*
+ * Mounts the plan's layers in the sandbox's mount namespace. A layer is an overlay over a folder:
+ * what is in the folder stays readable, and what the command writes there goes to the upper side,
+ * which nothing else reads. The upper side of a layer that ends with the run is memory; that of a
+ * kept layer is a folder of the user's.
+ *
+ * A layer that cannot be mounted is left out. Then its extension is granted nowhere, so that the
+ * command can write there as little as without it.
+ */
+
+enum { LAYER_BACK = PLAN_LAYER_REALS + 64 };
+
+struct layer {
+    const struct plan_layer *plan;
+    uint64_t lower; /* the device below it: files there are not in the layer */
+    const char *back[LAYER_BACK]; /* what was put back over it: real paths, and other mounts */
+    uint32_t back_len[LAYER_BACK];
+    size_t nback;
+};
+
+struct layers {
+    size_t n;
+    struct layer at[PLAN_LAYERS];
+};
+
+/* Call it in the sandbox's mount namespace, before the walls. kept: the folder of this project's
+ * kept layers, which is made when it is needed; NULL: they are left out. proc: a procfs in which
+ * "self" is the caller; it becomes the working directory. */
+void layers_mount(const struct plan *p, const char *kept, int proc, struct layers *out);
+
+/* The extension that a canonical path gets; NULL: it is in no layer. st: what is there, or NULL. */
+const char *layers_cover(const struct layers *l, const char *path, size_t len,
+                         const struct stat *st);
+
+#endif
