@@ -10,7 +10,8 @@
 /* clang-format off */
 #define PRESET_OPTIONS \
     {"preset", 0, "NAME", "add this preset; builtin:NAME for a shipped one", NULL}, \
-    {"config", 0, "FILE", "with --preset: read presets from FILE", "file"}
+    {"config", 0, "FILE", "with --preset: read presets from FILE", "file"}, \
+    {"share-caches", 0, NULL, "with --preset: write caches as they are, not private layers", NULL}
 /* clang-format on */
 
 bool run_has_presets(const struct cli_args *args);

@@ -58,6 +58,7 @@ static int add_presets(struct assembly *out, const struct policy_request *q, str
     struct preset_config config;
     struct preset sum = {0};
     if (presets_load(a, q->presets_file, &config, err) < 0 ||
+        ((q->share_caches || policy_on_macos()) && presets_share_caches(a, &config, err) < 0) ||
         preset_sum(a, &config, &q->presets, q->command, false, &sum, err) < 0 ||
         presets_apply(a, &sum, &base, access, &out->unset, err) < 0 ||
         preset_protect(a, &config, &base, access, err) < 0)
@@ -119,6 +120,7 @@ static int evaluate(struct assembly *out, const struct policy_request *q, struct
     if (settings_build(s, q->tmpdir, &out->result, err) < 0)
         return -1;
     out->result.policy.as_shipped = !q->bare_settings;
+    out->result.policy.shared_tmp |= q->shared_tmp;
     *configured = out->result.policy;
     return q->presets.n ? add_presets(out, q, err) : 0;
 }

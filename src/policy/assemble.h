@@ -42,6 +42,8 @@ struct policy_request {
     struct words presets;
     const char *presets_file; /* NULL: the usual places */
     const char *command;      /* its name, or NULL */
+    bool share_caches;        /* their caches are written as they are, without layers */
+    bool shared_tmp;          /* no private layer over /tmp */
 
     const struct run_source *texts;
     size_t ntexts;

@@ -95,6 +95,7 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
     *r = (struct run){.spec = spec,
                       .private_tmpdir.lock = -1,
                       .cgroup.fd = -1,
+                      .kept.lock = -1,
                       .init = {.pidfd = -1, .ready = -1}};
     arena_init(&r->arena, 64 << 20);
     complete_options(r);
@@ -224,6 +225,7 @@ static void complete_launch(struct run *r, struct launch *l)
     l->init = &r->init;
     l->env = r->env.env;
     l->tmpdir = s->bare ? NULL : run_tmpdir(r);
+    l->layers = r->kept.path[0] ? r->kept.path : NULL;
     l->connector = r->connector[0] ? r->connector : NULL;
     l->upstream = s->upstream ? &r->upstream : NULL;
     /* the sandbox as a whole where a control group can be had, else each process */
@@ -287,6 +289,8 @@ int run_go(struct run *r, struct launch_end *end, struct bk_err *err)
         return end->step = STEP_POLICY, report_refusal(r, err);
     if (prepare_env(r, err) < 0)
         return -1;
+    if (r->spec->caches && r->spec->caches->n)
+        kept_layers_open(&r->kept, r->spec->launch.cwd, r->spec->caches);
     complete_launch(r, &l);
     for (;;) {
         int result = launch_run(&l, end, err);
@@ -303,12 +307,14 @@ void run_clean(struct run *r)
         init_end(&r->init); /* its processes could still move files in there */
         tmpdir_remove(&r->private_tmpdir);
     }
+    kept_layers_close(&r->kept);
     cgroup_remove(&r->cgroup);
 }
 
 void run_close(struct run *r)
 {
     init_end(&r->init);
+    kept_layers_close(&r->kept);
     cgroup_remove(&r->cgroup);
     tmpdir_remove(&r->private_tmpdir);
     plan_free(&r->plan);

@@ -9,6 +9,7 @@
 #include "kernel/launch/launch.h"
 #include "kernel/launch/tmpdir.h"
 #include "net/upstream.h"
+#include "run/kept-layers.h"
 #include "run/run-policy.h"
 
 /*
@@ -26,6 +27,7 @@ struct run {
     struct plan plan;
     struct tmpdir private_tmpdir;
     struct cgroup cgroup;
+    struct kept_layers kept;
     struct init init;
     struct arena arena;
     struct environ_result env;

@@ -30,6 +30,7 @@ struct run_spec {
     bool whole_env; /* nothing is removed from it */
     bool bare;      /* nothing of ours is added: no TMPDIR, no variable, no parameter */
 
+    const struct places *caches; /* with private layers that are kept; or NULL */
     const char *tmpdir; /* a folder that stays, made if it is missing; NULL: a temporary one */
     const struct tmpdir *private_tmpdir; /* the temporary one, named already; NULL: any */
     const char *upstream; /* URL of the proxy that connections leave through, or NULL */

@@ -175,7 +175,7 @@ static void start_sentries(struct setup *s)
 {
     int ends[2];
     s->sentries = -1;
-    if (s->plan->nsentries == 0)
+    if (s->plan->nsentries == 0 && s->plan->nlayers == 0)
         return;
     judge_check(s, STEP_SENTRY,
                 socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0 ? -errno : 0);
@@ -329,16 +329,20 @@ void judge_phase_unconfined(struct judge_process *in)
     if (s->init) {
         int err = init_wait_mounts(s->init, &step);
         judge_check(s, step, err);
-        activate_sentries(s);
+        if (!s->plan->layers_first)
+            activate_sentries(s);
         in->c.pids = open_pid_namespace(in);
         judge_check(s, STEP_ENTER_PIDS, in->c.pids);
         enter_init(in);
     } else {
         make_own_namespaces(in);
-        activate_sentries(s);
+        if (!s->plan->layers_first)
+            activate_sentries(s);
     }
     in->mounts = open_mounts(in);
     layers_mount(s->plan, s->launch->layers, in->proc, in->layers);
+    if (s->plan->layers_first)
+        activate_sentries(s);
     if (s->plan->mount_ns)
         judge_check(s, STEP_KERNEL_FILES, kernel_files_make_read_only(s->plan));
     if (s->plan->mount_ns && s->plan->opt.core_dumps && s->launch->tmpdir)

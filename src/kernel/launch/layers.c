@@ -47,25 +47,6 @@ static bool is_at_or_below(const char *path, size_t len, const char *folder, siz
     return is_below(path, len, folder, n) || (len == n && memcmp(path, folder, n) == 0);
 }
 
-/* Makes a folder and those above it. */
-static int make_folders(const char *path)
-{
-    char copy[4096];
-    size_t n = strlen(path);
-    if (n >= sizeof(copy))
-        return -ENAMETOOLONG;
-    memcpy(copy, path, n + 1);
-    for (size_t i = 1; i <= n; i++) {
-        if (copy[i] != '/' && copy[i])
-            continue;
-        copy[i] = '\0';
-        if (mkdir(copy, 0700) < 0 && errno != EEXIST && errno != EROFS && errno != EACCES)
-            return -errno;
-        copy[i] = i < n ? '/' : '\0';
-    }
-    return 0;
-}
-
 /* ---- what stays real ---- */
 
 struct copies {
@@ -129,10 +110,11 @@ static int put_aside_mounts(struct layer *l, struct copies *c, const struct moun
 
 static int put_all_aside(struct layer *l, struct copies *c, const struct mounts_view *view)
 {
-    /* a path that is missing could only be made in the layer, where nobody would find it */
+    /* a missing path that the policy opens could only be made in the layer, where nobody would find
+     * it; one that is guarded may appear later, and nothing can be written there */
     for (size_t i = 0; i < l->plan->nreal; i++) {
         int err = put_aside(l, c, l->plan->real[i]);
-        if (err < 0)
+        if (err < 0 && (i < l->plan->nopened || (err != -ENOENT && err != -ELOOP)))
             return err;
     }
     return put_aside_mounts(l, c, view);
@@ -218,13 +200,12 @@ static int make_memory(struct sides *s)
     return s->memory < 0 ? -errno : make_sides_in(s->memory, s);
 }
 
-/* A path as one name: slashes and percent signs are escaped. */
-static int name_of(const char *path, char out[256])
+int layers_name(const char *path, char out[LAYER_NAME])
 {
     size_t n = 0;
     for (const char *c = path + 1; *c; c++) {
         bool escaped = *c == '/' || *c == '%';
-        if (n + 4 > 256)
+        if (n + 4 > LAYER_NAME)
             return -ENAMETOOLONG;
         n += (size_t)snprintf(out + n, 4, escaped ? "%%%02X" : "%c", (unsigned char)*c);
     }
@@ -233,15 +214,13 @@ static int name_of(const char *path, char out[256])
 
 static int open_kept(const char *kept, const char *path, struct sides *s)
 {
-    char name[256];
-    int err = name_of(path, name);
-    err = err < 0 ? err : make_folders(kept);
+    char name[LAYER_NAME];
+    int err = layers_name(path, name);
     if (err < 0)
         return err;
     OWN(fd) int top = open(kept, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (top < 0)
         return -errno;
-    futimens(top, NULL); /* in use: pruned last */
     OWN(fd) int folder = make_in(top, name);
     if (folder < 0)
         return folder;
@@ -292,8 +271,6 @@ static int make_overlay(const struct plan *p, const struct sides *s)
 static int open_lower(const struct plan_layer *l, struct stat *st)
 {
     OWN(fd) int fd = open_plain(l->path);
-    if (fd == -ENOENT && l->kind == LAYER_KEPT && make_folders(l->path) == 0)
-        fd = open_plain(l->path);
     if (fd < 0)
         return fd;
     if (fstat(fd, st) < 0)
@@ -323,6 +300,8 @@ static int mount_layer(const struct plan *p, const char *kept, struct layer *l)
     err = put_all_back(l, &copies);
     if (err < 0)
         umount2(l->plan->path, MNT_DETACH);
+    else
+        l->below = steal_fd(&s.lower);
     return err;
 }
 
@@ -348,6 +327,9 @@ static bool is_in(const struct layer *l, const char *path, size_t len, const str
 {
     if (!is_below(path, len, l->plan->path, l->plan->len) || is_back(l, path, len))
         return false;
+    for (size_t i = l->plan->nopened; i < l->plan->nreal; i++)
+        if (is_at_or_below(path, len, l->plan->real[i], strlen(l->plan->real[i])))
+            return false;
     return !st || (major(st->st_dev) == 0 && st->st_dev != l->lower);
 }
 
@@ -358,4 +340,21 @@ const char *layers_cover(const struct layers *l, const char *path, size_t len,
         if (is_in(&l->at[i], path, len, st))
             return plan_layer_extensions[l->at[i].plan->kind];
     return NULL;
+}
+
+int layers_open_socket(const struct layers *l, const char *path, size_t len)
+{
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
+                           .resolve =
+                               RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+    struct stat st;
+    for (size_t i = 0; i < l->n; i++) {
+        const struct layer *one = &l->at[i];
+        if (!is_below(path, len, one->plan->path, one->plan->len) || is_back(one, path, len))
+            continue;
+        OWN(fd) int fd = (int)syscall(SYS_openat2, one->below, path + one->plan->len + 1, &how,
+                                      sizeof(how));
+        return fd >= 0 && fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode) ? steal_fd(&fd) : -1;
+    }
+    return -1;
 }

@@ -24,7 +24,8 @@ enum { LAYER_BACK = PLAN_LAYER_REALS + 64 };
 
 struct layer {
     const struct plan_layer *plan;
-    uint64_t lower; /* the device below it: files there are not in the layer */
+    int below;      /* the real folder (O_PATH) */
+    uint64_t lower; /* its device: files there are not in the layer */
     const char *back[LAYER_BACK]; /* what was put back over it: real paths, and other mounts */
     uint32_t back_len[LAYER_BACK];
     size_t nback;
@@ -36,12 +37,21 @@ struct layers {
 };
 
 /* Call it in the sandbox's mount namespace, before the walls. kept: the folder of this project's
- * kept layers, which is made when it is needed; NULL: they are left out. proc: a procfs in which
+ * kept layers, or NULL: they are left out. proc: a procfs in which
  * "self" is the caller; it becomes the working directory. */
 void layers_mount(const struct plan *p, const char *kept, int proc, struct layers *out);
+
+/* An absolute path as one file name: slashes and percent signs are escaped. Returns 0 or a negative
+ * errno. */
+enum { LAYER_NAME = 256 };
+int layers_name(const char *path, char out[LAYER_NAME]);
 
 /* The extension that a canonical path gets; NULL: it is in no layer. st: what is there, or NULL. */
 const char *layers_cover(const struct layers *l, const char *path, size_t len,
                          const struct stat *st);
+
+/* Opens the socket below a layer that has this canonical path: sockets that an overlay shows lead
+ * nowhere. Returns a file descriptor (O_PATH) to close, or -1: there is none. */
+int layers_open_socket(const struct layers *l, const char *path, size_t len);
 
 #endif

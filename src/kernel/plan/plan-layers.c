@@ -8,9 +8,9 @@
  * real thing, and is put back over the layer.
  *
  * There is no layer, and the rule allows nothing, where a layer would show something else than the
- * policy says: around or inside a guarded folder, where the policy opens all of the folder or a
- * pattern in it, and where connections to sockets are not judged, because an overlay's sockets are
- * not those below it.
+ * policy says: inside a guarded folder, where the policy opens all of the folder or a pattern in
+ * it, and where connections to sockets are not judged, because an overlay's sockets are not those
+ * below it. What is guarded inside a layer stays real, so that nothing copies it into the layer.
  */
 
 #include "kernel/host/kabi.h"
@@ -52,11 +52,11 @@ static struct bound_path bound_of(const char *path, bool exact)
     return (struct bound_path){.path = path, .len = (uint32_t)strlen(path), .exact = exact};
 }
 
-static bool touches_sentry(const struct plan *p, const struct bound_path *b)
+static bool is_guarded(const struct plan *p, const struct bound_path *b)
 {
     for (size_t i = 0; i < p->nsentries; i++) {
         struct bound_path one = bound_of(p->sentries[i].path, false);
-        if (bound_covers(&one, b) || bound_covers(b, &one))
+        if (bound_covers(&one, b))
             return true;
     }
     return false;
@@ -86,6 +86,18 @@ static bool is_listed(const struct plan_layer *l, const struct bound_path *b)
     return false;
 }
 
+static bool add_real(struct plan *p, const struct bound_path *b, const struct bound_path *one,
+                     struct plan_layer *l)
+{
+    if (!bound_covers(b, one) || is_listed(l, one))
+        return true;
+    char *path = arena_strndup(&p->arena, one->path, one->len);
+    if (!path || l->nreal == PLAN_LAYER_REALS)
+        return false;
+    l->real[l->nreal++] = path;
+    return true;
+}
+
 /* Lists what stays real in a layer. Returns false if there can be no layer. */
 static bool list_real(struct plan *p, const struct opened *o, const struct bound_path *b,
                       struct plan_layer *l)
@@ -96,14 +108,14 @@ static bool list_real(struct plan *p, const struct opened *o, const struct bound
     for (size_t i = 0; i < o->n; i++) {
         struct bound_path one = o->list[i];
         one.exact = false;
-        if (bound_covers(&one, b))
+        if (bound_covers(&one, b) || !add_real(p, b, &one, l))
             return false;
-        if (!bound_covers(b, &one) || is_listed(l, &one))
-            continue;
-        char *path = arena_strndup(&p->arena, one.path, one.len);
-        if (!path || l->nreal == PLAN_LAYER_REALS)
+    }
+    l->nopened = l->nreal;
+    for (size_t i = 0; i < p->nsentries; i++) {
+        struct bound_path one = bound_of(p->sentries[i].path, false);
+        if (!add_real(p, b, &one, l))
             return false;
-        l->real[l->nreal++] = path;
     }
     return true;
 }
@@ -112,7 +124,7 @@ static void add_layer(struct plan *p, const struct opened *o, const struct bound
                       enum plan_layer_kind kind)
 {
     struct plan_layer l = {.len = b->len, .kind = (uint8_t)kind, .rule = b->rule};
-    if (b->exact || b->len < 2 || touches_sentry(p, b) || !list_real(p, o, b, &l))
+    if (b->exact || b->len < 2 || is_guarded(p, b) || !list_real(p, o, b, &l))
         return;
     for (size_t i = 0; i < p->nlayers; i++) {
         struct bound_path other = bound_of(p->layers[i].path, false);
@@ -120,8 +132,10 @@ static void add_layer(struct plan *p, const struct opened *o, const struct bound
             return;
     }
     l.path = arena_strndup(&p->arena, b->path, b->len);
-    if (l.path && p->nlayers < PLAN_LAYERS)
-        p->layers[p->nlayers++] = l;
+    if (!l.path || p->nlayers == PLAN_LAYERS)
+        return;
+    p->layers_first |= l.nreal > l.nopened;
+    p->layers[p->nlayers++] = l;
 }
 
 void plan_layers(struct plan *p, const struct graph *g)

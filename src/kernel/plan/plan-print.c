@@ -263,7 +263,7 @@ static void print_sentries(const struct plan *p, const struct graph *g, struct b
 static void print_layers(const struct plan *p, const struct graph *g, struct buf *out)
 {
     static const char *const kinds[] = {[LAYER_RUN] = "ends with the run",
-                                        [LAYER_KEPT] = "kept for the next run here"};
+                                        [LAYER_KEPT] = "is kept for the next run here"};
     if (p->nlayers)
         buf_str(out, "\nPrivate layers\n");
     for (size_t i = 0; i < p->nlayers; i++) {
@@ -272,7 +272,7 @@ static void print_layers(const struct plan *p, const struct graph *g, struct buf
         buf_safe(out, l->path, l->len);
         buf_chr(out, '\n');
         buf_fmt(out, "%*swhat is written there %s\n", MARGIN, "", kinds[l->kind]);
-        for (size_t k = 0; k < l->nreal; k++) {
+        for (size_t k = 0; k < l->nopened; k++) {
             buf_fmt(out, "%*sexcept in ", MARGIN, "");
             buf_safe(out, l->real[k], strlen(l->real[k]));
             buf_chr(out, '\n');

@@ -86,15 +86,15 @@ enum plan_layer_kind {
 };
 extern const char *const plan_layer_extensions[LAYER_KINDS];
 
-/* A folder with a private layer over it. `real` are paths in it that the policy opens by itself, in
- * no order: they stay the real ones. */
+/* A folder with a private layer over it. `real` are paths in it that stay the real ones: first those
+ * that the policy opens by itself, then those of sentries. */
 struct plan_layer {
     const char *path;
     uint32_t len;
     uint8_t kind; /* enum plan_layer_kind */
     uint32_t rule;
     const char **real;
-    size_t nreal;
+    size_t nopened, nreal;
 };
 
 /* ---- the plan ---- */
@@ -175,6 +175,7 @@ struct plan {
 
     struct plan_layer *layers;
     size_t nlayers;
+    bool layers_first;     /* some have sentries inside, which are mounted over them */
     uint64_t layer_rights; /* KABI_LL_… that the wall grants in them */
 
     bool masked; /* the sentries are masks */
