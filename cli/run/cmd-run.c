@@ -398,6 +398,9 @@ static int fill_spec(struct invocation *r, struct bk_err *err)
         .plan.strict_reads = args_has(r->args, "strict-reads"),
         .upstream = args_value(r->args, "upstream"),
         .launch.wait_all = args_has(r->args, "wait"),
+        .launch.prepared = args_has(r->args, "shared-tmp") || args_has(r->args, "profile")
+                               ? NULL
+                               : run_usual_layers,
         /* We end right after the command. But a container's PID 1 would inherit what we leave
          * behind, and may take its end for ours (firejail does). */
         .launch.leave_judge = getppid() != 1,

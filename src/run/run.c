@@ -25,6 +25,8 @@
 
 extern char **environ;
 
+const char *const run_usual_layers[LAYERS_PREPARED] = {"/tmp"};
+
 /* ---- preparing ---- */
 
 static int probe_host(struct run *r, bool probe, struct bk_err *err)
@@ -106,7 +108,7 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
         return -1;
     /* this takes longest, and needs nothing of what follows */
     if (!probe && !policy_on_macos())
-        init_start(&r->init, &r->host, spec->launch.cwd);
+        init_start(&r->init, &r->host, spec->launch.cwd, spec->launch.prepared);
     if (spec->private_tmpdir)
         r->private_tmpdir = *spec->private_tmpdir;
     else if (!spec->tmpdir && !spec->bare && tmpdir_name(&r->private_tmpdir, err) < 0)

@@ -37,6 +37,9 @@ struct run {
     size_t nupdated;
 };
 
+/* For launch.prepared: the layers of the default profile. */
+extern const char *const run_usual_layers[];
+
 /* Inspects the host and gathers the policy. `probe`: tests for certain what the host can do, for a
  * plan that is printed; a launch finds out as it goes. On failure policy.unit.diags may say more
  * than *err. Free with run_close() whatever happened. */

@@ -313,10 +313,21 @@ static void set_up_gate(struct judge_process *in)
 
 /* ---- unconfined ---- */
 
+static void mount_layers(const struct judge_process *in, const int trees[LAYERS_PREPARED])
+{
+    static const char *const none[LAYERS_PREPARED];
+    const struct launch *l = in->s->launch;
+    const struct layers_mounting m = {
+        .paths = l->prepared ? l->prepared : none, .trees = trees, .kept = l->layers,
+        .proc = in->proc};
+    layers_mount(in->s->plan, &m, in->layers);
+}
+
 void judge_phase_unconfined(struct judge_process *in)
 {
     struct setup *s = in->s;
     enum launch_step step;
+    int trees[LAYERS_PREPARED] = {-1, -1};
     tie_to_controller(in);
     prepare_policy(s);
     if (s->plan->mount_ns)
@@ -327,7 +338,7 @@ void judge_phase_unconfined(struct judge_process *in)
     if (s->plan->gate)
         judge_check(s, STEP_GATE, gate_process_start(&in->gate, s));
     if (s->init) {
-        int err = init_wait_mounts(s->init, &step);
+        int err = init_wait_mounts(s->init, &step, trees);
         judge_check(s, step, err);
         if (!s->plan->layers_first)
             activate_sentries(s);
@@ -340,7 +351,7 @@ void judge_phase_unconfined(struct judge_process *in)
             activate_sentries(s);
     }
     in->mounts = open_mounts(in);
-    layers_mount(s->plan, s->launch->layers, in->proc, in->layers);
+    mount_layers(in, trees);
     if (s->plan->layers_first)
         activate_sentries(s);
     if (s->plan->mount_ns)

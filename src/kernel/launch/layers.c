@@ -142,14 +142,16 @@ static int put_all_back(const struct layer *l, const struct copies *c)
 struct sides {
     int lower;        /* what is there */
     int kept;         /* what earlier runs wrote, read only; or -1 */
-    int memory;       /* the mount that has them, while nothing else uses it; or -1 */
+    /* The mount that has them, or -1. It stays open: the last one to close a mount that is attached
+     * nowhere waits for all processors, which takes longer than all the rest. */
+    int memory;
     int upper, work;  /* where this run writes */
     int lock;         /* kept layers: held as long as this process lives */
 };
 
 static void sides_close(struct sides *s)
 {
-    int all[] = {s->lower, s->kept, s->upper, s->work, s->memory};
+    int all[] = {s->lower, s->kept, s->upper, s->work};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         if (all[i] >= 0)
             close(all[i]);
@@ -235,6 +237,7 @@ static int open_kept(const char *kept, const char *path, struct sides *s)
 
 /* ---- the overlay ---- */
 
+/* The working directory is a procfs. */
 static int set_side(int fs, const char *key, int one, int other)
 {
     char text[64];
@@ -245,7 +248,7 @@ static int set_side(int fs, const char *key, int one, int other)
     return set_option(fs, KABI_FSCONFIG_STRING, key, text);
 }
 
-static int make_overlay(const struct plan *p, const struct sides *s)
+static int make_overlay(bool user_ns, const struct sides *s)
 {
     enum { NOEXEC = 0x08 };
     struct statvfs vfs;
@@ -257,7 +260,7 @@ static int make_overlay(const struct plan *p, const struct sides *s)
     err = err < 0 ? err : set_side(fs, "upperdir", s->upper, -1);
     err = err < 0 ? err : set_side(fs, "workdir", s->work, -1);
     err = err < 0 ? err : set_option(fs, KABI_FSCONFIG_STRING, "index", "off");
-    if (err == 0 && p->user_ns)
+    if (err == 0 && user_ns)
         err = set_option(fs, KABI_FSCONFIG_FLAG, "userxattr", NULL);
     err = err < 0 ? err : set_option(fs, KABI_FSCONFIG_CREATE, NULL, NULL);
     if (err < 0)
@@ -268,9 +271,9 @@ static int make_overlay(const struct plan *p, const struct sides *s)
     return tree < 0 ? -errno : tree;
 }
 
-static int open_lower(const struct plan_layer *l, struct stat *st)
+static int open_lower(const char *path, struct stat *st)
 {
-    OWN(fd) int fd = open_plain(l->path);
+    OWN(fd) int fd = open_plain(path);
     if (fd < 0)
         return fd;
     if (fstat(fd, st) < 0)
@@ -278,22 +281,53 @@ static int open_lower(const struct plan_layer *l, struct stat *st)
     return S_ISDIR(st->st_mode) ? steal_fd(&fd) : -ENOTDIR;
 }
 
-static int mount_layer(const struct plan *p, const char *kept, struct layer *l)
+static int make_layer(const struct plan_layer *l, bool user_ns, const char *kept,
+                      const struct stat *st, struct sides *s)
+{
+    int err = l->kind == LAYER_RUN ? make_memory(s) : kept ? open_kept(kept, l->path, s) : -ENOENT;
+    if (err < 0)
+        return err;
+    look_alike(s->upper, st);
+    return make_overlay(user_ns, s);
+}
+
+void layers_prepare(const char *const paths[LAYERS_PREPARED], bool user_ns,
+                    int trees[LAYERS_PREPARED])
+{
+    for (size_t i = 0; i < LAYERS_PREPARED; i++)
+        trees[i] = -1;
+    for (size_t i = 0; i < LAYERS_PREPARED && paths[i]; i++) {
+        struct stat st;
+        const struct plan_layer one = {.path = paths[i], .kind = LAYER_RUN};
+        OWN(sides) struct sides s = {-1, -1, -1, -1, -1, -1};
+        s.lower = open_lower(paths[i], &st);
+        int tree = s.lower < 0 ? -1 : make_layer(&one, user_ns, NULL, &st, &s);
+        trees[i] = tree < 0 ? -1 : tree;
+    }
+}
+
+/* A layer that init has prepared; -1: none. */
+static int take_prepared(const struct layers_mounting *m, const struct plan_layer *l)
+{
+    for (size_t i = 0; i < LAYERS_PREPARED && m->paths[i]; i++)
+        if (l->kind == LAYER_RUN && strcmp(m->paths[i], l->path) == 0)
+            return m->trees[i];
+    return -1;
+}
+
+static int mount_layer(const struct plan *p, const struct layers_mounting *m, struct layer *l)
 {
     struct stat st;
     OWN(copies) struct copies copies = {.n = 0};
     OWN(sides) struct sides s = {-1, -1, -1, -1, -1, -1};
-    s.lower = open_lower(l->plan, &st);
+    s.lower = open_lower(l->plan->path, &st);
     int err = s.lower < 0 ? s.lower : put_all_aside(l, &copies, p->opt.mounts);
-    if (err == 0)
-        err = l->plan->kind == LAYER_RUN ? make_memory(&s)
-              : kept                     ? open_kept(kept, l->plan->path, &s)
-                                         : -ENOENT;
     if (err < 0)
         return err;
-    look_alike(s.upper, &st);
     l->lower = st.st_dev;
-    OWN(fd) int tree = make_overlay(p, &s);
+    int prepared = take_prepared(m, l->plan);
+    OWN(fd) int tree =
+        prepared >= 0 ? prepared : make_layer(l->plan, p->user_ns, m->kept, &st, &s);
     err = tree < 0 ? tree : attach(tree, s.lower);
     if (err < 0)
         return err;
@@ -305,16 +339,16 @@ static int mount_layer(const struct plan *p, const char *kept, struct layer *l)
     return err;
 }
 
-void layers_mount(const struct plan *p, const char *kept, int proc, struct layers *out)
+void layers_mount(const struct plan *p, const struct layers_mounting *m, struct layers *out)
 {
     out->n = 0;
-    if (p->nlayers == 0 || fchdir(proc) < 0)
+    if (p->nlayers == 0 || fchdir(m->proc) < 0)
         return;
     for (size_t i = 0; i < p->nlayers; i++) {
         struct layer *l = &out->at[out->n];
         l->plan = &p->layers[i];
         l->nback = 0;
-        if (mount_layer(p, kept, l) == 0)
+        if (mount_layer(p, m, l) == 0)
             out->n++;
     }
 }

@@ -36,10 +36,24 @@ struct layers {
     struct layer at[PLAN_LAYERS];
 };
 
-/* Call it in the sandbox's mount namespace, before the walls. kept: the folder of this project's
- * kept layers, or NULL: they are left out. proc: a procfs in which
- * "self" is the caller; it becomes the working directory. */
-void layers_mount(const struct plan *p, const char *kept, int proc, struct layers *out);
+/* Layers that end with the run and are nearly always wanted: init makes them while the policy is
+ * being compiled, and attaches them nowhere. */
+enum { LAYERS_PREPARED = 2 };
+
+/* Makes layers over these folders, the first ones that are not NULL. The working directory must be a
+ * procfs in which "self" is the caller. trees: mounts to attach, or -1. */
+void layers_prepare(const char *const paths[LAYERS_PREPARED], bool user_ns,
+                    int trees[LAYERS_PREPARED]);
+
+struct layers_mounting {
+    const char *const *paths; /* LAYERS_PREPARED that were prepared, and: */
+    const int *trees;
+    const char *kept; /* the folder of this project's kept layers, or NULL: they are left out */
+    int proc; /* a procfs in which "self" is the caller; it becomes the working directory */
+};
+
+/* Call it in the sandbox's mount namespace, before the walls. Takes over the trees that it uses. */
+void layers_mount(const struct plan *p, const struct layers_mounting *m, struct layers *out);
 
 /* An absolute path as one file name: slashes and percent signs are escaped. Returns 0 or a negative
  * errno. */
