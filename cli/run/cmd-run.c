@@ -110,7 +110,7 @@ struct invocation {
     enum report_how how;
     int report_fd;
     bool verbose;
-    const char **keep_env, **set_env;
+    const char **keep_env, **set_env, **opened;
     int *keep_fds;
     char cwd[PATH_MAX], start[PATH_MAX], tmpdir[PATH_MAX];
 };
@@ -339,6 +339,14 @@ static int choose_kept(struct invocation *r, struct bk_err *err)
     }
     r->spec.keep_env = r->keep_env;
     r->spec.nkeep_env = nenv + nkeep;
+    r->spec.private_places = !args_has(r->args, "profile");
+    r->spec.nopened = args_count(r->args, "allow-write");
+    r->opened = calloc(r->spec.nopened + 1, sizeof(*r->opened));
+    if (!r->opened)
+        return err_nomem(err);
+    for (size_t i = 0; i < r->spec.nopened; i++)
+        r->opened[i] = args_nth(r->args, "allow-write", i);
+    r->spec.opened = r->opened;
     r->spec.launch.keep_fds = r->keep_fds;
     r->spec.launch.nkeep = nfds;
     return 0;
@@ -519,6 +527,7 @@ static int run_main(struct cli_args *args)
     run_flags_free(&r->flags);
     run_settings_free(&r->settings);
     free(r->keep_env);
+    free(r->opened);
     free(r->set_env);
     free(r->keep_fds);
     free(r);

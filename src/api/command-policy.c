@@ -8,6 +8,7 @@
 
 #include "api/command-options.h"
 #include "run/run-policy.h"
+#include "run/run.h"
 #include "settings/flag-rule.h"
 #include "vocab/rule-words.h"
 

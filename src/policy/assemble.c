@@ -58,7 +58,8 @@ static int add_presets(struct assembly *out, const struct policy_request *q, str
     struct preset_config config;
     struct preset sum = {0};
     if (presets_load(a, q->presets_file, &config, err) < 0 ||
-        ((q->share_caches || policy_on_macos()) && presets_share_caches(a, &config, err) < 0) ||
+        ((q->share_caches || access->share_caches || policy_on_macos()) &&
+         presets_share_caches(a, &config, err) < 0) ||
         preset_sum(a, &config, &q->presets, q->command, false, &sum, err) < 0 ||
         presets_apply(a, &sum, &base, access, &out->unset, err) < 0 ||
         preset_protect(a, &config, &base, access, err) < 0)

@@ -105,10 +105,10 @@ static bool is_used(const char *project)
     bool used = false;
     DIR *d = opendir(project);
     for (struct dirent *e; d && !used && (e = readdir(d));) {
-        OWN(fd) int fd = e->d_name[0] == '.' ? -1
-                                             : openat(dirfd(d), e->d_name,
-                                                      O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
-                                                          O_CLOEXEC);
+        OWN(fd)
+        int fd = e->d_name[0] == '.'
+                     ? -1
+                     : openat(dirfd(d), e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         used = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0;
     }
     if (d)

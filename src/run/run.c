@@ -20,6 +20,7 @@
 #include "base/own.h"
 #include "policy/target.h"
 #include "run/own-rules.h"
+#include "run/private-places.h"
 #include "run/run-int.h"
 #include "settings/links.h"
 
@@ -153,7 +154,8 @@ static int prepare_env(struct run *r, struct bk_err *err)
     /* tmux and others that keep sockets in the session's folder need a place */
     static const char *const places[] = {"TMPDIR", "TMUX_TMPDIR", "XDG_RUNTIME_DIR"};
     enum { PLACES = sizeof(places) / sizeof(places[0]) };
-    const char **set = arena_array(&r->arena, PLACES + 1 + s->nset_env + 1, sizeof(*set));
+    const char **set =
+        arena_array(&r->arena, PLACES + PRIVATE_PLACES + 1 + s->nset_env + 1, sizeof(*set));
     size_t n = 0;
     if (!set)
         return err_nomem(err);
@@ -164,6 +166,10 @@ static int prepare_env(struct run *r, struct bk_err *err)
         if (!set[n++])
             return err_nomem(err);
     }
+    int more = s->bare ? 0 : private_places(s, run_tmpdir(r), &r->arena, set + n);
+    if (more < 0)
+        return err_nomem(err);
+    n += (size_t)more;
     if (!s->bare)
         set[n++] = "SANDBOX_RUNTIME=1";
     for (size_t i = 0; i < s->nset_env; i++)

@@ -55,7 +55,8 @@ struct access {
     struct places allow_write, deny_write;
     /* Caches: readable, and writable in a private layer that is kept for the next run here. */
     struct places layered;
-    bool shared_tmp; /* as shipped: no private layer over /tmp */
+    bool share_caches;     /* presets add no such caches, but ordinary permissions */
+    bool shared_tmp;       /* as shipped: no private layer over /tmp */
     bool protects_names;   /* .bashrc, .git/hooks and similar names, at any depth (settings.md) */
     bool allow_git_config; /* … except .git/config */
 

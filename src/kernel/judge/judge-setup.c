@@ -317,9 +317,10 @@ static void mount_layers(const struct judge_process *in, const int trees[LAYERS_
 {
     static const char *const none[LAYERS_PREPARED];
     const struct launch *l = in->s->launch;
-    const struct layers_mounting m = {
-        .paths = l->prepared ? l->prepared : none, .trees = trees, .kept = l->layers,
-        .proc = in->proc};
+    const struct layers_mounting m = {.paths = l->prepared ? l->prepared : none,
+                                      .trees = trees,
+                                      .kept = l->layers,
+                                      .proc = in->proc};
     layers_mount(in->s->plan, &m, in->layers);
 }
 
@@ -380,7 +381,8 @@ void judge_phase_unconfined(struct judge_process *in)
 void judge_phase_walled(struct judge_process *in)
 {
     struct setup *s = in->s;
-    judge_check(s, STEP_LANDLOCK, landlock_walls(s->plan, in->guarded, in->layers, in->proc, &in->c.walls));
+    judge_check(s, STEP_LANDLOCK,
+                landlock_walls(s->plan, in->guarded, in->layers, in->proc, &in->c.walls));
     judge_check(s, STEP_LANDLOCK, landlock_scope(s->plan, &in->c.scope));
     judge_check(s, STEP_LANDLOCK, landlock_enter(in->c.walls));
 }

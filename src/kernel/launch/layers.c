@@ -140,13 +140,13 @@ static int put_all_back(const struct layer *l, const struct copies *c)
 
 /* The sides of an overlay. Closed together. */
 struct sides {
-    int lower;        /* what is there */
-    int kept;         /* what earlier runs wrote, read only; or -1 */
+    int lower; /* what is there */
+    int kept;  /* what earlier runs wrote, read only; or -1 */
     /* The mount that has them, or -1. It stays open: the last one to close a mount that is attached
      * nowhere waits for all processors, which takes longer than all the rest. */
     int memory;
-    int upper, work;  /* where this run writes */
-    int lock;         /* kept layers: held as long as this process lives */
+    int upper, work; /* where this run writes */
+    int lock;        /* kept layers: held as long as this process lives */
 };
 
 static void sides_close(struct sides *s)
@@ -326,8 +326,7 @@ static int mount_layer(const struct plan *p, const struct layers_mounting *m, st
         return err;
     l->lower = st.st_dev;
     int prepared = take_prepared(m, l->plan);
-    OWN(fd) int tree =
-        prepared >= 0 ? prepared : make_layer(l->plan, p->user_ns, m->kept, &st, &s);
+    OWN(fd) int tree = prepared >= 0 ? prepared : make_layer(l->plan, p->user_ns, m->kept, &st, &s);
     err = tree < 0 ? tree : attach(tree, s.lower);
     if (err < 0)
         return err;
@@ -386,8 +385,9 @@ int layers_open_socket(const struct layers *l, const char *path, size_t len)
         const struct layer *one = &l->at[i];
         if (!is_below(path, len, one->plan->path, one->plan->len) || is_back(one, path, len))
             continue;
-        OWN(fd) int fd = (int)syscall(SYS_openat2, one->below, path + one->plan->len + 1, &how,
-                                      sizeof(how));
+        OWN(fd)
+        int fd =
+            (int)syscall(SYS_openat2, one->below, path + one->plan->len + 1, &how, sizeof(how));
         return fd >= 0 && fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode) ? steal_fd(&fd) : -1;
     }
     return -1;

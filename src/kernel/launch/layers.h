@@ -24,8 +24,8 @@ enum { LAYER_BACK = PLAN_LAYER_REALS + 64 };
 
 struct layer {
     const struct plan_layer *plan;
-    int below;      /* the real folder (O_PATH) */
-    uint64_t lower; /* its device: files there are not in the layer */
+    int below;                    /* the real folder (O_PATH) */
+    uint64_t lower;               /* its device: files there are not in the layer */
     const char *back[LAYER_BACK]; /* what was put back over it: real paths, and other mounts */
     uint32_t back_len[LAYER_BACK];
     size_t nback;
@@ -40,8 +40,8 @@ struct layers {
  * being compiled, and attaches them nowhere. */
 enum { LAYERS_PREPARED = 2 };
 
-/* Makes layers over these folders, the first ones that are not NULL. The working directory must be a
- * procfs in which "self" is the caller. trees: mounts to attach, or -1. */
+/* Makes layers over these folders, the first ones that are not NULL. The working directory must be
+ * a procfs in which "self" is the caller. trees: mounts to attach, or -1. */
 void layers_prepare(const char *const paths[LAYERS_PREPARED], bool user_ns,
                     int trees[LAYERS_PREPARED]);
 
@@ -49,7 +49,7 @@ struct layers_mounting {
     const char *const *paths; /* LAYERS_PREPARED that were prepared, and: */
     const int *trees;
     const char *kept; /* the folder of this project's kept layers, or NULL: they are left out */
-    int proc; /* a procfs in which "self" is the caller; it becomes the working directory */
+    int proc;         /* a procfs in which "self" is the caller; it becomes the working directory */
 };
 
 /* Call it in the sandbox's mount namespace, before the walls. Takes over the trees that it uses. */

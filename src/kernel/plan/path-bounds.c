@@ -405,8 +405,7 @@ size_t plan_bound_of(const struct graph *g, enum vocab_op op, enum bound_type ty
 }
 
 size_t plan_bound_layers(const struct graph *g, enum vocab_op op, const char *extension,
-                         struct bound_path *list, size_t cap, bool *everywhere,
-                         struct arena *arena)
+                         struct bound_path *list, size_t cap, bool *everywhere, struct arena *arena)
 {
     struct question q = {.g = g, .layer = extension, .arena = arena};
     const struct region_set *sets = bound_all(&q, op);

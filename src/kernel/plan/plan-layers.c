@@ -74,8 +74,8 @@ static void find_opened(struct plan *p, const struct graph *g, struct opened *o)
     static const uint16_t ops[] = {OP_FILE_WRITE_DATA, OP_FILE_WRITE_CREATE, OP_FILE_WRITE_UNLINK,
                                    OP_FILE_WRITE_MODE};
     for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]) && !o->everywhere; i++)
-        o->n += plan_bound(g, ops[i], o->list + o->n,
-                           sizeof(o->list) / sizeof(o->list[0]) - o->n, &o->everywhere, &p->arena);
+        o->n += plan_bound(g, ops[i], o->list + o->n, sizeof(o->list) / sizeof(o->list[0]) - o->n,
+                           &o->everywhere, &p->arena);
 }
 
 static bool is_listed(const struct plan_layer *l, const struct bound_path *b)

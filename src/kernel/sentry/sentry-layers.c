@@ -114,8 +114,7 @@ static const struct plan_layer *layer_around(const struct plan *p, const char *p
     return NULL;
 }
 
-void sentry_layers_event(const struct sentry_process *p, int events,
-                         const struct inotify_event *e)
+void sentry_layers_event(const struct sentry_process *p, int events, const struct inotify_event *e)
 {
     char path[PLAN_SENTRY_PATH];
     if (e->mask & IN_Q_OVERFLOW)

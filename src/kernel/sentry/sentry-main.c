@@ -311,8 +311,7 @@ static int look_up(const struct sentry_process *p, size_t i, struct stat *st, in
 static bool is_in_layer(const struct plan *p, size_t i)
 {
     for (size_t k = 0; k < p->nlayers; k++)
-        if (p->sentries[i].len > p->layers[k].len &&
-            p->sentries[i].path[p->layers[k].len] == '/' &&
+        if (p->sentries[i].len > p->layers[k].len && p->sentries[i].path[p->layers[k].len] == '/' &&
             strncmp(p->sentries[i].path, p->layers[k].path, p->layers[k].len) == 0)
             return true;
     return false;
