@@ -364,8 +364,9 @@ def test_cache_secrets(person, t):
     tries = """cd ~/.cargo; cat credentials.toml; cp credentials.toml c; chmod 644 credentials.toml; touch credentials.toml
 ln credentials.toml l; mv credentials.toml m; echo x >>credentials.toml; cat c l m; mv ~/.cargo ~/x
 cat ~/.local/state/buckle/layers/*/*cargo*/upper/*; mkdir registry; echo fine >registry/f; cat registry/f"""
-    done = person.run("--preset", "builtin:cargo", "--report", "none", "sh", "-c", tries, cwd=work)
-    t.ok("token" not in done.out and "fine\n" in done.out, "secrets in a cache's folder", done)
+    for flags in (), ("--strict-reads",), ("--updatable",):
+        done = person.run("--preset", "builtin:cargo", *flags, "--report", "none", "sh", "-c", tries, cwd=work)
+        t.ok("token" not in done.out and "fine\n" in done.out, f"secrets in a cache's folder {flags}", done)
     with open(f"{person.home}/.cargo/credentials.toml", encoding="utf-8") as f:
         t.equal(f.read(), "token\n", "… are unchanged")
     found = [f for _, _, files in os.walk(f"{person.home}/.local/state/buckle/layers") for f in files

@@ -120,11 +120,30 @@ static bool list_real(struct plan *p, const struct opened *o, const struct bound
     return true;
 }
 
-static void add_layer(struct plan *p, const struct opened *o, const struct bound_path *b,
-                      enum plan_layer_kind kind)
+/* Where reading is judged there are no sentries, and a kept layer has files that another path leads
+ * to. So what is denied stays real there, too. Returns false if no path bounds it. */
+static bool list_denied(struct plan *p, const struct graph *g, const struct bound_path *b,
+                        struct plan_layer *l)
+{
+    struct bound_path list[PLAN_LAYER_REALS];
+    bool everywhere;
+    uint32_t rule;
+    if (l->kind != LAYER_KEPT || !plan_is_asked(p->ops[OP_FILE_READ_DATA].tier))
+        return true;
+    size_t n = plan_denied(g, OP_FILE_READ_DATA, BOUND_FILES, b, list, PLAN_LAYER_REALS,
+                           &everywhere, &rule, &p->arena);
+    for (size_t i = 0; i < n && !everywhere; i++)
+        if (!add_real(p, b, &list[i], l))
+            return false;
+    return !everywhere;
+}
+
+static void add_layer(struct plan *p, const struct graph *g, const struct opened *o,
+                      const struct bound_path *b, enum plan_layer_kind kind)
 {
     struct plan_layer l = {.len = b->len, .kind = (uint8_t)kind, .rule = b->rule};
-    if (b->exact || b->len < 2 || is_guarded(p, b) || !list_real(p, o, b, &l))
+    if (b->exact || b->len < 2 || is_guarded(p, b) || !list_real(p, o, b, &l) ||
+        !list_denied(p, g, b, &l))
         return;
     for (size_t i = 0; i < p->nlayers; i++) {
         struct bound_path other = bound_of(p->layers[i].path, false);
@@ -151,7 +170,7 @@ void plan_layers(struct plan *p, const struct graph *g)
         size_t n = plan_bound_layers(g, OP_FILE_WRITE_CREATE, plan_layer_extensions[k], list,
                                      sizeof(list) / sizeof(list[0]), &everywhere, &p->arena);
         for (size_t i = 0; i < n && !everywhere; i++)
-            add_layer(p, &o, &list[i], (enum plan_layer_kind)k);
+            add_layer(p, g, &o, &list[i], (enum plan_layer_kind)k);
     }
     static const uint16_t ops[] = {OP_FILE_WRITE_DATA, OP_FILE_WRITE_CREATE, OP_FILE_WRITE_UNLINK};
     for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
