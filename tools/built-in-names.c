@@ -16,6 +16,7 @@
 
 #include "graph/build.h"
 #include "sbpl/precompiled.h"
+#include "vocab/protected-classes.h"
 
 enum { TEXTS = 256, LENGTH = 256, NAMES = 2048, DEPTH = 8 };
 
@@ -25,7 +26,7 @@ struct texts {
 };
 
 struct name {
-    char kind;
+    char kind, class;
     char path[LENGTH];
 };
 
@@ -34,6 +35,7 @@ static size_t count;
 static void (*refuse)(const char *pattern);
 static const char *pattern; /* being listed */
 static bool for_all;        /* not only root's */
+static char class;          /* of the rule being listed */
 
 /* ---- patterns ---- */
 
@@ -135,6 +137,7 @@ static void add_name(char kind, const char *path, size_t n)
             memcmp(names[i].path, path, n) == 0)
             return;
     names[count].kind = kind;
+    names[count].class = class;
     memcpy(names[count].path, path, n);
     names[count++].path[n] = '\0';
 }
@@ -207,6 +210,15 @@ static bool has_errno(const struct sbpl_rule *r)
     return false;
 }
 
+/* What the message says. */
+static char class_of(const struct sbpl_rule *r)
+{
+    for (size_t i = 0; i < r->nmods; i++)
+        if (r->mods[i].id == MOD_MESSAGE)
+            return (char)(PRECOMPILED_CLASS + protected_class_of_message(r->mods[i].str));
+    return PRECOMPILED_CLASS + PROTECTED_NO_CLASS;
+}
+
 void precompiled_names_add(const struct sbpl_rule *rules, const char *home, bool ordinary,
                            void (*give_up)(const char *pattern))
 {
@@ -220,6 +232,7 @@ void precompiled_names_add(const struct sbpl_rule *rules, const char *home, bool
                     : !(r->flags & VOCAB_FLAG_REPORT) ? PRECOMPILED_TRACE
                     : has_exceptions(r->when)         ? PRECOMPILED_KEYS
                                                       : PRECOMPILED_SECRET;
+        class = class_of(r);
         add_tests(r->when, home, writes, kind);
     }
 }
@@ -245,6 +258,6 @@ void precompiled_names_print(void)
     qsort(names, count, sizeof(names[0]), by_path);
     printf("const char precompiled_names[] =\n");
     for (size_t i = 0; i < count; i++)
-        printf("    \"%c%s\\0\"\n", names[i].kind, names[i].path);
+        printf("    \"%c%c%s\\0\"\n", names[i].kind, names[i].class, names[i].path);
     printf("    \"\";\n");
 }

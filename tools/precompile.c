@@ -218,7 +218,7 @@ static void check_effects(const struct machine *m, bool ordinary)
     if (missing && (ordinary || strcmp(missing, precompiled_params[PRECOMPILED_ORDINARY]) != 0))
         give_up("it uses the parameter %s", missing);
     if (m->diags->kept || m->policies || m->trace || m->debug || m->no_inference || m->unchecked ||
-        m->nimports != 1)
+        m->lifted || m->kept || m->nimports != 1)
         give_up("it does more than add rules");
 }
 

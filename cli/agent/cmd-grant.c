@@ -12,11 +12,15 @@
 #include "base/own.h"
 #include "cli/agent/control-client.h"
 #include "cli/args.h"
+#include "vocab/protected-classes.h"
+#include "vocab/rule-words.h"
 
 static const struct cli_option options[] = {
     {"read", 'r', "PATH", "let it read PATH and below, or what a glob matches", "file"},
     {"write", 'w', "PATH", "let it write to PATH and below, or to what a glob matches", "file"},
     {"net", 'N', "HOST[:PORT]", "let it connect to HOST", NULL},
+    {"protected", 0, "CLASS,…", "do not protect names of these classes; see `buckle run --help`",
+     protected_class_words},
     {"run", 0, "PID", "process ID of the `buckle run`, if there are several", NULL},
     {"session", 0, "PID", "process ID of the `buckle session` or `buckle mcp`", NULL},
     {0},
@@ -27,10 +31,11 @@ static int send_grant(int control, const char *option, const char *given, bool *
 {
     OWN(json) json_t *message = json_object();
     OWN(buf) struct buf path = {0};
-    if (strcmp(option, "net") != 0 && control_client_absolute(given, &path, err) < 0)
-        return -1;
-    char name[16];
+    char name[24];
     snprintf(name, sizeof(name), "allow-%s", option);
+    const struct rule_word *word = rule_word_find(name);
+    if (word && word->takes == RULE_VALUE_PATH && control_client_absolute(given, &path, err) < 0)
+        return -1;
     json_object_set_new(message, "grant", json_string(name));
     json_object_set_new(message, "what", json_string(path.n ? path.s : given));
     OWN(json) json_t *answer = control_server_ask(control, message, CONTROL_LONG_MS, err);
@@ -48,22 +53,23 @@ static int send_grant(int control, const char *option, const char *given, bool *
 
 static int cmd_grant_run(struct cli_args *args)
 {
-    static const char *const kinds[] = {"read", "write", "net"};
+    static const char *const kinds[] = {"read", "write", "net", "protected"};
+    const size_t nkinds = sizeof(kinds) / sizeof(kinds[0]);
     struct bk_err err;
     bool waits = false;
     size_t n = 0;
     if (args->npos)
         return cli_usage(args, "grant takes options only");
-    for (size_t k = 0; k < 3; k++)
+    for (size_t k = 0; k < nkinds; k++)
         n += args_count(args, kinds[k]);
     if (n == 0)
-        return cli_usage(args, "nothing to grant: give --read, --write or --net");
+        return cli_usage(args, "nothing to grant: give --read, --write, --net or --protected");
     OWN(fd)
     int control =
         control_client_current(args_value(args, "run"), args_value(args, "session"), &err);
     if (control < 0)
         return cli_fail(&err);
-    for (size_t k = 0; k < 3; k++)
+    for (size_t k = 0; k < nkinds; k++)
         for (size_t i = 0; i < args_count(args, kinds[k]); i++)
             if (send_grant(control, kinds[k], args_nth(args, kinds[k], i), &waits, &err) < 0)
                 return cli_fail(&err);
@@ -72,7 +78,7 @@ static int cmd_grant_run(struct cli_args *args)
 
 const struct cli_command cmd_grant = {
     .name = "grant",
-    .usage = "[--read PATH] [--write PATH] [--net HOST] [--run PID]",
+    .usage = "[--read PATH] [--write PATH] [--net HOST] [--protected CLASS] [--run PID]",
     .brief = "let a running command do more, until it ends",
     .about =
         "Lets a command that runs under `buckle run` read, write or reach something more. The\n"

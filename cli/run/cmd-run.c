@@ -27,6 +27,7 @@
 #include "kernel/host/capabilities.h"
 #include "run/ask-tty.h"
 #include "run/run.h"
+#include "vocab/protected-classes.h"
 
 static const char cap_words[] =
 #define CAP(name, number, kind, words) #name " "
@@ -44,11 +45,13 @@ static const struct cli_option options[] = {
     {"profile", 0, "FILE|NAME", "use this profile instead of the default one", "file"},
     {"settings", 's', "FILE", "settings to use in addition to those found", "file"},
     PRESET_OPTIONS,
+    AUTO_OPTIONS,
     {"no-settings", 0, NULL, "ignore the settings of the user and of the project", NULL},
     {"control-fd", 0, "N", "read new settings from descriptor N, one JSON object per line", NULL},
     {"define", 'D', "KEY=VALUE", "set a parameter, for (param \"KEY\")", NULL},
     {"allow-write", 'w', "PATH", "allow writing to PATH and below, or to what a glob matches", "file"},
     {"deny-write", 0, "PATH", "deny writing to PATH and below, or to what a glob matches", "file"},
+    {"allow-protected", 0, "CLASS,…", "do not protect names of these classes, which are listed above", protected_class_words},
     {"allow-read", 'r', "PATH", "allow reading PATH and below, or what a glob matches", "file"},
     {"deny-read", 0, "PATH", "deny reading the contents of PATH and below, or of what a glob matches", "file"},
     {"allow-net", 'N', "HOST[:PORT]", "allow connections to HOST: a name, *.name, an address or a range",
@@ -448,6 +451,9 @@ static void __attribute__((noreturn)) finish(struct invocation *r, const struct 
         live_annotate(&r->live, &summary);
     } else if (r->how == REPORT_TEXT && denied) {
         struct policies policies = run_policies(&r->run);
+        if (run_settings_found(&r->settings) || run_has_presets(r->args))
+            run_presets_suggest(&r->settings.request, r->settings.now, &r->settings.arena,
+                                r->report);
         report_summary(r->report, &policies, &summary);
     }
     exit_write(STDERR_FILENO, &summary);
@@ -496,6 +502,8 @@ static int run_all(struct invocation *r)
         return cli_fail(&err), FAILED;
     if (run_open(&r->run, &r->spec, dry, &err) < 0)
         return run_complain(&r->run.policy.unit, &err), FAILED;
+    if (r->how != REPORT_NONE)
+        run_presets_announce(r->settings.now);
     if (dry)
         return dry_run(r);
     live_open(&r->live, &r->run, &r->spec);
@@ -544,6 +552,11 @@ const struct cli_command cmd_run = {
         "TMPDIR, and reach no network. Prints nothing if nothing is denied; otherwise a final\n"
         "summary names each denied operation, the rule that denied it and the flag that would\n"
         "allow it.\n"
+        "\n"
+        "Classes for --allow-protected:\n"
+#define PROTECTED_CLASS(id, name, brief) "    " name ": " brief "\n"
+#include "vocab/protected-classes.def"
+#undef PROTECTED_CLASS
         "\n"
         "Names for --allow-socket:\n"
 #define SOCKET(name, paths, keeps, sets, words) "    " name ": " words "\n"

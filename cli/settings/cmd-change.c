@@ -16,6 +16,7 @@
 #include "cli/agent/control-client.h"
 #include "cli/args.h"
 #include "cli/settings/undo.h"
+#include "vocab/protected-classes.h"
 
 #define LAYER_OPTION                                                                               \
     {                                                                                              \
@@ -31,6 +32,14 @@ static const struct cli_option path_options[] = {
     LAYER_OPTION,
     {"read", 'r', NULL, "apply to reading", NULL},
     {"write", 'w', NULL, "apply to writing", NULL},
+    {0},
+};
+static const struct cli_option allow_options[] = {
+    LAYER_OPTION,
+    {"read", 'r', NULL, "apply to reading", NULL},
+    {"write", 'w', NULL, "apply to writing", NULL},
+    {"protected", 0, "CLASS,…", "do not protect names of these classes; see `buckle run --help`",
+     protected_class_words},
     {0},
 };
 
@@ -143,8 +152,42 @@ static bool writes_are_listed(struct bk_err *err)
            settings_values(&s, SETTING_ALLOW_WRITE, &v) == 0 && v.n > 0;
 }
 
+static int wrong_class(const char *word, size_t n)
+{
+    struct bk_err err;
+    err_set(&err, BK_E_INPUT, "there is no class of protected names %.*s", n < 80 ? (int)n : 80,
+            word);
+    err_hint(&err, "the classes are %s", protected_class_words);
+    return cli_fail(&err);
+}
+
+/* Adds each class to the list in settings. */
+static int allow_protected(struct cli_args *args, const char *given)
+{
+    OWN(buf) struct buf words = {0};
+    struct change list[PROTECTED_CLASSES];
+    unsigned set = 0;
+    size_t n = 0, len;
+    const char *word;
+    if (args->npos || args_has(args, "read") || args_has(args, "write"))
+        return cli_usage(args, "--protected takes classes, and no path");
+    if (!protected_classes_read(given, &set, &word, &len))
+        return wrong_class(word, len);
+    buf_str(&words, "names of these classes are not protected:");
+    for (size_t i = 0; i < PROTECTED_CLASSES; i++)
+        if (set >> i & 1) {
+            list[n++] =
+                (struct change){EDIT_ADD, "filesystem.allowProtected", protected_classes[i].name};
+            buf_fmt(&words, "%s %s", n > 1 ? "," : "", protected_classes[i].name);
+        }
+    return change_settings(args, list, n, words.s ? words.s : "");
+}
+
 static int run_allow(struct cli_args *args)
 {
+    if (args_has(args, "protected"))
+        return allow_protected(args, args_value(args, "protected"));
+
     OWN(buf) struct buf path = {0};
     OWN(buf) struct buf words = {0};
     struct bk_err err;
@@ -248,13 +291,15 @@ const struct cli_command cmd_disable = {
 
 const struct cli_command cmd_allow = {
     .name = "allow",
-    .usage = "[--read] [--write] [--layer LAYER] PATH",
+    .usage = "[--read] [--write] [--layer LAYER] PATH | --protected CLASS,…",
     .brief = "permanently allow writing to a path",
     .about =
         "Adds PATH to filesystem.allowWrite in the user's settings, or with --read to allowRead.\n"
         "If no settings list writable paths yet, adds the working directory as well, so that it\n"
-        "stays writable. `buckle undo` reverts it; `buckle grant` is for one run only.",
-    .options = path_options,
+        "stays writable. With --protected, adds classes to filesystem.allowProtected: names of\n"
+        "these classes are not protected where the policy lets commands write. `buckle undo`\n"
+        "reverts it; `buckle grant` is for one run only.",
+    .options = allow_options,
     .complete = "file",
     .run = run_allow,
 };

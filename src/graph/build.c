@@ -18,6 +18,7 @@
 #include "graph/graph-int.h"
 #include "graph/words.h"
 #include "vocab/implied.h"
+#include "vocab/protected-classes.h"
 
 enum { DEFAULT_MAX_BYTES = 256 << 20, FIRST_CAP = 256 };
 
@@ -199,6 +200,24 @@ static int push(struct graph_build *b, struct frames *f, const struct graph_expr
     return 0;
 }
 
+bool graph_test_in_classes(const struct graph_test *t, unsigned classes)
+{
+    enum protected_class class = t->filter == FILTER_EXTENSION && t->how == GRAPH_LITERAL
+                                     ? protected_class_of_extension(t->str, t->len)
+                                     : PROTECTED_NO_CLASS;
+    return class != PROTECTED_NO_CLASS && (classes >> class & 1);
+}
+
+/* What becomes of a test: one that always holds is a (require-all) of nothing, one that never holds
+ * a (require-any) of nothing. */
+static enum graph_expr_kind kind_of_test(const struct graph_build *b, const struct graph_test *t)
+{
+    const struct graph_options *opt = &b->g->opt;
+    if (opt->lifted && graph_test_in_classes(t, opt->lifted))
+        return GRAPH_ALL;
+    return opt->kept && graph_test_in_classes(t, opt->kept) ? GRAPH_ANY : GRAPH_TEST;
+}
+
 /* Operands first, each operator after its last operand. */
 static int flatten_frames(struct graph_build *b, struct frames *f, struct bk_err *err)
 {
@@ -210,10 +229,12 @@ static int flatten_frames(struct graph_build *b, struct frames *f, struct bk_err
                 return -1;
             continue;
         }
-        uint32_t value = e->nkids;
-        if (e->kind == GRAPH_TEST && intern_test(b, &e->test, &value, err) < 0)
+        bool test = e->kind == GRAPH_TEST;
+        enum graph_expr_kind kind = test ? kind_of_test(b, &e->test) : e->kind;
+        uint32_t value = test ? 0 : e->nkids;
+        if (kind == GRAPH_TEST && intern_test(b, &e->test, &value, err) < 0)
             return -1;
-        if (add_item(b, e->kind, value, err) < 0)
+        if (add_item(b, kind, value, err) < 0)
             return -1;
         f->n--;
     }

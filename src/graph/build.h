@@ -61,6 +61,9 @@ int graph_build_filter(struct graph_build *b, const struct graph_test *test, uin
 int graph_build_entries(struct graph_build *b, uint32_t policy, const uint32_t *entries,
                         struct bk_err *err);
 
+/* Whether a test is for the extension of one of these protected classes. */
+bool graph_test_in_classes(const struct graph_test *t, unsigned classes);
+
 /* Facts about the profile that are not rules: (debug …), (trace …). */
 int graph_build_note(struct graph_build *b, const char *key, const char *value, struct bk_err *err);
 

@@ -82,6 +82,9 @@ struct graph_options {
     bool apart;        /* keep equal nodes of the producer separate, to encode them again */
     bool checked;      /* regex_check() has accepted every pattern */
     size_t reserve;    /* estimate of the memory it will take */
+    unsigned lifted; /* set of protected classes whose extension always holds, so that they are not
+                        protected (vocab/protected-classes.h) */
+    unsigned kept;   /* … and of those whose extension never holds, whatever is granted */
 };
 
 enum graph_node_kind { GRAPH_NODE_FILTER, GRAPH_NODE_DECISION };

@@ -128,10 +128,13 @@ static void json_argument(struct buf *out, const struct event *e)
 static void json_message(struct buf *out, const struct event *e, const struct graph *g)
 {
     const char *message = rule_message(g, e->rule);
+    enum protected_class class = protected_class_of_message(message);
     if (message)
         json_text(out, "message", message, strlen(message));
     else if (event_is_failure(e))
         json_text(out, "message", e->path, e->path_len);
+    if (class != PROTECTED_NO_CLASS)
+        buf_fmt(out, ", \"class\": \"%s\"", protected_classes[class].name);
 }
 
 void event_json(const struct event *e, const struct graph *g, const char *tag, struct buf *out)

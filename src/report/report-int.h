@@ -4,6 +4,7 @@
 #define BK_REPORT_INT_H
 
 #include "report/event.h"
+#include "vocab/protected-classes.h"
 
 /* ---- rule-text.c ---- */
 
@@ -16,6 +17,16 @@ const char *rule_message(const struct graph *g, uint32_t rule);
 bool rule_protects(const struct graph *g, uint32_t rule);
 /* Appends "default.sb:41", or other words if the rule has no line. */
 void rule_place(const struct graph *g, uint32_t rule, struct buf *out);
+
+/* ---- protected.c ---- */
+
+/* The class of the names that the rule protects. */
+enum protected_class rule_class(const struct graph *g, uint32_t rule);
+/* The classes that the current policy would have to allow for this denial to go away; none if that
+ * is not enough. `decided` is the graph of the policy that denied it. */
+struct group;
+unsigned group_classes(const struct graph *decided, const struct graph *now,
+                       struct graph_cache *cache, const struct group *group);
 
 /* ---- event.c ---- */
 
@@ -55,6 +66,8 @@ struct report {
     uint64_t total;
     uint64_t forgotten; /* denials of dropped groups */
     struct row *rows;   /* scratch for the summary; cap entries */
+    const struct preset_hint *hints;
+    size_t nhints;
 };
 
 /* ---- rows.c ---- */
@@ -69,5 +82,12 @@ unsigned path_depth(const char *path, uint32_t n);
 
 /* Fills r->rows in the order of first events, folding rows of the same folder. Returns how many. */
 size_t report_rows(const struct report *r);
+
+/* ---- preset-rows.c ---- */
+
+/* Takes the rows that a preset fits out of r->rows, of which there are n, and prints a line for
+ * each such preset. Returns how many are left. */
+size_t report_preset_rows(const struct report *r, const struct policies *p, size_t n,
+                          struct buf *out);
 
 #endif

@@ -8,12 +8,13 @@
  *       write   /home/u/p/.git/hooks/pre-commit  2×  protected.sb:41  protected: git would run it
  *       create  /etc/x                               default.sb:12
  *     allow with: --allow-write /etc/x
- *     protected path; to allow it: --allow-write /home/u/p/.git/hooks/pre-commit
+ *     npm needs its cache and registry: --preset npm
+ *     protected path; to allow it: --allow-protected git-hooks
  *
  * A filtered rule with a message protects a path on purpose. Allowing the folder around it doesn't
- * lift the rule, so its flag has the exact path and a line of its own. For protected reads, that is
- * the whole store: --allow-read /home/u/.aws. Nothing is suggested for what the user denied by a
- * flag or in settings.
+ * lift the rule, so its flag has a line of its own: one with all classes that suffice, and the
+ * exact path of others. For protected reads, that is the whole store: --allow-read /home/u/.aws.
+ * Nothing is suggested for what the user denied by a flag or in settings.
  *
  * File names are hostile. Output goes through buf_safe(), and a path in a flag is quoted so that
  * the shell and --allow-write see exactly its bytes and no pattern.
@@ -324,6 +325,11 @@ static bool is_guarded_store(const struct suggesting *s, const struct group *gro
            rule_protects(graph_of(s->policies, group), group->rule);
 }
 
+static unsigned classes_of(const struct suggesting *s, const struct group *group)
+{
+    return s->graph ? group_classes(graph_of(s->policies, group), s->graph, s->cache, group) : 0;
+}
+
 static bool has_flag(const struct suggesting *s, const struct row *row)
 {
     bool guarded = rule_protects(graph_of(s->policies, row->group), row->group->rule);
@@ -331,7 +337,7 @@ static bool has_flag(const struct suggesting *s, const struct row *row)
         is_guarded_store(s, row->group))
         return false;
     if (guarded)
-        return names_guarded(s, row);
+        return !classes_of(s, row->group) && names_guarded(s, row);
     if (remedy_of(row->group) == REMEDY_ALLOW_SOCKET) /* never a folder of sockets */
         return row->groups == 1 && row->group->rule != GRAPH_NO_RULE;
     return row->groups == 1 || path_depth(row->group->path, row->path_len) >= FOLD_DEPTH;
@@ -397,9 +403,31 @@ static void print_stores(const struct suggesting *s, const struct report *r, siz
     }
 }
 
+/* One flag for all classes. */
+static void print_classes(const struct suggesting *s, const struct report *r, size_t *shown,
+                          struct buf *out)
+{
+    unsigned set = 0;
+    bool first = true;
+    for (size_t i = 0; i < r->used; i++)
+        if (!is_final(s, &r->groups[i]))
+            set |= classes_of(s, &r->groups[i]);
+    for (size_t i = 0; i < PROTECTED_CLASSES; i++) {
+        if (!(set >> i & 1))
+            continue;
+        if (first)
+            buf_fmt(out, "protected path; to allow it: %s ", remedy_words(REMEDY_ALLOW_PROTECTED));
+        buf_fmt(out, "%s%s", first ? "" : ",", protected_classes[i].name);
+        first = false;
+    }
+    *shown += !first;
+}
+
 static void print_flags(const struct suggesting *s, const struct report *r, struct buf *out)
 {
     size_t shown = 0;
+    if (s->guarded)
+        print_classes(s, r, &shown, out);
     for (size_t i = 0; i < s->n && shown < FLAGS_SHOWN; i++) {
         const struct row *row = &s->rows[i];
         if (!has_flag(s, row) || is_covered(s, i))
@@ -437,7 +465,9 @@ void report_summary(const struct report *r, const struct policies *p, struct buf
     const struct graph *g = p->n ? p->at[p->n - 1] : NULL;
     if (r->total == 0)
         return;
-    size_t n = report_rows(r), shown = n < ROWS_SHOWN ? n : ROWS_SHOWN;
+    OWN(buf) struct buf presets = {0};
+    size_t n = report_preset_rows(r, p, report_rows(r), &presets);
+    size_t shown = n < ROWS_SHOWN ? n : ROWS_SHOWN;
     uint64_t others = r->forgotten;
     struct columns c = measure(r->rows, shown, p);
     buf_fmt(out, "buckle: %llu operation%s denied\n", (unsigned long long)r->total,
@@ -450,6 +480,7 @@ void report_summary(const struct report *r, const struct policies *p, struct buf
     }
     if (others)
         buf_fmt(out, "  and %llu other%s\n", (unsigned long long)others, others == 1 ? "" : "s");
+    buf_add(out, presets.s, presets.n);
     struct suggesting s = {r->rows, shown, p, g, g ? graph_cache_new(g) : NULL, false};
     print_flags(&s, r, out);
     s.guarded = true;

@@ -62,22 +62,10 @@ static int make_folders(const char *path, struct kept_layers *k)
     return access(path, F_OK);
 }
 
-/* Whether to make a missing folder: not another system's (Library/Caches). */
+/* Whether to make a missing folder: not another system's. */
 static bool is_worth_making(const char *path)
 {
-    char copy[PATH_MAX];
-    size_t n = strlen(path);
-    if (path[0] != '/' || n >= sizeof(copy) || access(path, F_OK) == 0)
-        return false;
-    memcpy(copy, path, n + 1);
-    for (char *slash; (slash = strrchr(copy, '/')) && slash != copy;) {
-        *slash = '\0';
-        if (access(copy, F_OK) == 0) {
-            const char *first = path + (slash - copy) + 1;
-            return first[0] == '.' || !strchr(first, '/');
-        }
-    }
-    return false;
+    return path[0] == '/' && !strstr(path, "/Library/") && access(path, F_OK) < 0;
 }
 
 /* ---- pruning ---- */

@@ -22,6 +22,7 @@
 
 #include "base/own.h"
 #include "sbpl/precompiled.h"
+#include "vocab/protected-classes.h"
 
 enum {
     RECORDS = 512,    /* more than there are */
@@ -34,6 +35,7 @@ enum {
 struct record {
     const char *path;
     char kind;
+    enum protected_class class;
 };
 
 /* A folder on the way, or what a name leads to. */
@@ -50,12 +52,26 @@ struct finder {
     size_t lists[PRECOMPILED_LISTS + 1]; /* where each begins */
     const char *home;
     char named[PATH_MAX]; /* the current built-in name */
+    bool hops;            /* links on the way to it are protected … */
+    enum protected_class hop_class;
     struct bk_err *err;
 };
 
 /* ---- rules ---- */
 
-static int add_target(struct finder *f, char kind, const char *path, const char *named)
+/* The end of a rule: its message, and the class that the message ends in. */
+static void end_rule(struct buf *out, const char *message)
+{
+    enum protected_class class = protected_class_of_message(message);
+    buf_chr(out, ' ');
+    buf_sbpl(out, message, strlen(message));
+    if (class != PROTECTED_NO_CLASS)
+        buf_fmt(out, " \"%s\"", protected_classes[class].name);
+    buf_str(out, ")\n");
+}
+
+static int add_target(struct finder *f, char kind, enum protected_class class, const char *path,
+                      const char *named)
 {
     static const struct {
         char kind;
@@ -82,12 +98,12 @@ static int add_target(struct finder *f, char kind, const char *path, const char 
     OWN(buf) struct buf message = {0};
     buf_fmt(&message, "%s: %s%s leads here", rules[i].word, at_home ? "~" : "",
             named + (at_home ? n : 0));
+    if (class != PROTECTED_NO_CLASS)
+        buf_fmt(&message, " (%s)", protected_classes[class].name);
     struct buf *out = rules[i].word[0] == 's' ? &f->out->secrets : &f->out->protect;
     buf_fmt(out, "(%s ", rules[i].rule);
     buf_sbpl(out, path, strlen(path));
-    buf_chr(out, ' ');
-    buf_sbpl(out, message.s ? message.s : "", message.n);
-    buf_str(out, ")\n");
+    end_rule(out, message.s ? message.s : "");
     return buf_ok(out) && buf_ok(&message) ? 0 : err_nomem(f->err);
 }
 
@@ -95,6 +111,20 @@ static bool is_written(char kind)
 {
     return kind == PRECOMPILED_WRITE || kind == PRECOMPILED_AT_HOME ||
            kind == PRECOMPILED_ANYWHERE || kind == PRECOMPILED_NO_ACCESS;
+}
+
+/* Whether links on the way to these names are protected, because one of the names is; and their
+ * class, if all have the same. */
+static void find_hops(struct finder *f, size_t lo, size_t hi)
+{
+    f->hops = false;
+    for (size_t i = lo; i < hi; i++) {
+        enum protected_class class = f->records[i].class;
+        if (!is_written(f->records[i].kind))
+            continue;
+        f->hop_class = f->hops && f->hop_class != class ? PROTECTED_NO_CLASS : class;
+        f->hops = true;
+    }
 }
 
 /* ---- what a link leads to ---- */
@@ -131,10 +161,10 @@ static bool turn(char rest[2 * PATH_MAX], const char *text, size_t n)
     return true;
 }
 
-/* Resolves a link's text from a real folder. What does not exist is kept as written. With `hops`,
+/* Resolves a link's text from a real folder. What does not exist is kept as written. With f->hops,
  * links on the way are protected: replacing one would change the target. Returns 1, 0 if it leads
  * nowhere, or -1. */
-static int follow(struct finder *f, char at[PATH_MAX], const char *text, bool hops)
+static int follow(struct finder *f, char at[PATH_MAX], const char *text)
 {
     char rest[2 * PATH_MAX], link[PATH_MAX];
     snprintf(rest, sizeof(rest), "%s", text);
@@ -151,7 +181,7 @@ static int follow(struct finder *f, char at[PATH_MAX], const char *text, bool ho
         link[got] = '\0';
         if (++links > HOPS || !turn(rest, link, (size_t)got))
             return 0;
-        if (hops && add_target(f, PRECOMPILED_WRITE, at, f->named) < 0)
+        if (f->hops && add_target(f, PRECOMPILED_WRITE, f->hop_class, at, f->named) < 0)
             return -1;
         if (link[0] == '/')
             at[0] = '\0';
@@ -162,8 +192,8 @@ static int follow(struct finder *f, char at[PATH_MAX], const char *text, bool ho
 
 /* Resolves the link `name` in a folder into next->path. Returns 1, 0 or -1 as above; *there says
  * whether the name exists. */
-static int resolve(struct finder *f, const struct spot *in, const char *name, bool hops,
-                   struct spot *next, bool *there)
+static int resolve(struct finder *f, const struct spot *in, const char *name, struct spot *next,
+                   bool *there)
 {
     char text[PATH_MAX];
     ssize_t n = readlinkat(in->fd, name, text, sizeof(text) - 1);
@@ -172,7 +202,7 @@ static int resolve(struct finder *f, const struct spot *in, const char *name, bo
         return 0;
     text[n] = '\0';
     snprintf(next->path, sizeof(next->path), "%s", text[0] == '/' ? "" : in->path);
-    int found = follow(f, next->path, text, hops);
+    int found = follow(f, next->path, text);
     if (found > 0 && !next->path[0])
         memcpy(next->path, "/", 2);
     return found;
@@ -273,15 +303,14 @@ static int inside_entry(struct finder *f, const struct spot *in, const struct en
     const struct range *leaves = arg;
     struct spot to = {.fd = -1};
     size_t named = strlen(f->named), n = strlen(in->path);
-    bool hops = false, there;
+    bool there;
     if (e->type != DT_LNK && e->type != DT_UNKNOWN)
         return 0;
     if (named + 1 + strlen(e->name) >= sizeof(f->named))
         return 0;
-    for (size_t i = leaves->lo; i < leaves->hi; i++)
-        hops |= is_written(f->records[i].kind);
+    find_hops(f, leaves->lo, leaves->hi);
     snprintf(f->named + named, sizeof(f->named) - named, "/%s", e->name);
-    int found = resolve(f, in, e->name, hops, &to, &there);
+    int found = resolve(f, in, e->name, &to, &there);
     bool outside = found > 0 && !(strncmp(to.path, in->path, n) == 0 &&
                                   (to.path[n] == '/' || to.path[n] == '\0'));
     for (size_t i = leaves->lo; outside && i < leaves->hi; i++) {
@@ -289,8 +318,8 @@ static int inside_entry(struct finder *f, const struct spot *in, const struct en
         if (kind == PRECOMPILED_KEYS && is_public_key(e->name))
             continue;
         /* of one key, there is nothing public in it */
-        if (add_target(f, kind == PRECOMPILED_KEYS ? PRECOMPILED_SECRET : kind, to.path, f->named) <
-            0)
+        if (add_target(f, kind == PRECOMPILED_KEYS ? PRECOMPILED_SECRET : kind, f->records[i].class,
+                       to.path, f->named) < 0)
             return -1;
     }
     f->named[named] = '\0';
@@ -301,7 +330,7 @@ static int inside_entry(struct finder *f, const struct spot *in, const struct en
 static int reach(struct finder *f, struct spot *at, const struct range *leaves)
 {
     for (size_t i = leaves->lo; at->moved && i < leaves->hi; i++)
-        if (add_target(f, f->records[i].kind, at->path, f->named) < 0)
+        if (add_target(f, f->records[i].kind, f->records[i].class, at->path, f->named) < 0)
             return -1;
     return at->fd < 0 || leaves->lo == leaves->hi ? 0
                                                   : each_entry(f, at, inside_entry, (void *)leaves);
@@ -319,7 +348,7 @@ static int expect(struct finder *f, const struct spot *in, const struct range *n
         if (snprintf(path, sizeof(path), "%s%s", root ? "" : in->path, rest) >= PATH_MAX ||
             snprintf(named, sizeof(named), "%s%s", f->named, rest) >= PATH_MAX)
             continue;
-        if (add_target(f, f->records[i].kind, path, named) < 0)
+        if (add_target(f, f->records[i].kind, f->records[i].class, path, named) < 0)
             return -1;
     }
     return 0;
@@ -331,16 +360,14 @@ static int step(struct finder *f, const struct spot *in, const char *name, unsig
 {
     struct spot next = {.fd = -1, .moved = in->moved};
     size_t named = strlen(f->named);
-    bool hops = false;
     if (snprintf(f->named + named, sizeof(f->named) - named, "/%s", name) >=
             (int)(sizeof(f->named) - named) ||
         snprintf(next.path, sizeof(next.path), "%s/%s", strcmp(in->path, "/") ? in->path : "",
                  name) >= PATH_MAX)
         return f->named[named] = '\0', 0;
-    for (size_t i = part.lo; i < part.hi; i++)
-        hops |= is_written(f->records[i].kind);
+    find_hops(f, part.lo, part.hi);
     bool link = (type == DT_LNK || type == DT_UNKNOWN) && in->fd >= 0, there = true;
-    int led = link ? resolve(f, in, name, hops, &next, &there) : 0;
+    int led = link ? resolve(f, in, name, &next, &there) : 0;
     next.moved |= led > 0;
     if (led > 0)
         next.fd = open_folder(AT_FDCWD, next.path);
@@ -482,7 +509,8 @@ static void read_records(struct finder *f)
     for (const char *s = precompiled_names; *s && n < RECORDS; s += strlen(s) + 1) {
         while (list < precompiled_list(*s))
             f->lists[++list] = n;
-        f->records[n++] = (struct record){s + 1, *s};
+        f->records[n++] =
+            (struct record){s + 2, s[0], (enum protected_class)(s[1] - PRECOMPILED_CLASS)};
     }
     while (list < PRECOMPILED_LISTS)
         f->lists[++list] = n;
@@ -507,9 +535,7 @@ int link_targets_protect(struct link_targets *m, const char *path, const char *m
     struct buf *out = &m->protect;
     buf_str(out, "(protect ");
     buf_sbpl(out, path, strlen(path));
-    buf_chr(out, ' ');
-    buf_sbpl(out, message, strlen(message));
-    buf_str(out, ")\n");
+    end_rule(out, message);
     return buf_ok(out) ? 0 : err_nomem(err);
 }
 

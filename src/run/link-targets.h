@@ -34,8 +34,8 @@ int link_targets_find(struct link_targets *m, const char *home, bool stores, con
                       struct bk_err *err);
 
 /* Denies writing to this path and below in every policy that protects names. The path is canonical
- * and need not exist. Reports show the message, which begins with "protected: ". Call it after
- * link_targets_find() and before link_targets_sequels(). */
+ * and need not exist. Reports show the message, which begins with "protected: " and may end in a
+ * class. Call it after link_targets_find() and before link_targets_sequels(). */
 int link_targets_protect(struct link_targets *m, const char *path, const char *message,
                          struct bk_err *err);
 

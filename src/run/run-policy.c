@@ -15,11 +15,11 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "git/gitdir.h"
 #include "kernel/host/case-fold.h"
 #include "profile/profile.h"
 #include "run/gitfiles.h"
 #include "run/own-rules.h"
+#include "vocab/protected-classes.h"
 
 struct run_source run_named_profile(const char *name)
 {
@@ -41,14 +41,15 @@ const char *run_place_is_all(const char *cwd)
                             : NULL;
 }
 
-/* CWD, TMPDIR, ORDINARY, HOME, GIT_DIR, GIT_COMMON */
-enum { OWN_PARAMS = 6 };
+/* CWD, TMPDIR, ORDINARY, HOME, GIT_DIR, GIT_COMMON, GIT_TOP */
+enum { OWN_PARAMS = 7 };
 
 static int set_params(struct run_policy *p, const struct run_spec *spec, const char *tmpdir,
                       struct sbpl_options *opt, struct bk_err *err)
 {
     size_t used = 0;
-    const char *home = getenv("HOME");
+    const char *named = spec->bare ? NULL : getenv("HOME");
+    const char *home = named ? realpath(named, p->home) : NULL;
     p->params = calloc(spec->nparams + OWN_PARAMS, sizeof(*p->params));
     if (!p->params)
         return err_nomem(err);
@@ -58,11 +59,13 @@ static int set_params(struct run_policy *p, const struct run_spec *spec, const c
         if (geteuid() !=
             0) /* file modes already keep the machine's secrets from everybody except root */
             p->params[used++] = (struct sbpl_param){"ORDINARY", "1"};
-        if (home && realpath(home, p->home))
-            p->params[used++] = (struct sbpl_param){"HOME", p->home};
-        if (git_linked(spec->launch.cwd, p->git_own, p->git_common)) {
-            p->params[used++] = (struct sbpl_param){"GIT_DIR", p->git_own};
-            p->params[used++] = (struct sbpl_param){"GIT_COMMON", p->git_common};
+        if (home)
+            p->params[used++] = (struct sbpl_param){"HOME", home};
+        if (git_outside(spec->launch.cwd, home, &p->git)) {
+            p->params[used++] = (struct sbpl_param){"GIT_DIR", p->git.own};
+            p->params[used++] = (struct sbpl_param){"GIT_COMMON", p->git.common};
+            if (p->git.top[0])
+                p->params[used++] = (struct sbpl_param){"GIT_TOP", p->git.top};
         }
     }
     for (size_t i = 0; i < spec->nparams; i++)
@@ -105,7 +108,9 @@ static bool opens_files(const struct run_spec *spec)
 static int protect_named(void *arg, const char *path, const char *key, struct bk_err *err)
 {
     OWN(buf) struct buf message = {0};
-    buf_fmt(&message, "protected: git's setting %.80s names it", key);
+    bool hooks = strcmp(key, "core.hookspath") == 0;
+    buf_fmt(&message, "protected: git's setting %.80s names it (%s)", key,
+            protected_classes[hooks ? PROTECTED_GIT_HOOKS : PROTECTED_GIT_SETTINGS].name);
     return buf_ok(&message) ? link_targets_protect(arg, path, message.s, err) : err_nomem(err);
 }
 
@@ -166,7 +171,7 @@ void run_spec_use(struct run_spec *spec, const struct assembly *a)
     spec->writable = &r->policy.allow_write;
     spec->plan.keep_userns |= r->nested_userns;
     if (!spec->upstream && r->policy.allowed_domains.n) /* without hosts nothing leads there */
-        spec->upstream = r->upstream;
+        spec->upstream = r->upstream, spec->no_proxy = r->no_proxy;
 }
 
 void run_policy_add_link_targets(struct run_policy *p, struct link_targets *targets)

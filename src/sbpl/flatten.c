@@ -55,6 +55,8 @@ static enum outcome write_test(struct flattener *f, const struct graph_test *t, 
                                struct buf *out)
 {
     bool net = t->how == GRAPH_NET, domain = t->filter == FILTER_DOMAIN;
+    if (graph_test_in_classes(t, machine_lifted(f->m)))
+        return ALWAYS;
     if ((net && !is_plain_endpoint(&t->net)) || domain)
         return least ? NEVER : write_widened(t, out);
     if (!vocab_filters[t->filter].extension) {

@@ -187,6 +187,8 @@ int sbpl_lower(struct machine *m, struct graph **out, struct bk_err *err)
                                  .no_inference = m->no_inference,
                                  .no_inferred = opt->no_inferred || opt->os < VOCAB_MACOS_14_4_1,
                                  .checked = true,
+                                 .lifted = machine_lifted(m),
+                                 .kept = m->kept,
                                  .reserve = opt->reserve / 2};
     struct graph_build *b = graph_build_new(&gopt, err);
     if (!b)

@@ -111,10 +111,11 @@ struct machine {
     struct val *entitlements;  /* association list, made on first use */
     const char *missing_param; /* the last (param …) that had no value */
     const char *trace, *debug;
-    bool no_inference;                       /* (disable-syscall-inference) */
-    bool unchecked;                          /* (disable-rule-checks) */
-    bool altered;                            /* a text that is not shipped has defined something */
-    size_t loop_names;                       /* counter for names made by the machine */
+    unsigned lifted, kept; /* classes: (allow-protected …), (keep-protected …) */
+    bool no_inference;     /* (disable-syscall-inference) */
+    bool unchecked;        /* (disable-rule-checks) */
+    bool altered;          /* a text that is not shipped has defined something */
+    size_t loop_names;     /* counter for names made by the machine */
     struct val *cons, *append, *apply, *cdr; /* used by special forms, whatever a profile defines */
 };
 
@@ -160,6 +161,11 @@ void machine_unbound(struct machine *m, struct symbol *name);
 struct val *machine_lookup(struct machine *m, struct symbol *name, struct env *env);
 /* Returns what a name means until a program defines it: vocabulary, built-ins, library. */
 struct val *machine_builtin(struct machine *m, struct symbol *name);
+/* The protected classes that are allowed, once all texts have run. */
+static inline unsigned machine_lifted(const struct machine *m)
+{
+    return m->lifted & ~m->kept;
+}
 bool machine_in_shipped(const struct machine *m); /* the text being evaluated is a shipped one */
 /* Returns the value of a parameter, NULL when it was not given. */
 const char *machine_param(const struct machine *m, const char *key);

@@ -48,9 +48,10 @@ bool precompiled_find(const struct machine *m, const char *name,
                       const struct precompiled_text **out);
 
 /*
- * The names that protected.sb and secrets.sb close, each a kind, a path and a NUL; an empty one
- * ends the list. Sorted by list, then by path, component by component ('/' sorts before every other
- * byte). A star in a component matches any text. A name may have several kinds.
+ * The names that protected.sb and secrets.sb close, each a kind, a class (PRECOMPILED_CLASS plus
+ * its number in vocab/protected-classes.h), a path and a NUL; an empty one ends the list. Sorted by
+ * list, then by path, component by component ('/' sorts before every other byte). A star in a
+ * component matches any text. A name may have several kinds.
  */
 enum precompiled_kind {
     PRECOMPILED_SECRET = 's',      /* below HOME: cannot be read */
@@ -63,6 +64,7 @@ enum precompiled_kind {
     PRECOMPILED_SECRET_ROOT = 'r', /* below /: root cannot read it */
     PRECOMPILED_SECRET_ALL = 'o',  /* the same for every user */
 };
+enum { PRECOMPILED_CLASS = 'A' };
 enum {
     PRECOMPILED_IN_HOME,
     PRECOMPILED_IN_ANY,

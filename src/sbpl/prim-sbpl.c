@@ -3,8 +3,10 @@
 
 /* Procedures that only SBPL has. */
 
+#include "base/spelling.h"
 #include "graph/build.h"
 #include "sbpl/prim.h"
+#include "vocab/protected-classes.h"
 
 #include <string.h>
 
@@ -101,6 +103,44 @@ struct val *prim_trace(struct machine *m, const struct call *c)
         return machine_error(m, c->pos, "bad-trace", "only one trace file may be named");
     m->trace = v->s;
     return &val_void;
+}
+
+static struct val *unknown_class(struct machine *m, const struct call *c, const struct val *v)
+{
+    const char *names[PROTECTED_CLASSES];
+    for (size_t i = 0; i < PROTECTED_CLASSES; i++)
+        names[i] = protected_classes[i].name;
+    const char *near = spelling_nearest(v->s, names, PROTECTED_CLASSES);
+    machine_error(m, call_arg_pos(c, 0), "bad-class", "there is no class of protected names %.80s",
+                  v->s);
+    if (near)
+        machine_hint(m, "did you mean %s?", near);
+    return NULL;
+}
+
+static struct val *add_classes(struct machine *m, const struct call *c, unsigned *set)
+{
+    for (struct call at = *c; at.args->type == V_PAIR; at = call_rest(&at)) {
+        struct val *v = want(m, &at, 0, V_STRING);
+        enum protected_class class = v ? protected_class_find(v->s, v->n) : PROTECTED_NO_CLASS;
+        if (class == PROTECTED_NO_CLASS)
+            return v ? unknown_class(m, &at, v) : NULL;
+        *set |= 1u << class;
+    }
+    return &val_void;
+}
+
+/* (allow-protected "editors"): names of this class are not protected, wherever the rules about them
+ * are. What else the program denies stays denied. */
+struct val *prim_allow_protected(struct machine *m, const struct call *c)
+{
+    return add_classes(m, c, &m->lifted);
+}
+
+/* Wins over allow-protected, also over one that comes later. */
+struct val *prim_keep_protected(struct machine *m, const struct call *c)
+{
+    return add_classes(m, c, &m->kept);
 }
 
 struct val *prim_disable_syscall_inference(struct machine *m, const struct call *c)

@@ -57,8 +57,10 @@ struct access {
     struct places layered;
     bool share_caches;     /* presets add no such caches, but ordinary permissions */
     bool shared_tmp;       /* as shipped: no private layer over /tmp */
+    bool opens_cwd;        /* the working directory is among them, so its repository is, too */
     bool protects_names;   /* .bashrc, .git/hooks and similar names, at any depth (settings.md) */
     bool allow_git_config; /* … except .git/config */
+    unsigned allow_protected; /* … except these classes (vocab/protected-classes.h) */
 
     bool else_open; /* everything except files and the network stays allowed, as in cage */
 
@@ -111,7 +113,7 @@ bool access_is_open(const struct access *p);
 
 /* Writes rules for the end of a profile, which win over all others: denied writes and hosts, and
  * final denied reads. Of the lists named by `ceilings`, they deny everything outside. */
-enum { CEILING_WRITES = 1, CEILING_HOSTS = 2, CEILING_SOCKETS = 4 };
+enum { CEILING_WRITES = 1, CEILING_HOSTS = 2, CEILING_SOCKETS = 4, CEILING_PROTECTED = 8 };
 int access_ceilings_sbpl(const struct access *p, unsigned ceilings, struct buf *out,
                          struct bk_err *err);
 

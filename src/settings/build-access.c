@@ -11,6 +11,7 @@
 
 #include "base/own.h"
 #include "settings/settings.h"
+#include "vocab/protected-classes.h"
 
 struct builder {
     struct settings *s;
@@ -225,6 +226,8 @@ static int add_proxies(struct builder *b)
     const struct json *up = parent ? jt_get(parent, "https") : NULL;
     up = up ? up : parent ? jt_get(parent, "http") : NULL;
     b->r->upstream = up ? up->s : NULL;
+    const struct json *except = parent ? jt_get(parent, "noProxy") : NULL;
+    b->r->no_proxy = except ? except->s : NULL;
     return 0;
 }
 
@@ -270,6 +273,18 @@ static int add_ignored(struct builder *b)
     return 0;
 }
 
+static int add_classes(struct builder *b)
+{
+    struct setting_values v;
+    if (settings_values(b->s, SETTING_ALLOW_PROTECTED, &v) < 0)
+        return err_nomem(b->err);
+    for (size_t i = 0; i < v.n; i++)
+        if (!v.at[i].ignored)
+            b->r->policy.allow_protected |=
+                1u << protected_class_find(v.at[i].json->s, v.at[i].json->n);
+    return 0;
+}
+
 static int add_files(struct builder *b)
 {
     struct access *p = &b->r->policy;
@@ -283,7 +298,7 @@ static int add_files(struct builder *b)
                                   add_opened(b, SETTING_ALLOW_WRITE, &p->allow_write) < 0 ||
                                   add_paths(b, SETTING_DENY_WRITE, &p->deny_write) < 0))
         return -1;
-    return protect_settings(b);
+    return add_classes(b) < 0 ? -1 : protect_settings(b);
 }
 
 int settings_build(struct settings *s, const char *tmpdir, struct settings_result *out,

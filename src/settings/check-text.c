@@ -11,9 +11,11 @@
 #include <string.h>
 
 #include "base/own.h"
+#include "base/spelling.h"
 #include "graph/net.h"
 #include "graph/proxy-url.h"
 #include "settings/settings.h"
+#include "vocab/protected-classes.h"
 
 struct checker {
     const struct json_text *text;
@@ -168,6 +170,20 @@ static void check_mach(struct checker *c, const struct json *j)
         FOUND(c, FINDING_ERROR, j->at, "%s: * can only be the last character", path_of(c));
 }
 
+static void check_class(struct checker *c, const struct json *j)
+{
+    const char *names[PROTECTED_CLASSES];
+    char text[64];
+    if (!element_is(c, j, JT_STRING) || protected_class_find(j->s, j->n) != PROTECTED_NO_CLASS)
+        return;
+    FOUND(c, FINDING_ERROR, j->at, "%s: there is no class %.40s", path_of(c), j->s);
+    for (size_t i = 0; i < PROTECTED_CLASSES; i++)
+        names[i] = protected_classes[i].name;
+    const char *near = spelling_nearest(j->s, names, PROTECTED_CLASSES);
+    snprintf(text, sizeof(text), "did you mean %s?", near ? near : "");
+    hint(c, near ? text : c->key->brief);
+}
+
 static void check_string(struct checker *c, const struct json *j)
 {
     element_is(c, j, JT_STRING);
@@ -222,11 +238,6 @@ static void check_proxy(struct checker *c, const struct json *j)
                 FOUND(c, FINDING_ERROR, e->at, "%s: %s", path_of(c), why.msg);
                 hint(c, why.hint);
             }
-        } else if (strcmp(e->key, "noProxy") == 0) {
-            FOUND(c, FINDING_NOTE, e->key_at,
-                  "%s.noProxy has no effect: all connections except those to this machine use the "
-                  "proxy",
-                  path_of(c));
         }
     }
 }
@@ -264,7 +275,7 @@ static void check_value(struct checker *c, const struct json *j)
         [SHAPE_STRINGS] = check_string,    [SHAPE_PATHS] = check_path,
         [SHAPE_DOMAINS] = check_domain,    [SHAPE_DENIED_DOMAINS] = check_domain,
         [SHAPE_ADDRESSES] = check_address, [SHAPE_PORTS] = check_port,
-        [SHAPE_MACH] = check_mach,
+        [SHAPE_MACH] = check_mach,         [SHAPE_CLASSES] = check_class,
     };
     if (setting_is_list(c->key->shape))
         check_list(c, j, elements[c->key->shape]);

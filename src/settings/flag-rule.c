@@ -14,9 +14,11 @@
 #include <string.h>
 
 #include "base/own.h"
+#include "base/spelling.h"
 #include "graph/net.h"
 #include "settings/links.h"
 #include "settings/paths.h"
+#include "vocab/protected-classes.h"
 #include "vocab/rule-words.h"
 
 #define READ_OPERATIONS                                                                            \
@@ -155,12 +157,58 @@ static int net_rule(const char *option, const char *given, struct buf *out, stru
     return 0;
 }
 
+/* ---- protected names ---- */
+
+static int unknown_class(const char *option, const char *word, size_t n, struct bk_err *err)
+{
+    const char *names[PROTECTED_CLASSES];
+    OWN(buf) struct buf list = {0};
+    char given[SPELLING_MAX + 1];
+    for (size_t i = 0; i < PROTECTED_CLASSES; i++) {
+        names[i] = protected_classes[i].name;
+        buf_fmt(&list, "%s%s", i ? ", " : "", names[i]);
+    }
+    snprintf(given, sizeof(given), "%.*s", n < SPELLING_MAX ? (int)n : SPELLING_MAX, word);
+    const char *near = spelling_nearest(given, names, PROTECTED_CLASSES);
+    err_set(err, BK_E_INPUT, "--%s: there is no class %s", option, n ? given : "without a name");
+    if (near)
+        err_hint(err, "did you mean %s?", near);
+    else
+        err_hint(err, "the classes of protected names are %s", list.s ? list.s : "");
+    return -1;
+}
+
+void rule_classes(struct buf *out, const char *procedure, unsigned set)
+{
+    if (!set)
+        return;
+    buf_fmt(out, "(%s", procedure);
+    for (size_t i = 0; i < PROTECTED_CLASSES; i++)
+        if (set >> i & 1)
+            buf_fmt(out, " \"%s\"", protected_classes[i].name);
+    buf_str(out, ")\n");
+}
+
+/* The procedure is built in, so that any base has it. */
+static int class_rule(const char *option, const char *given, struct buf *out, struct bk_err *err)
+{
+    unsigned set = 0;
+    const char *word;
+    size_t n;
+    if (!protected_classes_read(given, &set, &word, &n))
+        return unknown_class(option, word, n, err);
+    rule_classes(out, "allow-protected", set);
+    return buf_ok(out) ? 0 : err_nomem(err);
+}
+
 int rule_write(const char *option, const char *value, const char *cwd, bool shipped,
                struct buf *out, struct buf *links, struct bk_err *err)
 {
     const struct rule_word *w = rule_word_find(option);
     if (!w || rule_word_takes_host(w))
         return net_rule(option, value, out, err);
+    if (w->takes == RULE_VALUE_CLASSES)
+        return class_rule(option, value, out, err);
     if (file_rule(w, value, cwd, shipped, out, links, err) < 0)
         return -1;
     return buf_ok(out) && buf_ok(links) ? 0 : err_nomem(err);

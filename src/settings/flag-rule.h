@@ -12,6 +12,9 @@ enum rule_kind { RULE_DENIES, RULE_READS, RULE_WRITES };
  * is for paths only. Notes the links that a permission leads through (settings/links.h). */
 int rule_write(const char *option, const char *value, const char *cwd, bool shipped,
                struct buf *out, struct buf *links, struct bk_err *err);
+/* Writes (PROCEDURE "class" …), a call that the language has for classes of protected names:
+ * "allow-protected", "keep-protected". Nothing for an empty set. */
+void rule_classes(struct buf *out, const char *procedure, unsigned set);
 /* A filter for disks, as in disks.sb: a process that may not read a file may not read its disk
  * either. */
 extern const char rule_disks[];

@@ -28,6 +28,7 @@ enum setting_shape {
     SHAPE_ADDRESSES,
     SHAPE_PORTS,
     SHAPE_MACH,
+    SHAPE_CLASSES,
     /* objects */
     SHAPE_REASONS,
     SHAPE_IGNORES,
@@ -50,7 +51,7 @@ extern const struct setting_key setting_keys[SETTING_COUNT];
 
 static inline bool setting_is_list(enum setting_shape s)
 {
-    return s >= SHAPE_STRINGS && s <= SHAPE_MACH;
+    return s >= SHAPE_STRINGS && s <= SHAPE_CLASSES;
 }
 
 static inline bool setting_is_map(enum setting_shape s)

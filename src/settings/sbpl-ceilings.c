@@ -89,6 +89,8 @@ static int write_caps(struct writer *w, unsigned ceilings)
         (ceilings & CEILING_HOSTS && cap_hosts(w) < 0) ||
         (ceilings & CEILING_SOCKETS && cap_sockets(w) < 0))
         return -1;
+    if (ceilings & CEILING_PROTECTED)
+        rule_classes(w->out, "keep-protected", ~w->p->allow_protected);
     bool hides = false;
     for (size_t i = 0; i < w->p->deny_read.n; i++)
         hides |= w->p->deny_read.at[i].final;

@@ -148,6 +148,17 @@ static int write_ways(struct writer *w)
     return 0;
 }
 
+static bool may_import(const struct writer *w)
+{
+    return !w->t->macos || w->t->flattened;
+}
+
+/* The working directory's repository, if git keeps it outside. */
+static bool opens_repository(const struct writer *w)
+{
+    return w->p->as_shipped && w->p->opens_cwd && !w->p->writes_everything && may_import(w);
+}
+
 /* On macOS not even a shell starts without these. */
 static int write_only_reads(struct writer *w)
 {
@@ -158,12 +169,11 @@ static int write_only_reads(struct writer *w)
     if (write_places(w, &w->p->allow_read) < 0 || write_places(w, &w->writable) < 0)
         return -1;
     buf_str(w->out, ")\n");
+    if (opens_repository(w))
+        buf_str(w->out, "(if (param \"GIT_DIR\")\n"
+                        "    (allow file-read-data (subpath (param \"GIT_DIR\")) "
+                        "(subpath (param \"GIT_COMMON\"))))\n");
     return 0;
-}
-
-static bool may_import(const struct writer *w)
-{
-    return !w->t->macos || w->t->flattened;
 }
 
 static int write_secrets(struct writer *w)
@@ -349,6 +359,7 @@ static int write_layers(struct writer *w)
 static int write_shipped_names(struct writer *w)
 {
     buf_str(w->out, "; Protected names.\n(import \"protected.sb\")\n");
+    rule_classes(w->out, "allow-protected", w->p->allow_protected);
     if (!w->p->allow_git_config || !w->writable.n)
         return 0;
     buf_str(w->out, "; … except the settings of repositories.\n");
@@ -367,6 +378,9 @@ int write_writes(struct writer *w)
     write_section(w, "file write");
     if (write_layers(w) < 0 || write_allowed(w) < 0)
         return -1;
+    if (opens_repository(w))
+        buf_str(w->out, "; The working directory's repository, if git keeps it outside.\n"
+                        "(if (param \"GIT_DIR\") (import \"repository.sb\"))\n");
     bool shipped = w->p->protects_names && w->p->as_shipped && may_import(w);
     if (shipped && write_shipped_names(w) < 0)
         return -1;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "settings/keys.h"
+#include "vocab/protected-classes.h"
 
 static const char *const shapes[] = {
     [SHAPE_ANY] = "{}",
@@ -54,6 +55,15 @@ static const char defs[] =
     "    \"proxy\": {\"type\": \"string\", \"pattern\": \"^(http|socks5h?)://\"}\n"
     "  }\n";
 
+/* The one shape with words from a table. */
+static void class_shape(struct buf *out)
+{
+    buf_str(out, ", \"type\": \"array\", \"items\": {\"enum\": [");
+    for (size_t i = 0; i < PROTECTED_CLASSES; i++)
+        buf_fmt(out, "%s\"%s\"", i ? ", " : "", protected_classes[i].name);
+    buf_str(out, "]}}");
+}
+
 static void property(const struct setting_key *k, const char *indent, struct buf *out)
 {
     const char *shape = shapes[k->shape];
@@ -61,6 +71,10 @@ static void property(const struct setting_key *k, const char *indent, struct buf
     buf_json(out, k->name, strlen(k->name));
     buf_str(out, ": {\"description\": ");
     buf_json(out, k->brief, strlen(k->brief));
+    if (k->shape == SHAPE_CLASSES) {
+        class_shape(out);
+        return;
+    }
     /* the shape's own members behind it */
     buf_fmt(out, "%s%s", shape[1] == '}' ? "" : ", ", shape + 1);
 }

@@ -19,7 +19,8 @@ unsigned settings_ceilings(const struct settings *s)
 {
     return (policy_gives(s, SETTING_ALLOW_WRITE) ? CEILING_WRITES : 0u) |
            (policy_gives(s, SETTING_ALLOWED_DOMAINS) ? CEILING_HOSTS : 0u) |
-           (policy_gives(s, SETTING_UNIX_SOCKETS) ? CEILING_SOCKETS : 0u);
+           (policy_gives(s, SETTING_UNIX_SOCKETS) ? CEILING_SOCKETS : 0u) |
+           (policy_gives(s, SETTING_ALLOW_PROTECTED) ? CEILING_PROTECTED : 0u);
 }
 
 int settings_check_userns(struct settings *s, struct bk_err *err)

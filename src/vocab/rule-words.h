@@ -10,6 +10,11 @@ struct rule_word {
     const char *word;
     bool allow;
     uint16_t op; /* OP_FILE_READ, OP_FILE_WRITE or OP_NETWORK_OUTBOUND */
+    enum rule_value {
+        RULE_VALUE_PATH,
+        RULE_VALUE_HOST,
+        RULE_VALUE_CLASSES /* "editors,agents": vocab/protected-classes.h */
+    } takes;
 };
 
 extern const struct rule_word rule_words[];
@@ -20,7 +25,7 @@ const struct rule_word *rule_word_find(const char *word);
 
 static inline bool rule_word_takes_host(const struct rule_word *w)
 {
-    return w->op == OP_NETWORK_OUTBOUND;
+    return w->takes == RULE_VALUE_HOST;
 }
 
 #endif

@@ -8,13 +8,33 @@
 #include "report/event.h"
 #include "tap.h"
 
-enum { RULE_DEFAULT, RULE_PROTECT, RULE_HOOKS, RULE_STORES, RULE_FLAG, RULE_SETTINGS };
+enum {
+    RULE_DEFAULT,
+    RULE_PROTECT,
+    RULE_HOOKS,
+    RULE_STORES,
+    RULE_FLAG,
+    RULE_SETTINGS,
+    RULE_OPEN,
+    RULE_CLASS
+};
 
 static struct graph *graph;
 
+/* Files can be written in /w, except names of a class. */
+static void make_class(struct graph_build *b, struct graph_rule *r, struct graph_mod *message)
+{
+    rule_at(b, 49, true, OP_FILE_WRITE, sub("/w"));
+    message->str = "protected: tells tools what to run (tools)";
+    r->when = all(any(lit("/w/.rc"), lit("/v/.rc")),
+                  not_(mk_str(FILTER_EXTENSION, GRAPH_LITERAL, "buckle.allowed-tools")));
+    r->origin = (struct graph_origin){.file = "/some/where/t.sb", .line = 50, .col = 1};
+    graph_build_rule(b, r, NULL);
+}
+
 /* Rule 0 at t.sb:12 denies everything, rule 1 at t.sb:41 protects /p/.rc, rule 2 at t.sb:43
  * protects /h/u/hooks, rule 3 at t.sb:45 denies reading /h/u/.aws and /h/u/.netrc, rule 4 came from
- * a flag, rule 5 from settings. */
+ * a flag, rule 5 from settings, rule 7 at t.sb:50 protects names of a class. */
 static void make_graph(void)
 {
     struct graph_build *b = start(1);
@@ -48,6 +68,7 @@ static void make_graph(void)
     r.origin =
         (struct graph_origin){.file = "<settings>", .line = 9, .col = 1, .source = SOURCE_SETTINGS};
     graph_build_rule(b, &r, NULL);
+    make_class(b, &r, &message);
     graph = finish(b);
 }
 
@@ -341,7 +362,7 @@ static void hostile(void)
 static const char *const flags[REMEDY_COUNT] = {
     [REMEDY_ALLOW_WRITE] = "--allow-write",   [REMEDY_ALLOW_READ] = "--allow-read",
     [REMEDY_ALLOW_NET] = "--allow-net",       [REMEDY_ALLOW_SOCKET] = "--allow-socket",
-    [REMEDY_ALLOW_USERNS] = "--allow-userns",
+    [REMEDY_ALLOW_USERNS] = "--allow-userns", [REMEDY_ALLOW_PROTECTED] = "--allow-protected",
 };
 
 static void library_words(void)
@@ -357,6 +378,27 @@ static void library_words(void)
                "no flags in the library's words");
 }
 
+/* A flag with the class where that suffices; elsewhere the path. */
+static void classes(void)
+{
+    struct report *r = report_new(0);
+    deny(r, OP_FILE_WRITE_DATA, RULE_CLASS, "/w/.rc");
+    summary_is(r,
+               "buckle: 1 operation was denied\n"
+               "  write  /w/.rc  t.sb:50  protected: tells tools what to run (tools)\n"
+               "protected path; to allow it: --allow-protected tools\n",
+               "a class suffices");
+    r = report_new(0);
+    deny(r, OP_FILE_WRITE_DATA, RULE_CLASS, "/v/.rc");
+    deny(r, OP_FILE_WRITE_DATA, RULE_CLASS, "/w/.rc");
+    summary_is(r,
+               "buckle: 2 operations were denied\n"
+               "  write  /v/.rc  t.sb:50  protected: tells tools what to run (tools)\n"
+               "  write  /w/.rc  t.sb:50  protected: tells tools what to run (tools)\n"
+               "protected path; to allow it: --allow-protected tools --allow-write /v/.rc\n",
+               "and does not");
+}
+
 int main(void)
 {
     make_graph();
@@ -370,6 +412,7 @@ int main(void)
     guarded_moves();
     stores();
     settings();
+    classes();
     many();
     bounded();
     hostile();

@@ -76,7 +76,7 @@ struct plan_sentry {
 
 /* ---- layers: what is written there stays private ---- */
 
-enum { PLAN_LAYERS = 32, PLAN_LAYER_REALS = 64 };
+enum { PLAN_LAYERS = 64, PLAN_LAYER_REALS = 64 };
 
 /* Rules that ask for one of these extensions allow writing only where a layer is. */
 enum plan_layer_kind {
