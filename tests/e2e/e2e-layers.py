@@ -102,6 +102,9 @@ def test_real(person, t):
         t.quiet(done, "a working folder below /tmp", "d\n")
         t.ok(os.path.exists(f"{work}/here") and os.path.exists(f"{other}/there"), "its files are real")
         t.ok(not os.path.exists(f"{given.path}/beside"), "those beside it are not")
+        settings = person.write(os.path.join(person.home, "closed.json"), '{"filesystem": {"allowWrite": []}}')
+        done = person.run("--report", "none", "-s", settings, "sh", "-c", "echo lost >vanishes; cat vanishes", cwd=work)
+        t.ok(done.out == "", "a working folder that cannot be written has no layer", done)
         missing = f"{given.path}/missing"
         done = person.run("--report", "none", "-w", missing, "sh", "-c",
                           f"echo a >{missing}; echo b >/tmp/layer-y", cwd=work)

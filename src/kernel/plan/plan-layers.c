@@ -112,11 +112,17 @@ static bool list_real(struct plan *p, const struct opened *o, const struct bound
             return false;
     }
     l->nopened = l->nreal;
+    /* nobody expects what is written in the working folder to vanish */
+    struct bound_path cwd = bound_of(p->opt.cwd ? p->opt.cwd : "/nonexistent", false);
+    if (bound_covers(&cwd, b) || !add_real(p, b, &cwd, l))
+        return false;
+    size_t before = l->nreal;
     for (size_t i = 0; i < p->nsentries; i++) {
         struct bound_path one = bound_of(p->sentries[i].path, false);
         if (!add_real(p, b, &one, l))
             return false;
     }
+    p->layers_first |= l->nreal > before;
     return true;
 }
 
@@ -153,7 +159,6 @@ static void add_layer(struct plan *p, const struct graph *g, const struct opened
     l.path = arena_strndup(&p->arena, b->path, b->len);
     if (!l.path || p->nlayers == PLAN_LAYERS)
         return;
-    p->layers_first |= l.nreal > l.nopened;
     p->layers[p->nlayers++] = l;
 }
 

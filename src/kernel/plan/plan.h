@@ -87,7 +87,7 @@ enum plan_layer_kind {
 extern const char *const plan_layer_extensions[LAYER_KINDS];
 
 /* A folder with a private layer over it. `real` are paths in it that stay the real ones: first
- * those that the policy opens by itself, then those of sentries. */
+ * those that the policy opens by itself, then the working folder and those of sentries. */
 struct plan_layer {
     const char *path;
     uint32_t len;
