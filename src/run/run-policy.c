@@ -186,11 +186,14 @@ int run_policy_compile(struct run_policy *p, struct bk_err *err)
 
 int run_policy_word(struct run_policy *p, struct bk_err *err)
 {
-    bool worded = !p->unit.opt.terse;
-    p->unit.opt.terse = false;
-    if (p->graph && !worded)
-        return sbpl_add_rule_texts(&p->unit, p->graph, err);
-    return run_policy_compile(p, err);
+    if (p->worded)
+        return 0;
+    if (!p->graph)
+        p->unit.opt.terse = false;
+    if (run_policy_compile(p, err) < 0)
+        return -1;
+    p->worded = true;
+    return sbpl_add_rule_texts(&p->unit, p->graph, err);
 }
 
 void run_policy_free(struct run_policy *p)

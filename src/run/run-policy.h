@@ -26,6 +26,7 @@ struct run_policy {
     struct git_outside git;
     bool shipped; /* made of shipped and given texts only, so it can be compiled at any time */
     struct graph *graph;
+    bool worded; /* the graph has the texts of its rules */
 };
 
 /* Takes an assembled policy, and what settings say about how to enforce it. The assembly has to

@@ -106,7 +106,7 @@ static int write_denials(struct writer *w, bool keeps)
  * are. */
 static size_t way_starts(const struct writer *w, size_t a)
 {
-    const struct places *deny = &w->p->deny_read, *allow = &w->p->allow_read;
+    const struct places *deny = &w->p->deny_read, *allow = &w->readable;
     size_t from = strlen(allow->at[a].path);
     for (size_t d = 0; d < deny->n; d++) {
         const struct place *place = &deny->at[d];
@@ -121,7 +121,7 @@ static size_t way_starts(const struct writer *w, size_t a)
  * above, but not list them. */
 static int write_ways(struct writer *w)
 {
-    const struct places *allow = &w->p->allow_read;
+    const struct places *allow = &w->readable;
     bool open = false;
     for (size_t a = 0; a < allow->n; a++) {
         const char *path = allow->at[a].path;
