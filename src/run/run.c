@@ -21,10 +21,13 @@
 #include "policy/target.h"
 #include "run/nest.h"
 #include "run/own-rules.h"
+#include "run/private-places.h"
 #include "run/run-int.h"
 #include "settings/links.h"
 
 extern char **environ;
+
+const char *const run_usual_layers[LAYERS_PREPARED] = {"/tmp"};
 
 /* ---- preparing ---- */
 
@@ -114,6 +117,7 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
                       .private_tmpdir.lock = -1,
                       .cgroup.fd = -1,
                       .init = {.pidfd = -1, .ready = -1},
+                      .kept.lock = -1,
                       .channel = -1};
     arena_init(&r->arena, 64 << 20);
     complete_options(r);
@@ -127,7 +131,7 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
         r->channel = nest_call();
     /* this takes longest, and needs nothing of what follows */
     if (!probe && r->channel < 0 && !policy_on_macos())
-        init_start(&r->init, &r->host, spec->launch.cwd);
+        init_start(&r->init, &r->host, spec->launch.cwd, spec->launch.prepared);
     if (spec->private_tmpdir)
         r->private_tmpdir = *spec->private_tmpdir;
     else if (!spec->tmpdir && !spec->bare && tmpdir_name(&r->private_tmpdir, err) < 0)
@@ -173,7 +177,8 @@ static int prepare_env(struct run *r, struct bk_err *err)
     /* tmux and others that keep sockets in the session's folder need a place */
     static const char *const places[] = {"TMPDIR", "TMUX_TMPDIR", "XDG_RUNTIME_DIR"};
     enum { PLACES = sizeof(places) / sizeof(places[0]) };
-    const char **set = arena_array(&r->arena, PLACES + 1 + s->nset_env + 1, sizeof(*set));
+    const char **set =
+        arena_array(&r->arena, PLACES + PRIVATE_PLACES + 1 + s->nset_env + 1, sizeof(*set));
     size_t n = 0;
     if (!set)
         return err_nomem(err);
@@ -184,6 +189,10 @@ static int prepare_env(struct run *r, struct bk_err *err)
         if (!set[n++])
             return err_nomem(err);
     }
+    int more = s->bare ? 0 : private_places(s, run_tmpdir(r), &r->arena, set + n);
+    if (more < 0)
+        return err_nomem(err);
+    n += (size_t)more;
     if (!s->bare)
         set[n++] = "SANDBOX_RUNTIME=1";
     for (size_t i = 0; i < s->nset_env; i++)
@@ -249,6 +258,7 @@ static void complete_launch(struct run *r, struct launch *l)
     l->init = &r->init;
     l->env = r->env.env;
     l->tmpdir = s->bare ? NULL : run_tmpdir(r);
+    l->layers = r->kept.path[0] ? r->kept.path : NULL;
     l->connector = r->connector[0] ? r->connector : NULL;
     l->parents = r->has_parents ? &r->parents : NULL;
     /* the sandbox as a whole where a control group can be had, else each process */
@@ -335,6 +345,8 @@ int run_go(struct run *r, struct launch_end *end, struct bk_err *err)
         return end->step = STEP_POLICY, report_refusal(r, err);
     if (prepare_env(r, err) < 0)
         return -1;
+    if (r->spec->caches && r->spec->caches->n)
+        kept_layers_open(&r->kept, r->spec->launch.cwd, r->spec->caches);
     complete_launch(r, &l);
     for (;;) {
         int result = launch_run(&l, end, err);
@@ -353,6 +365,7 @@ void run_clean(struct run *r)
         init_end(&r->init); /* its processes could still move files in there */
         tmpdir_remove(&r->private_tmpdir);
     }
+    kept_layers_close(&r->kept);
     cgroup_remove(&r->cgroup);
 }
 
@@ -361,6 +374,7 @@ void run_close(struct run *r)
     if (r->channel >= 0)
         close(r->channel);
     init_end(&r->init);
+    kept_layers_close(&r->kept);
     cgroup_remove(&r->cgroup);
     tmpdir_remove(&r->private_tmpdir);
     plan_free(&r->plan);

@@ -9,6 +9,7 @@
 #include "kernel/launch/launch.h"
 #include "kernel/launch/tmpdir.h"
 #include "net/parent-proxy.h"
+#include "run/kept-layers.h"
 #include "run/run-policy.h"
 
 /* Sandboxes inside this one (nest.h). */
@@ -39,6 +40,7 @@ struct run {
     struct plan plan;
     struct tmpdir private_tmpdir;
     struct cgroup cgroup;
+    struct kept_layers kept;
     struct init init;
     struct arena arena;
     struct environ_result env;
@@ -51,6 +53,9 @@ struct run {
     struct nests nests; /* inside this one */
     unsigned depth;     /* of this one: 0 is not inside another */
 };
+
+/* For launch.prepared: the layers of the default profile. */
+extern const char *const run_usual_layers[];
 
 /* Inspects the host and gathers the policy. `probe`: tests for certain what the host can do, for a
  * plan that is printed; a launch finds out as it goes. On failure policy.unit.diags may say more

@@ -31,6 +31,7 @@
 
 #include "base/own.h"
 #include "kernel/gate/netns-sockets.h"
+#include "kernel/launch/layers.h"
 #include "kernel/launch/terminals.h"
 #include "kernel/launch/walls.h"
 #include "kernel/shared/event-send.h"
@@ -43,11 +44,12 @@
  * descriptor. */
 struct announcement {
     int32_t step, err;
+    bool layers[LAYERS_PREPARED];
 };
 
 static int announce(int to, enum launch_step step, int err, int fd)
 {
-    struct announcement announcement = {(int32_t)step, -err};
+    struct announcement announcement = {(int32_t)step, -err, {false}};
     return fd_pass_send(to, &announcement, sizeof(announcement), fd);
 }
 
@@ -167,6 +169,8 @@ struct task {
     int spaces;     /* namespaces to make, except for the network */
     struct id_maps maps;
     struct terminals terminals;
+    const char *const *layers; /* to prepare */
+    int trees[LAYERS_PREPARED];
 };
 
 static int make_mounts(struct task *t, enum launch_step *step)
@@ -192,8 +196,23 @@ static int make_mounts(struct task *t, enum launch_step *step)
     *step = STEP_MOUNT_PROC;
     if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
         return -errno;
+    /* init needs no working directory of its own */
+    if (t->layers[0] && chdir("/proc") == 0)
+        layers_prepare(t->layers, t->user_ns, t->trees);
     *step = STEP_NONE;
     return 0;
+}
+
+/* Which of the prepared layers there are, with their file descriptors. */
+static int announce_mounts(int to, enum launch_step step, int err, const int *trees)
+{
+    struct announcement announcement = {(int32_t)step, -err, {false}};
+    int fds[LAYERS_PREPARED];
+    size_t n = 0;
+    for (size_t i = 0; i < LAYERS_PREPARED; i++)
+        if ((announcement.layers[i] = trees[i] >= 0))
+            fds[n++] = trees[i];
+    return fd_pass_send_many(to, &announcement, sizeof(announcement), fds, n);
 }
 
 /* Returns the network namespace's file descriptor. */
@@ -249,7 +268,7 @@ static int set_up(struct task *t, int to)
 {
     enum launch_step step;
     int err = make_mounts(t, &step);
-    if (announce(to, step, err, -1) < 0 || err < 0)
+    if (announce_mounts(to, step, err, t->trees) < 0 || err < 0)
         return -1;
     if (!t->net_ns)
         return 0;
@@ -382,8 +401,9 @@ static pid_t clone_below(int init, unsigned long flags)
     return made >= 0 ? pidfd_process(made) : -1;
 }
 
-void init_start(struct init *g, const struct host *h, const char *cwd)
+void init_start(struct init *g, const struct host *h, const char *cwd, const char *const *layers)
 {
+    static const char *const none[LAYERS_PREPARED];
     int ends[2];
     *g = (struct init){.pidfd = -1, .ready = -1, .below = g->below, .depth = g->depth};
     struct host_spaces spaces = host_spaces(h);
@@ -396,6 +416,9 @@ void init_start(struct init *g, const struct host *h, const char *cwd)
         return;
     t.spaces = CLONE_NEWNS | (spaces.ipc ? CLONE_NEWIPC : 0) | (spaces.uts ? CLONE_NEWUTS : 0);
     t.cwd = cwd;
+    t.layers = layers ? layers : none;
+    for (size_t i = 0; i < LAYERS_PREPARED; i++)
+        t.trees[i] = -1;
     unsigned long flags = SIGCHLD | CLONE_NEWPID | (t.user_ns ? CLONE_NEWUSER : 0);
     pid_t pid =
         g->below ? clone_below(g->below, flags) : (pid_t)syscall(SYS_clone, flags, 0, 0, 0, 0);
@@ -457,9 +480,16 @@ void init_order(const struct init *g, const struct netns_wishes *wishes)
         ;
 }
 
-int init_wait_mounts(const struct init *g, enum launch_step *step)
+int init_wait_mounts(const struct init *g, enum launch_step *step, int trees[LAYERS_PREPARED])
 {
-    int err = wait_for_part(g->ready, step);
+    struct announcement announcement;
+    int fds[LAYERS_PREPARED];
+    size_t came = 0, used = 0;
+    ssize_t n = fd_pass_receive_many(g->ready, &announcement, sizeof(announcement), fds,
+                                     LAYERS_PREPARED, &came);
+    int err = outcome_of(&announcement, n, step);
+    for (size_t i = 0; i < LAYERS_PREPARED; i++)
+        trees[i] = err >= 0 && announcement.layers[i] && used < came ? fds[used++] : -1;
     if (err >= 0 && g->pidfd < 0) {
         *step = STEP_INIT;
         return -ENOSYS;

@@ -409,7 +409,7 @@ static int prepare_init(struct control *c, struct bk_err *err)
     const struct launch *l = c->l;
     struct init *g = c->init;
     if (host_spaces(l->host).pid && !g->pid && g->ready < 0)
-        init_start(g, l->host, l->cwd);
+        init_start(g, l->host, l->cwd, l->prepared);
     if (l->meanwhile && l->meanwhile(l->run, err) < 0)
         return -1;
     init_send(g, c->events); /* a judge that exited has reported why, or we notice soon */

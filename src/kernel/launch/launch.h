@@ -47,9 +47,11 @@ struct launch {
     char *const *argv;
     char *const *env;
     const char *cwd;
-    const char *tmpdir;  /* the command's, or NULL; must exist once `meanwhile` has been called */
-    const char *start;   /* where the command starts; NULL: in cwd */
-    const int *keep_fds; /* besides 0, 1 and 2 */
+    const char *tmpdir; /* the command's, or NULL; must exist once `meanwhile` has been called */
+    const char *const *prepared; /* folders that probably get a layer (layers.h), or NULL */
+    const char *layers;          /* the folder of this project's kept layers, or NULL */
+    const char *start;           /* where the command starts; NULL: in cwd */
+    const int *keep_fds;         /* besides 0, 1 and 2 */
     size_t nkeep;
     const char *connector; /* path of a program whose `connect HOST PORT` leads through the
                               sandbox's proxies (buckle itself), or NULL */

@@ -44,7 +44,7 @@ static int open_up(const char *path, const struct stat *st, int type, struct FTW
     return 0;
 }
 
-static void remove_tree(const char *top)
+void tmpdir_remove_tree(const char *top)
 {
     if (nftw(top, remove_one, REMOVE_FDS, FTW_PHYS | FTW_DEPTH | FTW_MOUNT) == 0)
         return;
@@ -107,7 +107,7 @@ static void sweep(int base, const char *path)
             continue;
         snprintf(top, sizeof(top), "%s/%s", path, e->d_name);
         if (is_abandoned(top))
-            remove_tree(top);
+            tmpdir_remove_tree(top);
     }
     if (d)
         closedir(d);
@@ -165,6 +165,6 @@ bool tmpdir_remove_empty(struct tmpdir *s)
 void tmpdir_remove(struct tmpdir *s)
 {
     if (s->lock >= 0)
-        remove_tree(s->path);
+        tmpdir_remove_tree(s->path);
     forget(s);
 }

@@ -25,4 +25,7 @@ int tmpdir_make(struct tmpdir *s, struct bk_err *err);
 bool tmpdir_remove_empty(struct tmpdir *s);
 void tmpdir_remove(struct tmpdir *s); /* also fine when tmpdir_make() failed */
 
+/* Removes a folder with everything in it, follows no symlink and leaves no file system. */
+void tmpdir_remove_tree(const char *top);
+
 #endif

@@ -427,6 +427,7 @@ static int fill(struct plan *p, const struct graph *g, struct bk_err *err)
     if (plan_calls(p, err) < 0)
         return -1;
     plan_walls(p, g);
+    plan_layers(p, g);
     if (plan_needs(p, g, err) < 0)
         return -1;
     leave_truncating_to_judge(p);
