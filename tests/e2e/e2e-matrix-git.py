@@ -51,7 +51,6 @@ CLEAN = "test -z \"$(git status --porcelain)\"; git fsck --strict >/dev/null 2>&
 EDITORS = ("--allow-protected", "editors")
 AGENTS = ("--allow-protected", "agents")
 BOTH = ("--allow-protected", "editors,agents")
-FLAG = "the flag that allows classes"
 MARKS = "own folders of earlier runs"
 
 ROWS = [
@@ -98,7 +97,7 @@ ROWS = [
         "test $(cat lib/version) = v2; " + CLEAN),
     Row("submodule deinit", "git submodule --quiet deinit -f lib",
         PLAIN + LIBRARY + "git submodule --quiet add $HOME/library lib && git commit -q -m s", "test ! -e lib/version",
-        waits="removal of protected names"),
+        flag=AGENTS),
     # ---- a project that was there before, commits that leave protected names alone ----
     Row("pull", "git pull -q origin topic", CLONED, "test $(cat version) = v2; " + CLEAN, fast=True),
     Row("fetch, merge", "git fetch -q && git merge -q origin/topic", CLONED, "test $(cat version) = v2; " + CLEAN),
@@ -176,12 +175,12 @@ ROWS = [
         "test -s .vscode/tasks.json; " + CLEAN, flag=EDITORS),
     # ---- hooks ----
     Row("a hook", "printf '#!/bin/sh\\nexit 0\\n' >.git/hooks/pre-commit && chmod +x .git/hooks/pre-commit", PLAIN,
-        "test -x .git/hooks/pre-commit", flag=("--allow-protected", "git-hooks"), fast=True, waits=FLAG),
+        "test -x .git/hooks/pre-commit", flag=("--allow-protected", "git-hooks"), fast=True),
 ]
 
 PASSES = [
     Pass("without a flag", (), 57),
-    Pass("with --allow-protected editors,agents,tools", ("--allow-protected", "editors,agents,tools"), 66, FLAG),
+    Pass("with --allow-protected editors,agents,tools", ("--allow-protected", "editors,agents,tools"), 66),
 ]
 
 if missing("git"):
