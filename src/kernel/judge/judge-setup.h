@@ -4,6 +4,7 @@
 #define BK_KERNEL_JUDGE_JUDGE_SETUP_H
 
 #include "kernel/gate/gate-main.h"
+#include "kernel/judge/handle-socket.h"
 #include "kernel/sentry/sentry-process.h"
 #include "kernel/shared/setup.h"
 
@@ -13,8 +14,10 @@
 struct judge_process {
     struct setup *s;
     int proc, null; /* the host's /proc; /dev/null */
+    int record;     /* of own folders, or -1 */
     struct command c;
     struct gate_process gate;
+    struct host_servers host; /* if connections to loopback may lead to this machine's servers */
     struct guarded_paths *guarded;
     pid_t command;
     int mounts;   /* mountinfo of the sandbox */
