@@ -51,8 +51,6 @@ CLEAN = "test -z \"$(git status --porcelain)\"; git fsck --strict >/dev/null 2>&
 EDITORS = ("--allow-protected", "editors")
 AGENTS = ("--allow-protected", "agents")
 BOTH = ("--allow-protected", "editors,agents")
-FLAG = "the flag that allows classes"
-MARKS = "own folders of earlier runs"
 
 ROWS = [
     # ---- repositories that contain protected names ----
@@ -73,9 +71,9 @@ ROWS = [
         CLONED.replace("git clone -q $UPSTREAM .", ":"), "grep -q 1 clone/.vscode/tasks.json", fast=True),
     Row("pull in a clone of an earlier run", ["git clone -q $UPSTREAM clone && git -C clone reset -q --hard HEAD~1",
                                               "cd clone && git pull -q"],
-        CLONED.replace("git clone -q $UPSTREAM .", ":"), "grep -q 1 clone/.vscode/tasks.json", waits=MARKS),
+        CLONED.replace("git clone -q $UPSTREAM .", ":"), "grep -q 1 clone/.vscode/tasks.json"),
     Row("rm -rf of a clone of an earlier run", ["git clone -q $UPSTREAM clone", "rm -rf clone"], UPSTREAM,
-        "test ! -e clone", fast=True, waits=MARKS),
+        "test ! -e clone", fast=True),
     Row("tar x", "mkdir t && tar xf $HOME/t.tar -C t && rm -rf t/.idea", UPSTREAM + "tar cf $HOME/t.tar -C $UPSTREAM .",
         "test -e t/.vscode/tasks.json -a ! -e t/.idea"),
     Row("cp -a", "cp -a $UPSTREAM clone", UPSTREAM, COMPLETE),
@@ -86,7 +84,7 @@ ROWS = [
         COMPLETE + "git worktree list | grep -q clone", fast=True),
     Row("worktree remove", "git worktree add -q w && git worktree remove w", CLONED, "test ! -e w; " + CLEAN),
     Row("worktree remove, of an earlier run", ["git worktree add -q w", "git worktree remove w"], CLONED,
-        "test ! -e w; " + CLEAN, waits=MARKS),
+        "test ! -e w; " + CLEAN),
     Row("submodule add", "git submodule --quiet add $HOME/library lib && git commit -q -m sub",
         PLAIN + LIBRARY, "test -s lib/.vscode/tasks.json; git config -f .gitmodules submodule.lib.path; " + CLEAN),
     Row("submodule update --init", "git submodule --quiet update --init",
@@ -98,7 +96,7 @@ ROWS = [
         "test $(cat lib/version) = v2; " + CLEAN),
     Row("submodule deinit", "git submodule --quiet deinit -f lib",
         PLAIN + LIBRARY + "git submodule --quiet add $HOME/library lib && git commit -q -m s", "test ! -e lib/version",
-        waits="removal of protected names"),
+        flag=AGENTS),
     # ---- a project that was there before, commits that leave protected names alone ----
     Row("pull", "git pull -q origin topic", CLONED, "test $(cat version) = v2; " + CLEAN, fast=True),
     Row("fetch, merge", "git fetch -q && git merge -q origin/topic", CLONED, "test $(cat version) = v2; " + CLEAN),
@@ -142,11 +140,11 @@ ROWS = [
     Row("diff, apply", "git diff HEAD~1 HEAD >p && git apply -R p && git apply p", PLAIN, "test $(wc -l <docs/a.md) = 2"),
     Row("clean -fdx", "git clean -q -fdx", PLAIN + "mkdir build && echo o >build/o && echo x >x", "test ! -e build -a ! -e x"),
     Row("clean -fdx with protected names", "git clean -q -fdx", PLAIN + "mkdir .vscode .idea && echo o >.vscode/o && echo x >.idea/x",
-        "test ! -e .vscode -a ! -e .idea", waits="removal of protected names"),
+        "test ! -e .vscode -a ! -e .idea"),
     Row("rm, mv", "git mv notes n2 && git rm -q docs/a.md && git commit -q -m moved", PLAIN,
         "test -e n2 -a ! -e docs; " + CLEAN),
     Row("rm of protected files", "git rm -q -r .vscode .idea && git commit -q -m gone", CLONED, "test ! -e .vscode; " + CLEAN,
-        fast=True, waits="removal of protected names"),
+        fast=True),
     Row("gc, repack, prune", "git gc -q && git repack -q -a -d && git prune", PLAIN, CLEAN),
     Row("fsck", "git fsck --full 2>&1", PLAIN),
     Row("maintenance run", "git maintenance run --quiet && git maintenance run --task=commit-graph --quiet", PLAIN, CLEAN),
@@ -162,7 +160,7 @@ ROWS = [
         UPSTREAM, COMPLETE),
     Row("grep, shortlog, describe, reflog", "git grep -q int && git shortlog -s HEAD && git describe --always && git reflog", PLAIN),
     Row("checkout of a commit that removes protected files", "git fetch -q && git checkout -q origin/gone", CLONED,
-        "test ! -e .vscode; " + CLEAN, waits="removal of protected names"),
+        "test ! -e .vscode; " + CLEAN),
     Row("commit of the person's own protected files", "git add -A && git commit -q -m mine", CLONED + "echo '{}' >.vscode/launch.json", CLEAN),
     # ---- protected names in a project that was there before ----
     Row("pull of changed protected files", "git pull -q", CLONED, "grep -q 1 .vscode/tasks.json; " + CLEAN, flag=BOTH, fast=True),
@@ -176,12 +174,12 @@ ROWS = [
         "test -s .vscode/tasks.json; " + CLEAN, flag=EDITORS),
     # ---- hooks ----
     Row("a hook", "printf '#!/bin/sh\\nexit 0\\n' >.git/hooks/pre-commit && chmod +x .git/hooks/pre-commit", PLAIN,
-        "test -x .git/hooks/pre-commit", flag=("--allow-protected", "git-hooks"), fast=True, waits=FLAG),
+        "test -x .git/hooks/pre-commit", flag=("--allow-protected", "git-hooks"), fast=True),
 ]
 
 PASSES = [
     Pass("without a flag", (), 57),
-    Pass("with --allow-protected editors,agents,tools", ("--allow-protected", "editors,agents,tools"), 66, FLAG),
+    Pass("with --allow-protected editors,agents,tools", ("--allow-protected", "editors,agents,tools"), 66),
 ]
 
 if missing("git"):

@@ -189,7 +189,7 @@ class Matrix:
     @staticmethod
     def known(user, flags, waits):
         """Whether the program knows flags; those that nothing waits for it must know."""
-        if not waits or user.run(*flags, "--", "true").status == 0:
+        if not waits or user.run(*flags, "--", "true", cwd=user.folder()).status == 0:
             return True
         print(f"# {' '.join(flags)}: left out; waits for {waits}")
         return False
