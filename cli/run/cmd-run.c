@@ -57,7 +57,7 @@ static const struct cli_option options[] = {
      NULL},
     {"deny-net", 0, "HOST[:PORT]", "deny connections to HOST, even if --allow-net allows them", NULL},
     {"publish", 0, "PORT", "let this machine connect to the command's server on loopback PORT", NULL},
-    {"ask", 0, NULL, "ask on the terminal about hosts that no rule names", NULL},
+    {"ask", 0, NULL, "ask on the terminal about hosts that no rule names, and about protected names", NULL},
     {"ask-timeout", 0, "SECONDS", "seconds to wait for an answer before denying (default 60)", NULL},
     {"allow-socket", 0, "PATH|NAME", "allow connections to a Unix socket; NAMEs are listed above",
      socket_words},
@@ -203,26 +203,35 @@ static void on_event(void *arg, const struct event *e)
     exit_write(r->report_fd, &line);
 }
 
-/* "Always": saves the host in the user's settings. Runs in the thread that asks. */
-static bool remember_host(void *arg, const char *host)
+/* "Always": saves the host or the class in the user's settings. Runs in the thread that asks. */
+static bool remember_answer(void *arg, const struct consent_question *q)
 {
     struct invocation *r = arg;
     OWN(settings) struct settings s = {0};
     struct bk_err err;
+    struct peer host;
+    char where[PEER_TEXT];
+    if (!q->class && !peer_parse(q->host, strlen(q->host), &host))
+        return false;
+    if (!q->class)
+        peer_text(&host, q->port, where);
+    const char *key = q->class ? "filesystem.allowProtected" : "network.allowedDomains";
+    const char *value = q->class ? protected_classes[q->class - 1].name : where;
     atomic_store(&r->watch.own, true);
     return settings_init(&s, r->cwd, &err) == 0 &&
-           settings_edit(&s, LAYER_USER, EDIT_ADD, "network.allowedDomains", host, &err) == 0;
+           settings_edit(&s, LAYER_USER, EDIT_ADD, key, value, &err) == 0;
 }
 
 static void on_question(void *arg, const struct consent_question *q, int channel)
 {
     struct invocation *r = arg;
-    if (run_settings_strict(&r->settings) && !q->withdrawn) { /* settings may have changed */
+    /* settings may have changed */
+    if (!q->class && run_settings_strict(&r->settings) && !q->withdrawn) {
         consent_answer(channel, q->id, CONSENT_DENY);
         return;
     }
     r->asker.remember =
-        args_has(r->args, "profile") ? NULL : remember_host; /* settings don't count */
+        args_has(r->args, "profile") ? NULL : remember_answer; /* settings don't count */
     r->asker.arg = r;
     ask_tty_question(&r->asker, q, channel);
 }
@@ -279,6 +288,7 @@ static int choose_asking(struct invocation *r, struct bk_err *err)
         return -1;
     r->spec.launch.ask_ms = (uint32_t)seconds * 1000;
     r->spec.launch.on_question = args_has(r->args, "ask") ? on_question : NULL;
+    r->spec.launch.on_protected = r->spec.launch.on_question;
     return 0;
 }
 

@@ -82,8 +82,10 @@ struct launch {
      * question is withdrawn. NULL: the answer is no. Answer with consent_answer(channel, q->id, …),
      * from here or later from any thread, until launch_run() returns. */
     void (*on_question)(void *arg, const struct consent_question *q, int channel);
+    /* The same for a call that is denied only because of a class of protected names. */
+    void (*on_protected)(void *arg, const struct consent_question *q, int channel);
     uint32_t ask_ms; /* how long to wait for an answer; 0: CONSENT_MS */
-    void *arg;       /* for on_event, on_input and on_question */
+    void *arg;       /* for on_event, on_input, on_question and on_protected */
     void *run;       /* for prepare, meanwhile and compile */
 };
 
