@@ -26,6 +26,7 @@ static const char *const words[REMEDY_COUNT] = {
     [REMEDY_ALLOW_NET] = "--allow-net",
     [REMEDY_ALLOW_SOCKET] = "--allow-socket",
     [REMEDY_ALLOW_USERNS] = "--allow-userns",
+    [REMEDY_PRESET] = "--preset",
     [REMEDY_WATCH_NET] = "--watch-net shows which",
     [REMEDY_WITH_WEAKER] = "with --accept-weaker",
     [REMEDY_SHOW_PLAN] = "`buckle run --dry-run` names them",

@@ -42,14 +42,16 @@ static void print_status(const struct agent_view *v, struct buf *out)
 {
     const struct settings_result *r = &v->result;
     pid_t pids[1];
+    size_t runs = control_socket_list("run", pids, 1);
+    size_t sessions = control_socket_list("session", pids, 1);
     buf_fmt(out, "sandboxing      %s\n", mode_words(r));
     buf_fmt(out, "outside         %s\n",
             r->unsandboxed ? "a command may ask to run outside"
                            : "no command may ask to run outside");
     buf_str(out, "settings        ");
     list_layers(&v->settings, out);
-    buf_fmt(out, "active          %zu runs, %zu sessions\n", control_socket_list("run", pids, 1),
-            control_socket_list("session", pids, 1));
+    buf_fmt(out, "active          %zu run%s, %zu session%s\n", runs, plural(runs), sessions,
+            plural(sessions));
     buf_chr(out, '\n');
     summary_rules(v, out);
 }

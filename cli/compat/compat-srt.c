@@ -9,6 +9,7 @@
  */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,6 +50,8 @@ struct srt {
     struct buf command;
     const char *argv[4];
     char tmpdir[PATH_MAX];
+    int pipe; /* that the settings come from, or -1 */
+    char pipe_name[32];
     struct compat compat;
 };
 
@@ -78,21 +81,70 @@ static int choose_file(struct srt *s, struct bk_err *err)
     return 0;
 }
 
-/* The fixed folder, if it belongs to this user and is no symlink; other users get the run's own. */
-static bool tmpdir_is_ours(void)
+/* A named pipe is waited for, as a person who names one expects; settings that are found are not.
+ */
+static int open_pipe(struct srt *s, struct bk_err *err)
 {
+    const char *file = s->settings.only;
     struct stat st;
-    if (mkdir(TMPDIR, 0700) < 0 && errno != EEXIST)
+    if (!file || stat(file, &st) < 0 || !S_ISFIFO(st.st_mode) || strncmp(file, "/dev/", 5) == 0 ||
+        strncmp(file, "/proc/", 6) == 0)
+        return 0;
+    s->pipe = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (s->pipe < 0)
+        return err_sys(err, "cannot read %s", file);
+    snprintf(s->pipe_name, sizeof(s->pipe_name), "/dev/fd/%d", s->pipe);
+    s->settings.only = s->pipe_name;
+    return 0;
+}
+
+/* ---- TMPDIR ---- */
+
+/* The folder that the caller's variables name, or the fixed one. */
+static const char *wanted_tmpdir(void)
+{
+    static const char *const variables[] = {"CLAUDE_CODE_TMPDIR", "CLAUDE_TMPDIR"};
+    for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++) {
+        const char *path = getenv(variables[i]);
+        if (path && path[0] == '/')
+            return path;
+    }
+    return TMPDIR;
+}
+
+/* Whether the folder is the home folder or contains it: TMPDIR is writable, with all below. */
+static bool has_home(const char *folder)
+{
+    char home[PATH_MAX];
+    size_t n = strlen(folder);
+    n -= folder[n - 1] == '/';
+    return getenv("HOME") && realpath(getenv("HOME"), home) && strncmp(folder, home, n) == 0 &&
+           (home[n] == '/' || !home[n]);
+}
+
+/* Whether it belongs to this user and is no symlink; other users get the run's own. */
+static bool tmpdir_is_ours(const char *path)
+{
+    char name[PATH_MAX];
+    struct stat st;
+    size_t n = strnlen(path, sizeof(name));
+    if (n == sizeof(name))
         return false;
-    return lstat(TMPDIR, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid();
+    memcpy(name, path, n + 1);
+    while (n > 1 && name[n - 1] == '/') /* which would follow a symlink */
+        name[--n] = '\0';
+    if (mkdir(name, 0700) < 0 && errno != EEXIST)
+        return false;
+    return lstat(name, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid();
 }
 
 static void choose_tmpdir(struct srt *s)
 {
-    if (tmpdir_is_ours() && realpath(TMPDIR, s->tmpdir))
+    const char *path = wanted_tmpdir();
+    if (tmpdir_is_ours(path) && realpath(path, s->tmpdir) && !has_home(s->tmpdir))
         s->settings.tmpdir = s->tmpdir;
     else
-        debug_print("%s belongs to another user: this run uses a private TMPDIR", TMPDIR);
+        debug_print("%s is no folder of this user's own: this run uses a private TMPDIR", path);
 }
 
 static int make_policy(struct srt *s, struct bk_err *err)
@@ -102,7 +154,7 @@ static int make_policy(struct srt *s, struct bk_err *err)
     spec->whole_env = true;
     choose_tmpdir(s);
     return watch_check(&s->watch, &s->args, err) < 0 || choose_file(s, err) < 0 ||
-                   run_settings_read(&s->settings, &s->args, spec, err) < 0
+                   open_pipe(s, err) < 0 || run_settings_read(&s->settings, &s->args, spec, err) < 0
                ? -1
                : 0;
 }
@@ -131,7 +183,8 @@ static int make_command(struct srt *s, struct bk_err *err)
     s->argv[1] = "-c";
     s->argv[2] = s->command.s;
     s->compat.spec.launch.argv = (char *const *)s->argv;
-    debug_print("Command: %s -c, %zu bytes", s->argv[0], s->command.n - 1);
+    debug_print("Command: %s -c, %zu byte%s", s->argv[0], s->command.n - 1,
+                plural(s->command.n - 1));
     return 0;
 }
 
@@ -201,6 +254,7 @@ static int main_srt(int argc, char **argv)
     if (!s)
         return FAILED;
     arena_init(&s->arena, 16 << 20);
+    s->pipe = -1;
     s->watch.later = s->watch.files.fd = s->watch.control = -1;
     if (args_parse(&s->args, &name_srt, argc, argv, &err) < 0) {
         status = report(&err);
@@ -214,6 +268,8 @@ static int main_srt(int argc, char **argv)
     }
     args_free(&s->args);
     run_settings_free(&s->settings);
+    if (s->pipe >= 0)
+        close(s->pipe);
     watch_end(&s->watch);
     live_close(&s->live);
     buf_free(&s->command);

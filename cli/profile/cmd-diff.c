@@ -29,7 +29,17 @@ struct diff_printer {
     const char *const *names;
     const struct loaded *sides;
     struct buf out;
+    size_t differ, undecided;
 };
+
+/* Verdicts can differ in whether they are reported, or in flags without a name. */
+static void print_flags(const struct graph_verdict *v, struct buf *out)
+{
+    uint32_t others = v->flags & ~(uint32_t)(VOCAB_FLAG_DENY | VOCAB_FLAG_REPORT);
+    buf_str(out, v->flags & VOCAB_FLAG_REPORT ? ", reported" : ", not reported");
+    if (others)
+        buf_fmt(out, ", flags 0x%x", others);
+}
 
 static void print_difference(void *arg, enum graph_equality how, const struct graph_difference *d)
 {
@@ -37,6 +47,7 @@ static void print_difference(void *arg, enum graph_equality how, const struct gr
     buf_str(&t->out, vocab_ops[d->op].name);
     if (how == GRAPH_UNDECIDED) {
         buf_str(&t->out, ": undecided\n");
+        t->undecided++;
         return;
     }
     for (size_t i = 0; i < d->nfacts; i++) {
@@ -44,12 +55,16 @@ static void print_difference(void *arg, enum graph_equality how, const struct gr
         graph_fact_print(&d->facts[i], &t->out);
     }
     buf_chr(&t->out, '\n');
+    t->differ++;
+    bool same = d->verdict[0].allow == d->verdict[1].allow;
     for (int s = 0; s < 2; s++) {
         const struct graph_verdict *v = &d->verdict[s];
         buf_fmt(&t->out, "  %-5s ", v->allow ? "allow" : "deny");
         buf_safe(&t->out, t->names[s], strlen(t->names[s]));
-        buf_fmt(&t->out, " (flags 0x%x; ", v->flags);
+        buf_str(&t->out, " (");
         rule_text(t->sides[s].graph, v->rule, &t->out);
+        if (same)
+            print_flags(v, &t->out);
         buf_str(&t->out, ")\n");
     }
 }
@@ -70,6 +85,10 @@ static int cmd_diff_run(struct cli_args *args)
         cli_fail(&err);
     else
         status = how == GRAPH_EQUAL ? CLI_OK : how == GRAPH_DIFFERENT ? CLI_NO : CLI_ERROR;
+    if (t.differ)
+        buf_fmt(&t.out, "%zu operation%s\n", t.differ, t.differ == 1 ? " differs" : "s differ");
+    if (t.undecided)
+        buf_fmt(&t.out, "%zu operation%s undecided\n", t.undecided, plural(t.undecided));
     if (t.out.n && !args_has(args, "quiet"))
         status = cli_emit(&t.out, status);
     buf_free(&t.out);

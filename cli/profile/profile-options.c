@@ -170,7 +170,7 @@ void load_diags(const struct diags *d, struct buf *out)
         diag_text(d, g, out);
     size_t all = d->errors + d->warnings + d->notes;
     if (all > d->kept)
-        buf_fmt(out, "… and %zu more findings\n", all - d->kept);
+        buf_fmt(out, "… and %zu more finding%s\n", all - d->kept, plural(all - d->kept));
 }
 
 void load_findings(const struct sbpl_unit *unit, struct buf *out)

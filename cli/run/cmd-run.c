@@ -45,6 +45,7 @@ static const struct cli_option options[] = {
     {"profile", 0, "FILE|NAME", "use this profile instead of the default one", "file"},
     {"settings", 's', "FILE", "settings to use in addition to those found", "file"},
     PRESET_OPTIONS,
+    AUTO_OPTIONS,
     {"no-settings", 0, NULL, "ignore the settings of the user and of the project", NULL},
     {"control-fd", 0, "N", "read new settings from descriptor N, one JSON object per line", NULL},
     {"define", 'D', "KEY=VALUE", "set a parameter, for (param \"KEY\")", NULL},
@@ -448,6 +449,9 @@ static void __attribute__((noreturn)) finish(struct invocation *r, const struct 
         live_annotate(&r->live, &summary);
     } else if (r->how == REPORT_TEXT && denied) {
         struct policies policies = run_policies(&r->run);
+        if (run_settings_found(&r->settings) || run_has_presets(r->args))
+            run_presets_suggest(&r->settings.request, r->settings.now, &r->settings.arena,
+                                r->report);
         report_summary(r->report, &policies, &summary);
     }
     exit_write(STDERR_FILENO, &summary);
@@ -496,6 +500,8 @@ static int run_all(struct invocation *r)
         return cli_fail(&err), FAILED;
     if (run_open(&r->run, &r->spec, dry, &err) < 0)
         return run_complain(&r->run.policy.unit, &err), FAILED;
+    if (r->how != REPORT_NONE)
+        run_presets_announce(r->settings.now);
     if (dry)
         return dry_run(r);
     live_open(&r->live, &r->run, &r->spec);

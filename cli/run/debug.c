@@ -43,10 +43,11 @@ void debug_print(const char *fmt, ...)
 
 static const char *reading(const struct access *p, char out[64])
 {
+    size_t only = p->allow_read.n + p->allow_write.n;
     if (p->reads_nothing)
-        snprintf(out, 64, "only %zu paths", p->allow_read.n + p->allow_write.n);
+        snprintf(out, 64, "only %zu path%s", only, plural(only));
     else if (p->deny_read.n || p->as_shipped)
-        snprintf(out, 64, "all except %zu paths%s", p->deny_read.n,
+        snprintf(out, 64, "all except %zu path%s%s", p->deny_read.n, plural(p->deny_read.n),
                  p->as_shipped ? " and secrets" : "");
     else
         return "not restricted";
@@ -57,8 +58,9 @@ static const char *writing(const struct access *p, char out[96])
 {
     if (p->writes_everything)
         return "not restricted";
-    snprintf(out, 96, "%zu paths%s, except %zu%s", p->allow_write.n, p->tmpdir ? " and TMPDIR" : "",
-             p->deny_write.n, p->protects_names ? " and protected paths" : "");
+    snprintf(out, 96, "%zu path%s%s, except %zu%s", p->allow_write.n, plural(p->allow_write.n),
+             p->tmpdir ? " and TMPDIR" : "", p->deny_write.n,
+             p->protects_names ? " and protected paths" : "");
     return out;
 }
 
@@ -66,7 +68,8 @@ static const char *network(const struct access *p, char out[96])
 {
     if (p->network_open)
         return "not restricted";
-    snprintf(out, 96, "%zu hosts allowed, %zu denied", p->allowed_domains.n, p->denied_domains.n);
+    snprintf(out, 96, "%zu host%s allowed, %zu denied", p->allowed_domains.n,
+             plural(p->allowed_domains.n), p->denied_domains.n);
     return out;
 }
 

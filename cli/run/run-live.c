@@ -5,7 +5,8 @@
  * Messages are JSON objects, one for another:
  *
  *   {"grant": "allow-read", "what": PATH}   → {"ok": true, "waits": TEXT}
- *   {"log": true, "after": N}               → {"ok": true, "total": N, "last": N, "events": [{…}]}
+ *   {"log": true, "after": N}               → {"ok": true, "total": N, "oldest": N, "last": N,
+ *                                              "events": [{…}]}
  *   {"about": true}                         → {"ok": true, "pid": N, "member": BOOL,
  *                                              "cwd": …, "command": […]}
  *
@@ -119,7 +120,8 @@ static void answer_log(struct live *l, const json_t *message, struct buf *out)
     uint64_t next = (uint64_t)json_integer_value(json_object_get(message, "after"));
     uint64_t oldest = l->total > LIVE_EVENTS ? l->total - LIVE_EVENTS : 0;
     next = next > l->total ? l->total : next < oldest ? oldest : next;
-    buf_fmt(out, "{\"ok\": true, \"total\": %llu, \"events\": [", (unsigned long long)l->total);
+    buf_fmt(out, "{\"ok\": true, \"total\": %llu, \"oldest\": %llu, \"events\": [",
+            (unsigned long long)l->total, (unsigned long long)oldest + 1);
     for (const char *comma = ""; next < l->total && out->n < ROOM; next++, comma = ", ") {
         const struct event *e = &l->events[next % LIVE_EVENTS];
         buf_str(out, comma);

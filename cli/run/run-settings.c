@@ -13,6 +13,7 @@
 #include "base/own.h"
 #include "cli/run/debug.h"
 #include "cli/run/run-presets.h"
+#include "run/registry-files.h"
 #include "run/run-policy.h"
 
 bool run_settings_found(const struct run_settings *rs)
@@ -83,7 +84,6 @@ static struct assembly *assemble(const struct run_settings *rs, struct policy_re
     q->nnamed = name_files(rs, control, n, named);
     if (policy_assemble(q, a, err) < 0)
         return run_settings_free_policy(a), NULL;
-    run_presets_log(a);
     return a;
 }
 
@@ -106,7 +106,8 @@ static int fill_request(struct run_settings *rs, const struct run_spec *spec, st
 {
     const struct cli_args *args = rs->args;
     if (args_has(args, "profile") && run_has_presets(args))
-        return err_set(err, BK_E_INPUT, "--profile and --preset are two policies; choose one");
+        return err_set(err, BK_E_INPUT, "--profile and --%s are two policies; choose one",
+                       args_has(args, "preset") ? "preset" : "auto");
     if (args_has(args, "profile") && args_has(args, "settings"))
         return err_set(err, BK_E_INPUT, "--profile and --settings are two policies; choose one");
     rs->request =
@@ -116,8 +117,28 @@ static int fill_request(struct run_settings *rs, const struct run_spec *spec, st
                                 .find_settings = run_settings_found(rs),
                                 .bare_settings = rs->bare,
                                 .command = spec->launch.argv ? spec->launch.argv[0] : NULL,
+                                .argv = spec->launch.argv,
                                 .wants_userns = spec->plan.keep_userns};
     return run_presets_request(args, &rs->arena, &rs->request, err);
+}
+
+/* Assembles the policy; a second time if files name registries, and the first one has shown that
+ * the command cannot write them. */
+static int assemble_all(struct run_settings *rs, const struct run_spec *spec, struct bk_err *err)
+{
+    const char *tmpdir = rs->tmpdir ? rs->tmpdir : rs->private_tmpdir.path;
+    struct words *files = &rs->request.registry_files;
+    rs->now = assemble(rs, &rs->request, NULL, 0, err);
+    if (!rs->now || registry_files_check(spec, tmpdir, rs->now, &rs->arena, files, err) < 0)
+        return -1;
+    if (!files->n)
+        return 0;
+    struct assembly *again = assemble(rs, &rs->request, NULL, 0, err);
+    if (!again)
+        return -1;
+    run_settings_free_policy(rs->now);
+    rs->now = again;
+    return 0;
 }
 
 int run_settings_read(struct run_settings *rs, const struct cli_args *args, struct run_spec *spec,
@@ -125,21 +146,21 @@ int run_settings_read(struct run_settings *rs, const struct cli_args *args, stru
 {
     rs->args = args;
     rs->private_tmpdir.lock = -1;
-    arena_init(&rs->arena, 1 << 20);
+    arena_init(&rs->arena, 16 << 20); /* tools may have long settings */
     if (fill_request(rs, spec, err) < 0)
         return -1;
     rs->tmpdir = rs->tmpdir ? rs->tmpdir : spec->tmpdir;
     rs->command = spec->launch.argv && spec->launch.argv[0] ? join_words(spec->launch.argv) : NULL;
     if (!rs->tmpdir && tmpdir_name(&rs->private_tmpdir, err) < 0)
         return -1;
-    rs->now = assemble(rs, &rs->request, NULL, 0, err);
-    if (!rs->now)
+    if (assemble_all(rs, spec, err) < 0)
         return -1;
     spec->private_tmpdir = rs->tmpdir ? NULL : &rs->private_tmpdir;
     spec->tmpdir = rs->tmpdir;
     run_spec_use(spec, rs->now);
     if (!rs->now->by_settings)
         return 0;
+    run_presets_log(rs->now);
     debug_settings(&rs->now->settings, &rs->now->result);
     spec->set_env = rs->now->result.env.at;
     spec->nset_env = rs->now->result.env.n;

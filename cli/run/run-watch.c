@@ -74,7 +74,7 @@ static void report_fixed(const struct watch_settings *w, const struct settings_r
     if (!same_words(&was->env, &is->env))
         report(w,
                "takes effect with the next command: network.httpProxyPort, network.socksProxyPort");
-    if (!same_text(was->upstream, is->upstream))
+    if (!same_text(was->upstream, is->upstream) || !same_text(was->no_proxy, is->no_proxy))
         report(w, "takes effect with the next command: network.parentProxy");
     if (was->nested_userns != is->nested_userns)
         report(w, "takes effect with the next command: allowNestedUserNamespaces");

@@ -11,7 +11,8 @@
 
 #include "base/own.h"
 #include "cli/args.h"
-#include "settings/settings.h"
+#include "policy/auto-presets.h"
+#include "policy/registries.h"
 
 static const struct cli_option options[] = {
     {"list", 'l', NULL, "list trusted directories", NULL},
@@ -60,6 +61,20 @@ static int show_permissions(struct settings *s, struct buf *out, struct bk_err *
     return 0;
 }
 
+/* Lists what its other files call for. */
+static void show_more(const struct trust_more *more, struct buf *out)
+{
+    for (size_t i = 0; i < more->presets.n; i++)
+        buf_fmt(out, "%s%s", i ? ", " : "  presets with --auto: ", more->presets.at[i]);
+    if (more->presets.n)
+        buf_chr(out, '\n');
+    for (size_t i = 0; i < more->names.n; i++)
+        buf_fmt(out, "%s%s",
+                i ? ", " : "  with their presets, the registries in: ", more->names.at[i]);
+    if (more->names.n)
+        buf_chr(out, '\n');
+}
+
 static bool user_agrees(const char *folder, const struct buf *permits)
 {
     char answer[8] = "";
@@ -72,15 +87,18 @@ static bool user_agrees(const char *folder, const struct buf *permits)
 static int trust_project(const struct cli_args *args, struct settings *s)
 {
     OWN(buf) struct buf permits = {0};
+    struct trust_more more = {0};
     struct bk_err err;
-    if (settings_add_found(s, &err) < 0 || show_permissions(s, &permits, &err) < 0)
+    if (settings_add_found(s, &err) < 0 || show_permissions(s, &permits, &err) < 0 ||
+        auto_presets_of_project(s, &more, &err) < 0)
         return cli_fail(&err);
-    if (s->project && isatty(STDIN_FILENO) && !args_has(args, "yes") &&
-        !user_agrees(s->project, &permits))
+    show_more(&more, &permits);
+    if ((s->project || permits.n) && isatty(STDIN_FILENO) && !args_has(args, "yes") &&
+        !user_agrees(settings_trust_folder(s), &permits))
         return CLI_NO;
-    if (settings_trust_give(s, &err) < 0)
+    if (settings_trust_give(s, &more, &err) < 0)
         return cli_fail(&err);
-    printf("%s is trusted until its settings change\n", s->project);
+    printf("%s is trusted until its settings change\n", settings_trust_folder(s));
     return CLI_OK;
 }
 
@@ -114,6 +132,9 @@ const struct cli_command cmd_trust = {
         "A project's own settings (.buckle/settings.json and settings.local.json) can always\n"
         "deny. What they permit is ignored until you trust the project, and again as soon as\n"
         "a byte of them changes, since the next pull may bring different ones.\n"
+        "\n"
+        "Also trusts the project's files that name registries (.npmrc, .cargo/config.toml and\n"
+        "similar) as they are now, and the presets that its files call for with --auto.\n"
         "\n"
         "DIR defaults to the working directory. On a terminal, shows the permissions and asks\n"
         "for confirmation first.",

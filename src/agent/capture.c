@@ -94,7 +94,8 @@ static void append_output(const struct capture *c, uint64_t from, struct buf *ou
     add_range(c, from, kept, &raw);
     uint64_t gap = from > kept ? from : kept;
     if (last > gap)
-        buf_fmt(&raw, "\n[… %llu bytes left out …]\n", (unsigned long long)(last - gap));
+        buf_fmt(&raw, "\n[… %llu byte%s left out …]\n", (unsigned long long)(last - gap),
+                plural(last - gap));
     add_range(c, last > from ? last : from, c->total, &raw);
     if (buf_ok(&raw))
         add_valid(&raw, out);

@@ -181,8 +181,9 @@ static void do_status(struct mcp *m, const json_t *id, const json_t *given, cons
     summary_text(&v, &text);
     if (!text.n)
         buf_str(&text, "Commands do not run in a sandbox.\n");
-    buf_fmt(&text, "So far %llu operations were denied. The working directory is %s.\n",
-            (unsigned long long)store_total(m->session.store), m->cwd);
+    uint64_t denied = store_total(m->session.store);
+    buf_fmt(&text, "So far %llu operation%s denied. The working directory is %s.\n",
+            (unsigned long long)denied, denied == 1 ? " was" : "s were", m->cwd);
     summary_json(&v, &facts);
     rpc_result(
         &m->rpc, id,

@@ -119,7 +119,9 @@ static void do_log(struct session *k, const json_t *m, struct buf *out)
     uint64_t after = (uint64_t)json_integer_value(json_object_get(m, "after"));
     struct violations *v = store_get(k->store, &(struct store_wanted){.after = after});
     uint64_t total = store_total(k->store);
-    buf_fmt(out, "{\"ok\": true, \"total\": %llu, \"events\": [", (unsigned long long)total);
+    size_t kept = store_count(k->store);
+    buf_fmt(out, "{\"ok\": true, \"total\": %llu, \"oldest\": %llu, \"events\": [",
+            (unsigned long long)total, (unsigned long long)(total > kept ? total - kept : 0) + 1);
     size_t i = 0;
     for (; v && i < v->n && out->n < ROOM; i++) {
         buf_str(out, i ? ", " : "");

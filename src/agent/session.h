@@ -17,7 +17,8 @@
  *
  *   {"join": COMMAND, "pid": N}      → {"ok": true, "grants": [{"grant": …, "what": …}]}
  *   {"event": {…}, "missed": N}      no answer; missed: events lost before this one
- *   {"log": true, "after": N}        → {"ok": true, "total": N, "last": N, "events": [{…}]}
+ *   {"log": true, "after": N}        → {"ok": true, "total": N, "oldest": N, "last": N,
+ *                                       "events": [{…}]}
  *   {"grant": "allow-read", "what": PATH}  → {"ok": true, "waits": TEXT}
  *   {"root": FOLDER, "of": ID, "start": FOLDER}  → {"ok": true, "root": FOLDER}
  *   {"about": true}                  → {"ok": true, "pid": N, "cwd": …, "command": […]}

@@ -76,6 +76,7 @@ static int make_profile(struct work *k, struct bk_err *err)
                                    .flattened = shipped};
     OWN(buf) struct buf text = {0};
     k->r.policy.as_shipped = shipped;
+    k->r.policy.allowed_reads_win = !shipped;
     if (access_sbpl(&k->r.policy, &target, shipped ? &text : &k->profile, err) < 0)
         return -1;
     if (shipped && flatten(k, &text, err) < 0)

@@ -126,7 +126,7 @@ static void print_failure(const struct story *s, const struct trial *t, struct b
 {
     const struct step *failure = story_failure(s, t);
     if (!t->near && t->n > ALTERNATIVES_SHOWN) {
-        buf_fmt(out, "none of its %u tests holds", t->n);
+        buf_fmt(out, t->n == 1 ? "its %u test does not hold" : "none of its %u tests holds", t->n);
         return;
     }
     if (failure->matched)
@@ -176,10 +176,11 @@ static void print_run(const struct story *s, uint32_t from, uint32_t end, struct
         return;
     uint16_t filter = common_filter(s, shown, end);
     if (filter == FILTER_NONE)
-        buf_fmt(out, "  … and %u other rules whose conditions do not hold\n", end - shown);
+        buf_fmt(out, "  … and %u other rule%s whose conditions do not hold\n", end - shown,
+                plural(end - shown));
     else
-        buf_fmt(out, "  … and %u other rules whose %s filters do not match\n", end - shown,
-                vocab_filters[filter].name);
+        buf_fmt(out, "  … and %u other rule%s whose %s filters do not match\n", end - shown,
+                plural(end - shown), vocab_filters[filter].name);
 }
 
 static void print_list(const struct story *s, uint32_t from, uint32_t end, struct buf *out)

@@ -227,7 +227,8 @@ void graph_print_text(const struct graph *g, enum vocab_op op, struct buf *out)
         buf_fmt(out, "compiled, ");
     else
         buf_fmt(out, "version %d, ", g->opt.version);
-    buf_fmt(out, "%u rules, %u tests, %u nodes\n", g->nrules, g->ntests, g->nnodes);
+    buf_fmt(out, "%u rule%s, %u test%s, %u node%s\n", g->nrules, plural(g->nrules), g->ntests,
+            plural(g->ntests), g->nnodes, plural(g->nnodes));
     for (const struct note *n = g->notes; n; n = n->next) {
         buf_fmt(out, "%s ", n->key);
         buf_sbpl(out, n->value ? n->value : "", n->value ? strlen(n->value) : 0);

@@ -10,6 +10,12 @@
  * A growing byte string for output. Failure is sticky: after a failed allocation all further calls
  * do nothing. Check buf_ok() once at the end.
  */
+/* What turns "1 rule" into "2 rules". */
+static inline const char *plural(unsigned long long n)
+{
+    return n == 1 ? "" : "s";
+}
+
 struct buf {
     char *s; /* always NUL-terminated once anything was written; NULL while empty */
     size_t n, cap;

@@ -74,9 +74,10 @@ int blob_use_names(struct blob *b, enum vocab_os os, struct bk_err *err)
 void blob_names_words(const struct blob *b, struct buf *out)
 {
     if (b->os != VOCAB_OS_ANY)
-        buf_fmt(out, "%u operations, named as in %s", b->nops, vocab_os_name(b->os));
+        buf_fmt(out, "%u operation%s, named as in %s", b->nops, plural(b->nops),
+                vocab_os_name(b->os));
     else
-        buf_fmt(out, "%u operations with unknown names", b->nops);
+        buf_fmt(out, "%u operation%s with unknown names", b->nops, plural(b->nops));
 }
 
 enum vocab_op blob_op_name(const struct blob *b, uint32_t id)

@@ -18,8 +18,16 @@ int git_folders(struct arena *a, const char *cwd, const char **own, const char *
 /* The real path of the working tree's top around a folder; "" if there is none. */
 void git_top(const char *cwd, char top[PATH_MAX]);
 
-/* The same for a working directory whose .git is a file: a linked worktree with its repository, or
- * a submodule, where both are the same. Returns false if it is neither. */
-bool git_linked(const char *cwd, char own[PATH_MAX], char common[PATH_MAX]);
+/* The repository of a working directory, if git keeps it outside. */
+struct git_outside {
+    char own[PATH_MAX];    /* this working tree's part of it */
+    char common[PATH_MAX]; /* the part that all working trees share, around it; may be the same */
+    char top[PATH_MAX];    /* of the working tree, if that is above the working directory; or "" */
+};
+
+/* Finds it for a canonical working directory: a folder inside a working tree, the top of a linked
+ * worktree, or of a submodule. Not if the working tree is the home folder or around it (NULL if
+ * there is none), or somebody else's. Returns false if there is none. */
+bool git_outside(const char *cwd, const char *home, struct git_outside *out);
 
 #endif

@@ -57,6 +57,14 @@ int graph_rule_set_text(struct graph *g, uint32_t rule, const char *text)
     return own ? 0 : -1;
 }
 
+int graph_rule_set_raw(struct graph *g, uint32_t rule, const char *raw, size_t n)
+{
+    const char *own = rule < g->nrules ? arena_strndup(&g->arena, raw, n) : NULL;
+    if (own)
+        g->rules[rule].origin.raw = own;
+    return own ? 0 : -1;
+}
+
 uint32_t graph_policy_count(const struct graph *g)
 {
     return g->npolicies;

@@ -273,7 +273,9 @@ static int copy_origin(struct graph_build *b, const struct graph_origin *from,
         return -1;
     if (to->file)
         b->last_file = to->file;
-    return copy_string(b, from->text, &to->text, err);
+    return copy_string(b, from->text, &to->text, err) < 0
+               ? -1
+               : copy_string(b, from->raw, &to->raw, err);
 }
 
 static int copy_mods(struct graph_build *b, const struct graph_rule *rule, struct bk_err *err)

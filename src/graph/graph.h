@@ -70,6 +70,8 @@ struct graph_origin {
     uint32_t via_line; /* the top-level form that led here, if that is another line; else 0 */
     const char *text;  /* the rule as written, shortened; NULL when unknown */
     enum rule_source source;
+    const char *raw; /* the same with its comments, of texts that settings and presets became, whose
+                        comments name the user's files; else NULL */
 };
 
 struct graph_options {
@@ -131,6 +133,7 @@ const char *graph_rule_message(const struct graph *g, uint32_t rule);
 uint32_t graph_rule_count(const struct graph *g);
 const struct graph_rule_info *graph_rule_at(const struct graph *g, uint32_t rule);
 /* Replaces the text of a rule, and nothing else. Returns -1 when memory is exhausted. */
+int graph_rule_set_raw(struct graph *g, uint32_t rule, const char *raw, size_t n);
 int graph_rule_set_text(struct graph *g, uint32_t rule, const char *text);
 uint32_t graph_entry(const struct graph *g, enum vocab_op op);
 uint32_t graph_policy_count(const struct graph *g); /* nested policies, numbered from 1 */

@@ -74,6 +74,25 @@ int nodes_enter(struct graph_build *b, struct bk_err *err)
 }
 
 /* The message is stored with the rule's decision. */
+/* Whether rules name hosts, by name or by address. */
+static bool names_hosts(const struct graph *g)
+{
+    for (uint32_t i = 0; i < graph_test_count(g); i++) {
+        const struct graph_test *t = graph_test_at(g, i);
+        if (t->filter == FILTER_DOMAIN || (t->filter == FILTER_REMOTE && t->net.proto & NET_IP))
+            return true;
+    }
+    return false;
+}
+
+/* The shipped profiles deny the network in one rule, and flags and settings allow hosts later. So
+ * its message would be wrong once there is one. */
+static const char *message_of(const struct graph *g, const char *text)
+{
+    bool shipped = strcmp(text, "no network in this profile") == 0;
+    return shipped && names_hosts(g) ? "not among the allowed hosts and sockets" : text;
+}
+
 const char *graph_rule_message(const struct graph *g, uint32_t rule)
 {
     uint32_t n = rule < graph_rule_count(g) ? graph_node_count(g) : 0;
@@ -84,7 +103,7 @@ const char *graph_rule_message(const struct graph *g, uint32_t rule)
         for (uint32_t k = 0; k < node->nmods; k++) {
             const struct graph_mod *mod = graph_mod_at(g, node->mods + k);
             if (mod->id == MOD_MESSAGE && mod->str)
-                return mod->str;
+                return message_of(g, mod->str);
         }
     }
     return NULL;

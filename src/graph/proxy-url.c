@@ -5,25 +5,44 @@
 
 #include <string.h>
 
+static int digit(char c)
+{
+    static const char digits[] = "0123456789abcdef";
+    const char *at = c ? strchr(digits, c | ('A' <= c && c <= 'F' ? 0x20 : 0)) : NULL;
+    return at ? (int)(at - digits) : -1;
+}
+
+/* Undoes %XX. Control characters would end a line of the request. */
 static bool copy(char to[UPSTREAM_LOGIN], const char *from, size_t n)
 {
-    /* escapes would have to be undone, and control characters end lines */
-    for (size_t i = 0; i < n; i++)
-        if (from[i] == '%' || (unsigned char)from[i] <= ' ' || from[i] == 0x7f)
+    size_t len = 0;
+    for (size_t i = 0; i < n; i++) {
+        int c = (unsigned char)from[i];
+        if (c == '%') {
+            int high = i + 2 < n ? digit(from[i + 1]) : -1,
+                low = high < 0 ? -1 : digit(from[i + 2]);
+            if (low < 0)
+                return false;
+            c = high << 4 | low;
+            i += 2;
+        } else if (c == ' ') {
             return false;
-    if (n == 0 || n >= UPSTREAM_LOGIN)
-        return false;
-    memcpy(to, from, n);
-    to[n] = '\0';
+        }
+        if (c < ' ' || c == 0x7f || len + 1 >= UPSTREAM_LOGIN)
+            return false;
+        to[len++] = (char)c;
+    }
+    to[len] = '\0';
     return true;
 }
 
 static bool read_login(const char *s, size_t n, struct upstream *out)
 {
     const char *colon = memchr(s, ':', n);
+    size_t user = colon ? (size_t)(colon - s) : n;
     out->login = true;
-    return colon && copy(out->user, s, (size_t)(colon - s)) &&
-           copy(out->password, colon + 1, n - (size_t)(colon + 1 - s));
+    return user && copy(out->user, s, user) &&
+           copy(out->password, s + n - (colon ? n - user - 1 : 0), colon ? n - user - 1 : 0);
 }
 
 int upstream_parse(const char *url, struct upstream *out, struct bk_err *err)
@@ -52,7 +71,7 @@ int upstream_parse(const char *url, struct upstream *out, struct bk_err *err)
     if (!good || !peer_parse_authority(at, n, port, &u.host, &u.port)) {
         err_set(err, BK_E_INPUT, "%.80s is not the URL of a proxy", url);
         err_hint(err, "write http://host:port or socks5://host:port; if the proxy needs a login, "
-                      "put user:password@ before the host (without percent signs)");
+                      "put user:password@ before the host");
         return -1;
     }
     *out = u;

@@ -125,7 +125,7 @@ static int serve_proxies(struct gate_options *o, int http, int socks)
     return gate_run(o);
 }
 
-int proxies_start(struct proxies *p, const struct graph *g, const struct upstream *upstream,
+int proxies_start(struct proxies *p, const struct graph *g, const struct parent_proxies *parents,
                   struct bk_err *err)
 {
     int stop[2], events[2];
@@ -144,7 +144,7 @@ int proxies_start(struct proxies *p, const struct graph *g, const struct upstrea
     if (pid == 0) {
         struct gate_options o = {.graph = g,
                                  .token = p->token,
-                                 .upstream = upstream,
+                                 .parents = parents,
                                  .portable = true,
                                  .on_denial = on_denial,
                                  .answers = -1,

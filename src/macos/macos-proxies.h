@@ -24,7 +24,7 @@ struct proxies {
 };
 
 /* graph: the policy for host names. The caller may free it: the new process has a copy. */
-int proxies_start(struct proxies *p, const struct graph *g, const struct upstream *upstream,
+int proxies_start(struct proxies *p, const struct graph *g, const struct parent_proxies *parents,
                   struct bk_err *err);
 /* Reads available events; false when the process has ended. */
 bool proxies_read(struct proxies *p, void (*on_event)(void *arg, const struct event *e), void *arg);

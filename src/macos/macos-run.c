@@ -198,7 +198,7 @@ static int prepare(struct running *r, struct bk_err *err)
     tag_encode(r->command.s ? r->command.s : "", r->command.n, r->session, &r->tag);
     r->ports = s->others;
     if (s->proxied && !r->ports.http && !r->ports.socks) {
-        if (proxies_start(&r->proxies, s->graph, s->upstream, err) < 0)
+        if (proxies_start(&r->proxies, s->graph, s->parents, err) < 0)
             return -1;
         r->ports = (struct macos_ports){r->proxies.http_port, r->proxies.socks_port};
     }

@@ -15,7 +15,7 @@
  * Runs a command under macOS's sandbox: starts the proxies and the log monitor, then `sandbox-exec
  * -p PROFILE command…`, and stops all of it when the command ends.
  */
-struct upstream;
+struct parent_proxies;
 
 struct macos_ports {
     uint16_t http, socks; /* 0: none */
@@ -32,11 +32,11 @@ struct seatbelt {
                    struct bk_err *err);
     /* The policy as a graph: the proxies use it, and it finds the rule behind a denial. */
     const struct graph *graph;
-    bool proxied;              /* some hosts are allowed: start proxies, unless */
-    struct macos_ports others; /* the caller has its own */
-    const struct upstream *upstream;
-    const char *connector; /* see proxy-vars.h */
-    const char *command;   /* for tags; NULL: argv, word by word */
+    bool proxied;                         /* some hosts are allowed: start proxies, unless */
+    struct macos_ports others;            /* the caller has its own */
+    const struct parent_proxies *parents; /* or NULL */
+    const char *connector;                /* see proxy-vars.h */
+    const char *command;                  /* for tags; NULL: argv, word by word */
     const struct ignore_rules *ignore;
     uint32_t timeout_ms;
     void (*on_event)(void *arg, const struct event *e);

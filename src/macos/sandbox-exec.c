@@ -72,9 +72,13 @@ static const char *find_in_folder(struct arena *arena, const char *folder, size_
     return arena_strndup(arena, path, (size_t)len);
 }
 
+/* Where shells look when there is no PATH at all, as after `env -i`. */
+static const char USUAL_PATH[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
 const char *shell_find(struct arena *arena, const char *shell, const char *path, struct bk_err *err)
 {
     const char *found = NULL;
+    path = path ? path : USUAL_PATH;
     if (strchr(shell, '/'))
         found = is_program(shell) ? shell : NULL;
     for (const char *at = path; at && !found && !strchr(shell, '/');) {

@@ -399,7 +399,10 @@ static void on_dialled(void *arg, const struct dial_end *end)
 
 void conn_dial(struct conn *c)
 {
-    c->dial = dial_start(&c->gate->dialer, &c->host, c->port, DIAL_STREAM, on_dialled, c);
+    enum parent_kind asked = !c->proxied             ? PARENT_OTHER
+                             : c->state == CONN_HTTP ? PARENT_HTTP
+                                                     : PARENT_HTTPS;
+    c->dial = dial_start(&c->gate->dialer, &c->host, c->port, DIAL_STREAM, asked, on_dialled, c);
     if (!c->dial)
         proxy_failed(c, &(struct dial_end){.err = -ENOMEM});
 }

@@ -75,12 +75,12 @@ ares_channel dialer_channel(struct dialer *d)
 }
 
 int dialer_init(struct dialer *d, struct loop *l, struct net_rules *rules,
-                const struct upstream *upstream)
+                const struct parent_proxies *parents)
 {
     memset(d, 0, sizeof(*d));
     d->loop = l;
     d->rules = rules;
-    d->upstream = upstream;
+    d->parents = parents;
     for (size_t i = 0; i < DIAL_ARES; i++)
         d->watches[i] = (struct ares_watch){{-1, on_ares}, d};
     d->here = OWN_ADDRESS_NONE;
@@ -132,7 +132,9 @@ static void fail(struct dial *dial)
 {
     struct dial_end end = {.err = dial->why ? -EPERM : -dial->last_error,
                            .why = dial->why,
-                           .named = dial->not_looked_up};
+                           .named = dial->not_looked_up,
+                           .proxy = dial->via,
+                           .status = dial->exchange.status};
     finish_dial(dial, &end, dial->refused);
 }
 
@@ -280,7 +282,7 @@ static void begin_proxy_exchange(struct dial *dial, struct dial_try *t)
             loop_remove(dial->dialer->loop, &dial->tries[i].watch);
     dial->started = dial->naddresses; /* start no further attempts */
     dial->proxy_try = t;
-    dial->exchange.to = dial->dialer->upstream;
+    dial->exchange.to = dial->via;
     dial->exchange.host = &dial->target;
     upstream_begin(&dial->exchange);
     if (send_to_proxy(dial))
@@ -416,14 +418,16 @@ static void on_addresses(void *arg, int status, int timeouts, struct ares_addrin
         begin_tries(dial);
 }
 
-static bool goes_via(struct dialer *d, const struct peer *host, enum dial_kind kind)
+/* The parent proxy for a connection, or NULL: this machine is always reached directly. */
+static const struct upstream *proxy_for(struct dialer *d, const struct peer *host, uint16_t port,
+                                        enum parent_kind asked)
 {
-    return d->upstream && kind == DIAL_STREAM && !peer_is_localhost(host) &&
-           !(host->address && dialer_special(d, host->addr));
+    bool here = peer_is_localhost(host) || (host->address && dialer_special(d, host->addr));
+    return here ? NULL : parent_proxy_for(d->parents, host, port, asked);
 }
 
 struct dial *dial_start(struct dialer *d, const struct peer *host, uint16_t port,
-                        enum dial_kind kind, dial_done *done, void *arg)
+                        enum dial_kind kind, enum parent_kind asked, dial_done *done, void *arg)
 {
     struct ares_addrinfo_hints hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     bool may_ask = host->address || peer_is_localhost(host) || dialer_may_look_up(d, host, host);
@@ -438,12 +442,13 @@ struct dial *dial_start(struct dialer *d, const struct peer *host, uint16_t port
     /* an address starts at the next tick, so that done is never called from here */
     dial->next_ms = d->loop->now_ms;
     dial->starting = true;
-    if (goes_via(d, host, kind)) {
-        dial->via = true;
+    if (d->parents && kind == DIAL_STREAM)
+        dial->via = proxy_for(d, host, port, asked);
+    if (dial->via) {
         dial->target = *host;
         dial->exchange.port = port;
-        host = &d->upstream->host;
-        dial->port = d->upstream->port;
+        host = &dial->via->host;
+        dial->port = dial->via->port;
     }
     for (size_t i = 0; i < DIAL_TRIES; i++)
         dial->tries[i] = (struct dial_try){{-1, on_try}, dial, 0};

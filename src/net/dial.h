@@ -13,6 +13,7 @@
 #include "net/loop.h"
 #include "net/own-address.h"
 #include "net/rules.h"
+#include "net/parent-proxy.h"
 #include "net/upstream.h"
 
 /*
@@ -41,6 +42,9 @@ struct dial_end {
     int err;         /* a negative errno, if made is NULL */
     const char *why; /* set if the address is not allowed or the name was not looked up */
     bool named;      /* true if the name was not looked up */
+    /* The parent proxy, if it is the reason: it was not reached (status 0), or it answered this. */
+    const struct upstream *proxy;
+    int status;
     uint8_t addr[16];
 };
 
@@ -74,7 +78,7 @@ struct dial {
     uint8_t refused[16];
     struct dial_try tries[DIAL_TRIES];
     bool address;               /* the host was given as an address */
-    bool via;                   /* dials the parent proxy */
+    const struct upstream *via; /* dials this parent proxy, or NULL */
     struct dial_try *proxy_try; /* the attempt that talks to the proxy */
     struct peer target;
     struct upstream_exchange exchange;
@@ -88,8 +92,8 @@ struct ares_watch {
 struct dialer {
     struct loop *loop;
     struct net_rules *rules;
-    const struct upstream *upstream; /* or NULL */
-    ares_channel channel;            /* NULL until the first lookup */
+    const struct parent_proxies *parents; /* or NULL */
+    ares_channel channel;                 /* NULL until the first lookup */
     struct ares_watch watches[DIAL_ARES];
     struct dial *dials;
     struct own_address here; /* this machine's addresses */
@@ -97,7 +101,7 @@ struct dialer {
 };
 
 int dialer_init(struct dialer *d, struct loop *l, struct net_rules *rules,
-                const struct upstream *upstream);
+                const struct parent_proxies *parents);
 void dialer_free(struct dialer *d);
 
 /* The resolver channel, or NULL without memory. Created at first use, because it reads the
@@ -105,9 +109,9 @@ void dialer_free(struct dialer *d);
 ares_channel dialer_channel(struct dialer *d);
 
 /* Returns NULL without memory. done is called later, never from here, and not after
- * dial_cancel(). */
+ * dial_cancel(). asked: which proxy the client asked for (parent_proxy_for()). */
 struct dial *dial_start(struct dialer *d, const struct peer *host, uint16_t port,
-                        enum dial_kind kind, dial_done *done, void *arg);
+                        enum dial_kind kind, enum parent_kind asked, dial_done *done, void *arg);
 void dial_cancel(struct dial *dial);
 
 /* Whether a name server may be asked about a name now. The policy allows the name because it allows

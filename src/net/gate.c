@@ -267,7 +267,7 @@ int gate_run(const struct gate_options *o)
     if (err == 0 && (rules_init(&g->rules, o->graph) < 0 || name_address_init(&g->names) < 0))
         err = -ENOMEM;
     if (err == 0)
-        err = dialer_init(&g->dialer, &g->loop, &g->rules, o->upstream);
+        err = dialer_init(&g->dialer, &g->loop, &g->rules, o->parents);
     if (err == 0)
         err = serve(g);
     dialer_free(&g->dialer);

@@ -10,7 +10,7 @@
 #include "graph/eval.h"
 #include "graph/peer.h"
 #include "net/netns-setup.h"
-#include "net/upstream.h"
+#include "net/parent-proxy.h"
 
 /*
  * The gate: everything that the sandbox sends out arrives here, is checked by name, and leaves from
@@ -74,9 +74,9 @@ struct gate_options {
     int announcements;
     struct netns_sockets sockets;
     struct gate_port published[GATE_PUBLISHED];
-    const char *token;               /* the password of the proxies, or NULL */
-    const struct upstream *upstream; /* the parent proxy, or NULL */
-    bool portable;                   /* use poll() instead of epoll (loop.h) */
+    const char *token;                    /* the password of the proxies, or NULL */
+    const struct parent_proxies *parents; /* or NULL */
+    bool portable;                        /* use poll() instead of epoll (loop.h) */
     bool late_names; /* resolve denied names too, and refuse the connections instead */
     void (*on_denial)(void *arg, const struct gate_denial *d);
     /* Called if the policy neither allows nor denies the host by name. Answers arrive as struct

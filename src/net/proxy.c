@@ -19,6 +19,8 @@
 
 /* ---- refusing ---- */
 
+enum { PARENT_REASON = 200 };
+
 static void answer_http(struct conn *c, int status, const char *words, const char *fields,
                         const char *text)
 {
@@ -84,10 +86,43 @@ static enum socks_code socks_code_of(int err)
     }
 }
 
+/* Writes what the parent proxy has to do with a failure, or "". An answer that it cannot reach the
+ * host either is the host's failure. */
+static void parent_reason(const struct dial_end *end, char out[PARENT_REASON])
+{
+    char name[PEER_TEXT];
+    int err = -end->err;
+    bool unreached = end->status == 502 || end->status == 503 || end->status == 504;
+    out[0] = '\0';
+    if (!end->proxy || end->why || unreached || (end->proxy->socks && err == ECONNREFUSED))
+        return;
+    peer_text(&end->proxy->host, end->proxy->port, name);
+    if (end->status)
+        snprintf(out, PARENT_REASON, "the proxy %.100s answered %d%s", name, end->status,
+                 end->status == 407 ? ": it wants a login" : "");
+    else
+        snprintf(out, PARENT_REASON, "the proxy %.100s: %s", name, strerror(err));
+}
+
+/* Clients that did not ask for a proxy see only a closed connection, so it is reported. */
+static void report_parent(struct conn *c, const char *why)
+{
+    struct gate_denial d = {.host = &c->host,
+                            .port = c->port,
+                            .why = why,
+                            .client = c->who,
+                            .verdict = rules_ask(&c->gate->rules, &c->host, c->port, NET_TCP)};
+    d.verdict.allow = false;
+    gate_deny(c->gate, &d);
+}
+
 void proxy_failed(struct conn *c, const struct dial_end *end)
 {
-    char text[PEER_TEXT + 256], name[PEER_TEXT], place[DIAL_REASON];
+    char text[PEER_TEXT + 256], name[PEER_TEXT], place[DIAL_REASON], parent[PARENT_REASON];
     int err = -end->err;
+    parent_reason(end, parent);
+    if (parent[0])
+        report_parent(c, parent);
     if (end->why) {
         struct graph_verdict v = rules_ask(&c->gate->rules, &c->host, c->port, NET_TCP);
         dial_reason(end, place);
@@ -100,7 +135,8 @@ void proxy_failed(struct conn *c, const struct dial_end *end)
         answer_socks(c, socks_code_of(err));
     } else if (c->proxied) {
         peer_text(&c->host, c->port, name);
-        snprintf(text, sizeof(text), "buckle: cannot connect to %s: %s\n", name, strerror(err));
+        snprintf(text, sizeof(text), "buckle: cannot connect to %s: %s\n", name,
+                 parent[0] ? parent : strerror(err));
         answer_http(c, err == ETIMEDOUT ? 504 : 502, "Bad Gateway", "", text);
     } else {
         conn_reset(c);

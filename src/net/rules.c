@@ -345,14 +345,28 @@ size_t rules_local_ports(const struct graph *g, struct local_port *ports, size_t
     return n;
 }
 
-static bool may_be_called(const struct graph *g, struct graph_cache *cache, uint16_t port)
+static bool may_be_called(const struct graph *g, struct graph_cache *cache, uint16_t port,
+                          uint32_t *rule)
 {
     struct graph_fact f = {.filter = FILTER_LOCAL};
     f.net = (struct net_endpoint){
         .proto = NET_TCP, .host = NET_HOST_LOCALHOST, .port_lo = port, .port_hi = port};
     struct graph_query bind = {.op = OP_NETWORK_BIND, .facts = &f, .nfacts = 1}, called = bind;
     called.op = OP_NETWORK_INBOUND;
-    return graph_eval(g, cache, &bind).allow && graph_eval(g, cache, &called).allow;
+    struct graph_verdict v = graph_eval(g, cache, &called);
+    if (rule)
+        *rule = v.rule;
+    return graph_eval(g, cache, &bind).allow && v.allow;
+}
+
+uint32_t rules_publishing(const struct graph *g, uint16_t port)
+{
+    struct graph_cache *cache = graph_cache_new(g);
+    uint32_t rule = GRAPH_NO_RULE;
+    if (cache)
+        may_be_called(g, cache, port, &rule);
+    graph_cache_free(cache);
+    return rule;
 }
 
 size_t rules_published_ports(const struct graph *g, uint16_t *ports, size_t cap)
@@ -366,7 +380,7 @@ size_t rules_published_ports(const struct graph *g, uint16_t *ports, size_t cap)
             new = new &&ports[k] != t->net.port_lo;
         if (new && !cache && !(cache = graph_cache_new(g)))
             break;
-        if (new &&may_be_called(g, cache, t->net.port_lo))
+        if (new &&may_be_called(g, cache, t->net.port_lo, NULL))
             ports[n++] = t->net.port_lo;
     }
     graph_cache_free(cache);
@@ -381,7 +395,7 @@ bool rules_publish_all(const struct graph *g)
         named = t->filter == FILTER_LOCAL && t->net.proto & NET_IP && t->net.port_hi == UINT16_MAX;
     }
     struct graph_cache *cache = named ? graph_cache_new(g) : NULL;
-    bool all = cache && may_be_called(g, cache, UINT16_MAX);
+    bool all = cache && may_be_called(g, cache, UINT16_MAX, NULL);
     graph_cache_free(cache);
     return all;
 }

@@ -64,6 +64,8 @@ size_t rules_local_ports(const struct graph *g, struct local_port *ports, size_t
 /* Lists the sandbox's ports that the host may reach: both binding and inbound connections are
  * allowed. Rules about all ports don't count. */
 size_t rules_published_ports(const struct graph *g, uint16_t *ports, size_t cap);
+/* The rule by which the host may reach this port. */
+uint32_t rules_publishing(const struct graph *g, uint16_t port);
 bool rules_publish_all(const struct graph *g); /* whether there is such a rule */
 
 #endif

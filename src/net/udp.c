@@ -275,7 +275,7 @@ static enum may flow_may(struct flow *f, const struct peer *host)
     const char *why = NULL;
     struct graph_verdict v = rules_ask(&g->rules, host, f->key.port, NET_UDP);
     enum may may = v.allow ? MAY : MAY_NOT;
-    if (g->o->upstream && f->local < 0) {
+    if (g->o->parents && g->o->parents->required && f->local < 0) {
         may = MAY_NOT;
         why = v.allow ? "datagrams can't go through the parent proxy" : NULL;
     } else if (gate_ask_could(g, host, &v)) {
@@ -305,7 +305,7 @@ static bool flow_start(struct flow *f)
     if (may != MAY)
         return may == MAY_LATER;
     enum dial_kind kind = addr_is_v4(f->key.to) ? DIAL_DATAGRAMS4 : DIAL_DATAGRAMS6;
-    f->dial = dial_start(&g->dialer, &host, f->key.port, kind, on_dialled, f);
+    f->dial = dial_start(&g->dialer, &host, f->key.port, kind, PARENT_OTHER, on_dialled, f);
     if (!f->dial)
         flow_end(f);
     return f->dial;

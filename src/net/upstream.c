@@ -40,6 +40,7 @@ static ssize_t read_http(struct upstream_exchange *t, const uint8_t *data, size_
     default:
         break;
     }
+    t->status = a.status;
     if (a.status == 101)
         return -EPROTO;
     if (a.status < 200)

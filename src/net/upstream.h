@@ -23,6 +23,7 @@ struct upstream_exchange {
     uint8_t out[UPSTREAM_OUT_MAX]; /* bytes to send next */
     size_t nout;
     bool done;
+    int status; /* of the proxy's last HTTP answer; 0: none */
 };
 
 /* Starts the exchange and fills out. */

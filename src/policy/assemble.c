@@ -9,7 +9,9 @@
 #include "policy/assemble.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "policy/auto-presets.h"
 #include "policy/presets.h"
 #include "policy/target.h"
 
@@ -17,7 +19,7 @@
 
 static bool asks_for_settings(const struct policy_request *q)
 {
-    return q->needs_settings || q->nnamed || q->presets.n;
+    return q->needs_settings || q->nnamed || q->presets.n || q->automatic == AUTO_ALWAYS;
 }
 
 static int add_named(struct settings *s, const struct named_settings *n, struct bk_err *err)
@@ -50,20 +52,80 @@ static bool only_machine_policy(const struct settings *s)
     return true;
 }
 
-static int add_presets(struct assembly *out, const struct policy_request *q, struct bk_err *err)
+/* ---- presets ---- */
+
+struct chosen {
+    struct preset_config config;
+    struct words names; /* named and automatic ones */
+};
+
+static bool is_automatic(const struct policy_request *q, struct settings *s)
+{
+    const struct json *set =
+        q->automatic == AUTO_IF_SET && s->n ? settings_value(s, SETTING_AUTO_PRESETS) : NULL;
+    return q->automatic == AUTO_ALWAYS || (set && set->truth);
+}
+
+static int choose_presets(struct assembly *out, const struct policy_request *q,
+                          struct chosen *chosen, struct bk_err *err)
+{
+    struct settings *s = &out->settings;
+    bool automatic = is_automatic(q, s);
+    if (!q->presets.n && !automatic)
+        return 0;
+    if (presets_load(&s->arena, q->presets_file, &chosen->config, err) < 0 ||
+        presets_read_tools(&s->arena, &chosen->config, err) < 0)
+        return -1;
+    if (automatic &&
+        auto_presets_find(s, &chosen->config, q->argv, &q->presets, &out->automatic, err) < 0)
+        return -1;
+    const struct words *lists[] = {&q->presets, &out->automatic};
+    for (size_t l = 0; l < 2; l++)
+        for (size_t i = 0; i < lists[l]->n; i++)
+            if (words_push(&s->arena, &chosen->names, lists[l]->at[i]) < 0)
+                return err_nomem(err);
+    return 0;
+}
+
+static bool has_word(const struct words *list, const char *word)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (strcmp(list->at[i], word) == 0)
+            return true;
+    return false;
+}
+
+/* What a variable says the user has said; a file counts unless a command can have written it. */
+static void weigh_registries(struct assembly *out, const struct policy_request *q)
+{
+    struct settings *s = &out->settings;
+    for (size_t i = 0; i < out->registries.n; i++) {
+        struct registry_source *r = &out->registries.at[i];
+        if (r->project)
+            r->counts = settings_trusts_file(s, r->name, r->text, r->n);
+        else
+            r->counts = !r->path || has_word(&q->registry_files, r->path);
+    }
+}
+
+static int add_presets(struct assembly *out, const struct policy_request *q, struct chosen *chosen,
+                       struct bk_err *err)
 {
     const struct path_base base = {.cwd = q->cwd, .home = getenv("HOME")};
     struct arena *a = &out->settings.arena;
     struct access *access = &out->result.policy;
-    struct preset_config config;
     struct preset sum = {0};
-    if (presets_load(a, q->presets_file, &config, err) < 0 ||
-        preset_sum(a, &config, &q->presets, q->command, false, &sum, err) < 0 ||
+    if (preset_sum(a, &chosen->config, &chosen->names, q->command, false, &sum, err) < 0 ||
         presets_apply(a, &sum, &base, access, &out->unset, err) < 0 ||
-        preset_protect(a, &config, &base, access, err) < 0)
+        preset_protect(a, &chosen->config, &base, access, err) < 0)
         return -1;
-    out->presets_file = config.file;
-    return 0;
+    for (size_t i = 0; i < sum.tools.n; i++)
+        if (registries_find(a, sum.tools.at[i], q->cwd, base.home, &out->registries, err) < 0)
+            return -1;
+    weigh_registries(out, q);
+    out->presets_file = chosen->config.file;
+    out->tools = sum.tools;
+    return presets_open_hosts(a, &chosen->config, &sum, &out->registries, &out->result, err);
 }
 
 /* ---- texts ---- */
@@ -108,10 +170,22 @@ static int write_ceilings(struct assembly *out, const struct access *configured,
 
 /* ---- all of it ---- */
 
+static bool opens_folder(const struct places *places, const char *folder)
+{
+    for (size_t i = 0; i < places->n; i++) {
+        const char *path = places->at[i].path;
+        size_t n = strlen(path);
+        if (places->at[i].kind == PLACE_SUBPATH && strncmp(folder, path, n) == 0 &&
+            (folder[n] == '/' || !folder[n]))
+            return true;
+    }
+    return false;
+}
+
 /* Fills the result; *said is what settings alone say, without presets: only that is a ceiling for
  * others. */
-static int evaluate(struct assembly *out, const struct policy_request *q, struct access *configured,
-                    struct bk_err *err)
+static int evaluate(struct assembly *out, const struct policy_request *q, struct chosen *presets,
+                    struct access *configured, struct bk_err *err)
 {
     struct settings *s = &out->settings;
     if (out->by_settings && !q->bare_settings && settings_add_defaults(s, err) < 0)
@@ -119,21 +193,24 @@ static int evaluate(struct assembly *out, const struct policy_request *q, struct
     if (settings_build(s, q->tmpdir, &out->result, err) < 0)
         return -1;
     out->result.policy.as_shipped = !q->bare_settings;
+    out->result.policy.allowed_reads_win = q->bare_settings;
+    out->result.policy.opens_cwd = q->cwd && opens_folder(&out->result.policy.allow_write, q->cwd);
     *configured = out->result.policy;
-    return q->presets.n ? add_presets(out, q, err) : 0;
+    return presets->names.n ? add_presets(out, q, presets, err) : 0;
 }
 
 int policy_assemble(const struct policy_request *q, struct assembly *out, struct bk_err *err)
 {
     struct settings *s = &out->settings;
     struct access configured = {0};
+    struct chosen presets = {0};
     if (q->ntexts > POLICY_TEXTS)
         return err_set(err, BK_E_LIMIT, "a policy can have at most %d texts", POLICY_TEXTS);
-    if (load_settings(s, q, err) < 0)
+    if (load_settings(s, q, err) < 0 || choose_presets(out, q, &presets, err) < 0)
         return -1;
-    out->by_settings = q->needs_settings || q->presets.n || !only_machine_policy(s);
+    out->by_settings = q->needs_settings || presets.names.n || !only_machine_policy(s);
     bool machine = settings_has(s, LAYER_POLICY);
-    if ((out->by_settings || machine) && evaluate(out, q, &configured, err) < 0)
+    if ((out->by_settings || machine) && evaluate(out, q, &presets, &configured, err) < 0)
         return -1;
     if (q->wants_userns && settings_check_userns(s, err) < 0)
         return -1;

@@ -3,6 +3,7 @@
 #ifndef BK_POLICY_ASSEMBLE_H
 #define BK_POLICY_ASSEMBLE_H
 
+#include "policy/registries.h"
 #include "policy/run-source.h"
 #include "settings/settings.h"
 
@@ -43,6 +44,14 @@ struct policy_request {
     const char *presets_file; /* NULL: the usual places */
     const char *command;      /* its name, or NULL */
 
+    /* Presets of tools that the command and a trusted project call for. AUTO_IF_SET: if settings
+     * say so. */
+    enum { AUTO_NEVER, AUTO_IF_SET, AUTO_ALWAYS } automatic;
+    char *const *argv;
+    /* Files outside the project that name registries and count: the policy lets nobody write them.
+     * Those of the project count if they are trusted, and variables always. */
+    struct words registry_files;
+
     const struct run_source *texts;
     size_t ntexts;
     struct run_source rules; /* n is 0 when there are none */
@@ -61,6 +70,9 @@ struct assembly {
     struct settings_result result; /* zeroed when there are no layers and no presets */
     const char *presets_file;      /* that was read, or NULL */
     struct words unset;            /* presets' paths with variables that are not set */
+    struct words automatic;        /* presets that were not named */
+    struct words tools;            /* whose presets are in use */
+    struct registries registries;  /* of these tools */
     struct buf text, ceilings;
 };
 

@@ -2,9 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Shipped presets are profiles (profiles/preset-NAME.sb), written with the procedures of preset.sb,
- * so that profiles can import them too. This reads them as data: each form calls one of those
- * procedures, and each path is a string, (home "/x") or (here "x").
+ * Shipped presets are profiles (profiles/preset-NAME.sb, and tool-NAME.sb for tools), written with
+ * the procedures of preset.sb, so that profiles can import them too. This reads them as data: each
+ * form calls one of those procedures, and each path is a string, (home "/x"), (here "x") or
+ * (variable "NAME" "/x").
  */
 
 #include <stdio.h>
@@ -15,7 +16,12 @@
 #include "sbpl/sbpl.h"
 #include "settings/preset-int.h"
 
-static const char PREFIX[] = "preset-";
+static const char PREFIX[] = "preset-", TOOL_PREFIX[] = "tool-";
+
+static const char *const tool_keys[TOOL_WORDS] = {[TOOL_HOSTS] = "hosts",
+                                                  [TOOL_REGISTRIES] = "registries",
+                                                  [TOOL_PROGRAMS] = "programs",
+                                                  [TOOL_FILES] = "files"};
 
 struct text {
     struct arena *arena;
@@ -51,7 +57,19 @@ static bool is_word(const struct val *v, const char *name)
     return val_is(v, V_SYMBOL) && strlen(name) == v->n && memcmp(v->s, name, v->n) == 0;
 }
 
-/* "x", (home "/x") or (here "x") as presets in YAML spell it. NULL: not a path. */
+/* (variable "NAME" "/x") → "${NAME}/x" */
+static const char *read_variable(struct text *t, const struct val *args)
+{
+    char path[PATH_MAX];
+    if (val_length(args) != 2 || !val_is(args->car, V_STRING) || !val_is(args->cdr->car, V_STRING))
+        return NULL;
+    const struct val *name = args->car, *rest = args->cdr->car;
+    int len =
+        snprintf(path, sizeof(path), "${%.*s}%.*s", (int)name->n, name->s, (int)rest->n, rest->s);
+    return arena_strndup(t->arena, path, (size_t)len);
+}
+
+/* One of these as presets in YAML spell it. NULL: not a path. */
 static const char *read_path(struct text *t, const struct val *v)
 {
     char path[PATH_MAX];
@@ -59,6 +77,8 @@ static const char *read_path(struct text *t, const struct val *v)
         return arena_strndup(t->arena, v->s, v->n);
     if (!val_is(v, V_PAIR))
         return NULL;
+    if (is_word(v->car, "variable"))
+        return read_variable(t, v->cdr);
     const struct val *rest = v->cdr, *word = val_is(rest, V_PAIR) ? rest->car : NULL;
     bool home = is_word(v->car, "home");
     if ((!home && !is_word(v->car, "here")) || (word && !val_is(word, V_STRING)))
@@ -182,18 +202,26 @@ static int read_form(struct text *t, const struct val *form, struct preset *p)
     for (size_t i = 0; i < PRESET_LISTS; i++)
         if (is_word(&word, preset_list_keys[i]))
             return read_list(t, args, (enum preset_list)i, p);
+    for (size_t i = 0; i < TOOL_WORDS; i++)
+        if (is_word(&word, tool_keys[i]))
+            return read_words(t, args, "", &p->tool[i]);
     return bad(t, form);
 }
 
-static int read_one(struct arena *a, const struct sbpl_builtin *b, struct preset *p,
-                    struct bk_err *err)
+/* file: what the profile's name starts with; name: what the preset's does. */
+struct kind {
+    const char *file, *name;
+};
+
+static int read_one(struct arena *a, const struct sbpl_builtin *b, const struct kind *kind,
+                    struct preset *p, struct bk_err *err)
 {
     char name[128];
     struct symtab syms;
     struct text t = {a, &syms, b->name, NULL, err};
-    int len =
-        snprintf(name, sizeof(name), "builtin:%.*s",
-                 (int)(strlen(b->name) - strlen(PREFIX) - strlen(".sb")), b->name + strlen(PREFIX));
+    size_t skip = strlen(kind->file);
+    int len = snprintf(name, sizeof(name), "%s%.*s", kind->name,
+                       (int)(strlen(b->name) - skip - strlen(".sb")), b->name + skip);
     *p = (struct preset){.name = arena_strndup(a, name, (size_t)len)};
     if (!p->name || symtab_init(&syms, a) < 0)
         return err_nomem(err);
@@ -206,24 +234,35 @@ static int read_one(struct arena *a, const struct sbpl_builtin *b, struct preset
     return 0;
 }
 
-static bool is_preset(const struct sbpl_builtin *b)
+static bool is_kind(const struct sbpl_builtin *b, const struct kind *kind)
 {
-    return strncmp(b->name, PREFIX, strlen(PREFIX)) == 0;
+    return strncmp(b->name, kind->file, strlen(kind->file)) == 0;
 }
 
-int presets_read_shipped(struct arena *a, struct preset_config *c, struct bk_err *err)
+static int read_kind(struct arena *a, const struct kind *kind, struct preset **out, size_t *count,
+                     struct bk_err *err)
 {
     size_t n = 0;
     for (const struct sbpl_builtin *b = sbpl_builtins; b->name; b++)
-        n += is_preset(b);
+        n += is_kind(b, kind);
     struct preset *all = arena_array(a, n + 1, sizeof(*all));
     if (!all)
         return err_nomem(err);
     n = 0;
     for (const struct sbpl_builtin *b = sbpl_builtins; b->name; b++)
-        if (is_preset(b) && read_one(a, b, &all[n++], err) < 0)
+        if (is_kind(b, kind) && read_one(a, b, kind, &all[n++], err) < 0)
             return -1;
-    c->shipped = all;
-    c->nshipped = n;
+    *out = all;
+    *count = n;
     return 0;
+}
+
+int presets_read_shipped(struct arena *a, struct preset_config *c, struct bk_err *err)
+{
+    return read_kind(a, &(struct kind){PREFIX, "builtin:"}, &c->shipped, &c->nshipped, err);
+}
+
+int presets_read_tools(struct arena *a, struct preset_config *c, struct bk_err *err)
+{
+    return read_kind(a, &(struct kind){TOOL_PREFIX, ""}, &c->tools, &c->ntools, err);
 }

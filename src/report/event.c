@@ -99,9 +99,10 @@ static void json_time(struct buf *out, uint64_t ns)
     buf_fmt(out, "{\"time\": \"%s.%03uZ\"", text, (unsigned)(ns / 1000000u % 1000u));
 }
 
-static void json_rule(struct buf *out, const struct graph *g, uint32_t rule)
+static void json_rule(struct buf *out, const struct graph *g, const struct event *e)
 {
-    const struct graph_rule_info *info = rule_info(g, rule);
+    const struct graph_rule_info *info = rule_info(g, e->rule);
+    OWN(buf) struct buf place = {0};
     if (!info)
         return;
     const char *kind = info->is_default ? "default" : info->implicit ? "implicit" : "written";
@@ -114,6 +115,8 @@ static void json_rule(struct buf *out, const struct graph *g, uint32_t rule)
     }
     if (o->text)
         json_text(out, "text", o->text, strlen(o->text));
+    rule_place(g, e->rule, e->path, e->path_len, &place);
+    json_text(out, "place", place.s ? place.s : "", place.n);
     buf_chr(out, '}');
 }
 
@@ -149,7 +152,7 @@ void event_json(const struct event *e, const struct graph *g, const char *tag, s
     buf_fmt(out, ", \"verdict\": \"%s\"", e->allow ? "allow" : "deny");
     if (!e->allow && name && e->err)
         buf_fmt(out, ", \"errno\": \"%s\"", name);
-    json_rule(out, g, e->rule);
+    json_rule(out, g, e);
     json_message(out, e, g);
     if (e->detail[0])
         json_text(out, "detail", e->detail, strlen(e->detail));

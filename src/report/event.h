@@ -62,6 +62,17 @@ struct report;
 struct report *report_new(size_t groups); /* 0: the default, 256 */
 void report_free(struct report *r);
 void report_add(struct report *r, const struct event *e);
+/* A preset that is not in use, and what it would open. */
+struct preset_hint {
+    const char *name;
+    const char *const *paths; /* that could be written */
+    size_t npaths;
+    const char *const *hosts; /* "name:port" */
+    size_t nhosts;
+    bool called; /* the command is one that calls for it */
+};
+/* Presets to suggest where they fit; they have to outlive the report. */
+void report_set_hints(struct report *r, const struct preset_hint *hints, size_t n);
 /* All denials so far, including dropped groups; allowed operations don't count. */
 uint64_t report_total(const struct report *r);
 /* The summary on stderr at the end of a run; nothing if nothing was denied. Otherwise one line per

@@ -15,8 +15,13 @@ const char *rule_message(const struct graph *g, uint32_t rule);
 /* Whether the rule protects certain names and gives a reason. Only a flag with the exact path lifts
  * such a rule. */
 bool rule_protects(const struct graph *g, uint32_t rule);
-/* Appends "default.sb:41", or other words if the rule has no line. */
-void rule_place(const struct graph *g, uint32_t rule, struct buf *out);
+/* Whether it does so for the names and stores that Buckle protects everywhere, and not because the
+ * user wrote it. */
+bool rule_is_built_in(const struct graph *g, uint32_t rule);
+/* Appends "default.sb:41", or other words if the rule has no line. For a rule that settings or
+ * presets became, it is the line of the user's file that covers the object of n bytes. */
+void rule_place(const struct graph *g, uint32_t rule, const char *object, size_t n,
+                struct buf *out);
 
 /* ---- protected.c ---- */
 
@@ -66,6 +71,8 @@ struct report {
     uint64_t total;
     uint64_t forgotten; /* denials of dropped groups */
     struct row *rows;   /* scratch for the summary; cap entries */
+    const struct preset_hint *hints;
+    size_t nhints;
 };
 
 /* ---- rows.c ---- */
@@ -80,5 +87,12 @@ unsigned path_depth(const char *path, uint32_t n);
 
 /* Fills r->rows in the order of first events, folding rows of the same folder. Returns how many. */
 size_t report_rows(const struct report *r);
+
+/* ---- preset-rows.c ---- */
+
+/* Takes the rows that a preset fits out of r->rows, of which there are n, and prints a line for
+ * each such preset. Returns how many are left. */
+size_t report_preset_rows(const struct report *r, const struct policies *p, size_t n,
+                          struct buf *out);
 
 #endif

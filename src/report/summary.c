@@ -8,6 +8,7 @@
  *       write   /home/u/p/.git/hooks/pre-commit  2×  protected.sb:41  protected: git would run it
  *       create  /etc/x                               default.sb:12
  *     allow with: --allow-write /etc/x
+ *     npm needs its cache and registry: --preset npm
  *     protected path; to allow it: --allow-protected git-hooks
  *
  * A filtered rule with a message protects a path on purpose. Allowing the folder around it doesn't
@@ -169,7 +170,8 @@ static size_t place_width(const struct row *row, const struct policies *p)
 {
     OWN(buf) struct buf shown = {0};
     if (!row->group->failure)
-        rule_place(graph_of(p, row->group), row->group->rule, &shown);
+        rule_place(graph_of(p, row->group), row->group->rule, row->group->path, row->path_len,
+                   &shown);
     return width_of(shown.s ? shown.s : "", shown.n);
 }
 
@@ -208,7 +210,7 @@ static void print_row(const struct row *row, const struct columns *c, const stru
     }
     if (!group->failure) {
         buf_str(out, "  ");
-        rule_place(g, group->rule, out);
+        rule_place(g, group->rule, group->path, row->path_len, out);
     }
     if (message) {
         pad(out, place_width(row, p), c->place + 2);
@@ -273,7 +275,14 @@ static bool is_within(const struct row *row, const struct row *folder)
            (row->path_len == n || row->group->path[n] == '/');
 }
 
-/* The state for suggesting flags. guarded: whether this pass is for protected paths. */
+/* What a pass over the rows suggests flags for. The first two share a line. */
+enum pass {
+    PASS_PLAIN,   /* what no rule allows */
+    PASS_DENIED,  /* what a rule denies on purpose */
+    PASS_BUILT_IN /* what Buckle protects by itself */
+};
+
+/* The state for suggesting flags. */
 struct suggesting {
     const struct row *rows;
     size_t n;
@@ -281,8 +290,16 @@ struct suggesting {
     const struct graph *graph; /* the current policy */
     struct graph_cache
         *cache; /* its cache; NULL without memory: then no flags for protected paths */
-    bool guarded;
+    enum pass pass;
 };
+
+static enum pass pass_of(const struct suggesting *s, const struct group *group)
+{
+    const struct graph *g = graph_of(s->policies, group);
+    return !rule_protects(g, group->rule)     ? PASS_PLAIN
+           : rule_is_built_in(g, group->rule) ? PASS_BUILT_IN
+                                              : PASS_DENIED;
+}
 
 /* Whether a flag with the row's path lifts the protection: creating that exact name must be denied
  * by a protecting rule. A folded row stands for a folder, which is seldom protected itself. */
@@ -331,11 +348,10 @@ static unsigned classes_of(const struct suggesting *s, const struct group *group
 
 static bool has_flag(const struct suggesting *s, const struct row *row)
 {
-    bool guarded = rule_protects(graph_of(s->policies, row->group), row->group->rule);
-    if (!remedy_of(row->group) || guarded != s->guarded || is_final(s, row->group) ||
+    if (!remedy_of(row->group) || pass_of(s, row->group) != s->pass || is_final(s, row->group) ||
         is_guarded_store(s, row->group))
         return false;
-    if (guarded)
+    if (s->pass != PASS_PLAIN)
         return !classes_of(s, row->group) && names_guarded(s, row);
     if (remedy_of(row->group) == REMEDY_ALLOW_SOCKET) /* never a folder of sockets */
         return row->groups == 1 && row->group->rule != GRAPH_NO_RULE;
@@ -350,7 +366,7 @@ static bool is_covered(const struct suggesting *s, size_t at)
         const struct row *other = &s->rows[i];
         if (i != at && has_flag(s, other) && is_within(row, other) &&
             remedy_of(row->group) == remedy_of(other->group) &&
-            (!s->guarded || row->group->rule == other->group->rule) &&
+            (s->pass == PASS_PLAIN || row->group->rule == other->group->rule) &&
             (other->path_len < row->path_len || i < at))
             return true;
     }
@@ -375,6 +391,12 @@ static uint32_t store_len(const struct suggesting *s, const struct group *group)
     return store;
 }
 
+static void begin_flag(const struct suggesting *s, size_t *shown, struct buf *out)
+{
+    if ((*shown)++ == 0)
+        buf_str(out, s->pass == PASS_BUILT_IN ? "protected path; to allow it:" : "allow with:");
+}
+
 /* Prints each secret store once. *shown counts the flags on the line. */
 static void print_stores(const struct suggesting *s, const struct report *r, size_t *shown,
                          struct buf *out)
@@ -386,7 +408,7 @@ static void print_stores(const struct suggesting *s, const struct report *r, siz
     size_t n = 0;
     for (size_t i = 0; i < r->used && *shown < FLAGS_SHOWN; i++) {
         const struct group *group = &r->groups[i];
-        if (!is_guarded_store(s, group) || is_final(s, group))
+        if (!is_guarded_store(s, group) || pass_of(s, group) != s->pass || is_final(s, group))
             continue;
         uint32_t len = store_len(s, group);
         size_t k = 0;
@@ -396,8 +418,8 @@ static void print_stores(const struct suggesting *s, const struct report *r, siz
             continue;
         named[n].path = group->path;
         named[n++].len = len;
-        buf_str(out, (*shown)++ == 0 ? "protected path; to allow it: " : " ");
-        buf_fmt(out, "%s ", remedy_words(REMEDY_ALLOW_READ));
+        begin_flag(s, shown, out);
+        buf_fmt(out, " %s ", remedy_words(REMEDY_ALLOW_READ));
         add_quoted(out, group->path, len);
     }
 }
@@ -422,17 +444,16 @@ static void print_classes(const struct suggesting *s, const struct report *r, si
     *shown += !first;
 }
 
-static void print_flags(const struct suggesting *s, const struct report *r, struct buf *out)
+static void print_flags(const struct suggesting *s, const struct report *r, size_t *shown,
+                        struct buf *out)
 {
-    size_t shown = 0;
-    if (s->guarded)
-        print_classes(s, r, &shown, out);
-    for (size_t i = 0; i < s->n && shown < FLAGS_SHOWN; i++) {
+    if (s->pass == PASS_BUILT_IN)
+        print_classes(s, r, shown, out);
+    for (size_t i = 0; i < s->n && *shown < FLAGS_SHOWN; i++) {
         const struct row *row = &s->rows[i];
         if (!has_flag(s, row) || is_covered(s, i))
             continue;
-        if (shown++ == 0)
-            buf_str(out, s->guarded ? "protected path; to allow it:" : "allow with:");
+        begin_flag(s, shown, out);
         buf_fmt(out, " %s", remedy_words(remedy_of(row->group)));
         if (remedy_of(row->group) == REMEDY_ALLOW_USERNS)
             continue;
@@ -442,10 +463,20 @@ static void print_flags(const struct suggesting *s, const struct report *r, stru
         else
             add_quoted(out, row->group->path, row->path_len);
     }
-    if (s->guarded)
-        print_stores(s, r, &shown, out);
-    if (shown)
-        buf_chr(out, '\n');
+    print_stores(s, r, shown, out);
+}
+
+static void print_all_flags(struct suggesting *s, const struct report *r, struct buf *out)
+{
+    size_t shown = 0, built_in = 0;
+    s->pass = PASS_PLAIN;
+    print_flags(s, r, &shown, out);
+    s->pass = PASS_DENIED;
+    print_flags(s, r, &shown, out);
+    buf_str(out, shown ? "\n" : "");
+    s->pass = PASS_BUILT_IN;
+    print_flags(s, r, &built_in, out);
+    buf_str(out, built_in ? "\n" : "");
 }
 
 static void print_settings(const struct suggesting *s, struct buf *out)
@@ -464,7 +495,9 @@ void report_summary(const struct report *r, const struct policies *p, struct buf
     const struct graph *g = p->n ? p->at[p->n - 1] : NULL;
     if (r->total == 0)
         return;
-    size_t n = report_rows(r), shown = n < ROWS_SHOWN ? n : ROWS_SHOWN;
+    OWN(buf) struct buf presets = {0};
+    size_t n = report_preset_rows(r, p, report_rows(r), &presets);
+    size_t shown = n < ROWS_SHOWN ? n : ROWS_SHOWN;
     uint64_t others = r->forgotten;
     struct columns c = measure(r->rows, shown, p);
     buf_fmt(out, "buckle: %llu operation%s denied\n", (unsigned long long)r->total,
@@ -476,11 +509,10 @@ void report_summary(const struct report *r, const struct policies *p, struct buf
             others += r->rows[i].count;
     }
     if (others)
-        buf_fmt(out, "  and %llu other%s\n", (unsigned long long)others, others == 1 ? "" : "s");
-    struct suggesting s = {r->rows, shown, p, g, g ? graph_cache_new(g) : NULL, false};
-    print_flags(&s, r, out);
-    s.guarded = true;
-    print_flags(&s, r, out);
+        buf_fmt(out, "  and %llu other%s\n", (unsigned long long)others, plural(others));
+    buf_add(out, presets.s, presets.n);
+    struct suggesting s = {r->rows, shown, p, g, g ? graph_cache_new(g) : NULL, PASS_PLAIN};
+    print_all_flags(&s, r, out);
     print_settings(&s, out);
     graph_cache_free(s.cache);
 }

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "git/gitdir.h"
 #include "kernel/host/case-fold.h"
 #include "profile/profile.h"
 #include "run/gitfiles.h"
@@ -42,14 +41,15 @@ const char *run_place_is_all(const char *cwd)
                             : NULL;
 }
 
-/* CWD, TMPDIR, ORDINARY, HOME, GIT_DIR, GIT_COMMON */
-enum { OWN_PARAMS = 6 };
+/* CWD, TMPDIR, ORDINARY, HOME, GIT_DIR, GIT_COMMON, GIT_TOP */
+enum { OWN_PARAMS = 7 };
 
 static int set_params(struct run_policy *p, const struct run_spec *spec, const char *tmpdir,
                       struct sbpl_options *opt, struct bk_err *err)
 {
     size_t used = 0;
-    const char *home = getenv("HOME");
+    const char *named = spec->bare ? NULL : getenv("HOME");
+    const char *home = named ? realpath(named, p->home) : NULL;
     p->params = calloc(spec->nparams + OWN_PARAMS, sizeof(*p->params));
     if (!p->params)
         return err_nomem(err);
@@ -59,11 +59,13 @@ static int set_params(struct run_policy *p, const struct run_spec *spec, const c
         if (geteuid() !=
             0) /* file modes already keep the machine's secrets from everybody except root */
             p->params[used++] = (struct sbpl_param){"ORDINARY", "1"};
-        if (home && realpath(home, p->home))
-            p->params[used++] = (struct sbpl_param){"HOME", p->home};
-        if (git_linked(spec->launch.cwd, p->git_own, p->git_common)) {
-            p->params[used++] = (struct sbpl_param){"GIT_DIR", p->git_own};
-            p->params[used++] = (struct sbpl_param){"GIT_COMMON", p->git_common};
+        if (home)
+            p->params[used++] = (struct sbpl_param){"HOME", home};
+        if (git_outside(spec->launch.cwd, home, &p->git)) {
+            p->params[used++] = (struct sbpl_param){"GIT_DIR", p->git.own};
+            p->params[used++] = (struct sbpl_param){"GIT_COMMON", p->git.common};
+            if (p->git.top[0])
+                p->params[used++] = (struct sbpl_param){"GIT_TOP", p->git.top};
         }
     }
     for (size_t i = 0; i < spec->nparams; i++)
@@ -167,7 +169,7 @@ void run_spec_use(struct run_spec *spec, const struct assembly *a)
         return;
     spec->plan.keep_userns |= r->nested_userns;
     if (!spec->upstream && r->policy.allowed_domains.n) /* without hosts nothing leads there */
-        spec->upstream = r->upstream;
+        spec->upstream = r->upstream, spec->no_proxy = r->no_proxy;
 }
 
 void run_policy_add_link_targets(struct run_policy *p, struct link_targets *targets)
@@ -182,11 +184,14 @@ int run_policy_compile(struct run_policy *p, struct bk_err *err)
 
 int run_policy_word(struct run_policy *p, struct bk_err *err)
 {
-    bool worded = !p->unit.opt.terse;
-    p->unit.opt.terse = false;
-    if (p->graph && !worded)
-        return sbpl_add_rule_texts(&p->unit, p->graph, err);
-    return run_policy_compile(p, err);
+    if (p->worded)
+        return 0;
+    if (!p->graph)
+        p->unit.opt.terse = false;
+    if (run_policy_compile(p, err) < 0)
+        return -1;
+    p->worded = true;
+    return sbpl_add_rule_texts(&p->unit, p->graph, err);
 }
 
 void run_policy_free(struct run_policy *p)

@@ -5,6 +5,7 @@
 
 #include <limits.h>
 
+#include "git/gitdir.h"
 #include "kernel/host/mounts.h"
 #include "policy/assemble.h"
 #include "run/link-targets.h"
@@ -21,9 +22,11 @@ const char *run_place_is_all(const char *cwd);
 struct run_policy {
     struct sbpl_unit unit;
     struct sbpl_param *params;
-    char home[PATH_MAX], git_own[PATH_MAX], git_common[PATH_MAX];
+    char home[PATH_MAX];
+    struct git_outside git;
     bool shipped; /* made of shipped and given texts only, so it can be compiled at any time */
     struct graph *graph;
+    bool worded; /* the graph has the texts of its rules */
 };
 
 /* Takes an assembled policy, and what settings say about how to enforce it. The assembly has to

@@ -90,6 +90,23 @@ static bool is_inside(const struct host *h)
     return h->listener_taken && getenv("SANDBOX_RUNTIME");
 }
 
+/* The proxies that connections leave through, if the network is filtered. */
+static int find_parents(struct run *r, struct bk_err *err)
+{
+    const struct run_spec *s = r->spec;
+    struct upstream all;
+    if (!s->upstream) {
+        r->has_parents = parent_proxies_read(&r->parents, environ) || r->parents.unusable[0];
+        return 0;
+    }
+    if (upstream_parse(s->upstream, &all, err) < 0)
+        return -1;
+    r->has_parents = true;
+    return parent_proxies_set(&r->parents, &all, s->no_proxy) < 0
+               ? err_set(err, BK_E_INPUT, "the list of hosts without a proxy is too long")
+               : 0;
+}
+
 int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_err *err)
 {
     *r = (struct run){.spec = spec,
@@ -110,7 +127,7 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
         r->private_tmpdir = *spec->private_tmpdir;
     else if (!spec->tmpdir && !spec->bare && tmpdir_name(&r->private_tmpdir, err) < 0)
         return -1;
-    if (spec->upstream && upstream_parse(spec->upstream, &r->upstream, err) < 0)
+    if (find_parents(r, err) < 0)
         return -1;
     /* meanwhile init creates its namespaces */
     if (run_policy_link_targets(&r->targets, spec, err) < 0 ||
@@ -225,7 +242,7 @@ static void complete_launch(struct run *r, struct launch *l)
     l->env = r->env.env;
     l->tmpdir = s->bare ? NULL : run_tmpdir(r);
     l->connector = r->connector[0] ? r->connector : NULL;
-    l->upstream = s->upstream ? &r->upstream : NULL;
+    l->parents = r->has_parents ? &r->parents : NULL;
     /* the sandbox as a whole where a control group can be had, else each process */
     if ((l->max_memory || l->max_procs) && cgroup_make(&r->cgroup, l->max_memory, l->max_procs))
         l->max_memory = l->max_procs = 0;

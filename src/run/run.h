@@ -8,7 +8,7 @@
 #include "kernel/launch/init.h"
 #include "kernel/launch/launch.h"
 #include "kernel/launch/tmpdir.h"
-#include "net/upstream.h"
+#include "net/parent-proxy.h"
 #include "run/run-policy.h"
 
 /*
@@ -29,7 +29,8 @@ struct run {
     struct init init;
     struct arena arena;
     struct environ_result env;
-    struct upstream upstream;
+    struct parent_proxies parents;
+    bool has_parents;      /* a flag, the settings or the caller's variables name a proxy */
     char connector[256];   /* this program if it is buckle itself; else empty */
     struct graph **graphs; /* of all policies: the first, and its updates */
     size_t nupdated;

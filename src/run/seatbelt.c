@@ -138,7 +138,7 @@ int run_macos(struct run *r, struct launch_end *end, struct bk_err *err)
         .profile = write_profile,
         .graph = r->policy.graph,
         .proxied = run_filters_hosts(r->policy.graph),
-        .upstream = s->upstream ? &r->upstream : NULL,
+        .parents = r->has_parents ? &r->parents : NULL,
         .connector = r->connector[0] ? r->connector : NULL,
         .timeout_ms = s->launch.timeout_ms,
         .on_event = on_event,

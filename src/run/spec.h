@@ -32,7 +32,9 @@ struct run_spec {
 
     const char *tmpdir; /* a folder that stays, made if it is missing; NULL: a temporary one */
     const struct tmpdir *private_tmpdir; /* the temporary one, named already; NULL: any */
-    const char *upstream; /* URL of the proxy that connections leave through, or NULL */
+    /* URL of the proxy that connections leave through, or NULL: the caller's variables name it.
+     * no_proxy: hosts that are reached without it, or NULL. */
+    const char *upstream, *no_proxy;
 
     /* How to enforce the policy. The run sets terse, ask, cwd, mounts and arch. */
     struct plan_options plan;

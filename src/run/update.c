@@ -125,7 +125,7 @@ static int try_policy(struct run *r, const struct run_spec *spec, struct run_pol
     if (run_policy_gather(policy, spec, run_tmpdir(r), &r->own_rules, err) < 0)
         return -1;
     run_policy_add_link_targets(policy, &r->targets);
-    if (run_policy_compile(policy, err) < 0)
+    if (run_policy_word(policy, err) < 0)
         return -1;
     return list_waits(r, policy, waits, err);
 }

@@ -75,7 +75,8 @@ void rule_origin(struct machine *m, const struct sbpl_rule *r, struct graph_orig
     src_pos pos = r->pos ? r->pos : r->top;
     if (r->text) {
         *o = (struct graph_origin){r->text->name, r->line, r->col,
-                                   r->via_line,   NULL,    (enum rule_source)r->text->from};
+                                   r->via_line,   NULL,    (enum rule_source)r->text->from,
+                                   NULL};
         return;
     }
     struct source_place p = source_find(&m->unit->map, pos);
@@ -90,6 +91,23 @@ void rule_origin(struct machine *m, const struct sbpl_rule *r, struct graph_orig
         return;
     struct source_place top = source_find(&m->unit->map, r->top);
     o->via_line = top.source == p.source ? top.line : 0;
+    /* a procedure of a shipped profile, called by a flag */
+    if (top.source && top.source->from == SOURCE_FLAG)
+        o->source = SOURCE_FLAG;
+}
+
+/* Texts that settings and presets became. */
+static bool is_generated(enum rule_source s)
+{
+    return s == SOURCE_SETTINGS || s == SOURCE_PRESET || s == SOURCE_MACHINE;
+}
+
+static int add_raw(struct graph *g, uint32_t rule, const struct source *s, src_pos pos)
+{
+    enum { RAW = 64 << 10 };
+    size_t at = pos - s->base, left = s->len - at;
+    size_t n = read_extent(s->text + at, left < RAW ? left : RAW);
+    return graph_rule_set_raw(g, rule, s->text + at, n);
 }
 
 static void set_origin(struct machine *m, const struct sbpl_rule *r, struct graph_origin *o,
@@ -108,13 +126,15 @@ int sbpl_add_rule_texts(struct sbpl_unit *u, struct graph *g, struct bk_err *err
     char text[RULE_TEXT + 4];
     for (uint32_t i = 0; i < graph_rule_count(g); i++) {
         const struct graph_origin *o = &graph_rule_at(g, i)->origin;
-        src_pos pos =
-            o->line && !o->text ? source_position(&u->map, o->file, SIZE_MAX, o->line, o->col) : 0;
+        bool raw = is_generated(o->source) && !o->raw;
+        src_pos pos = o->line && (!o->text || raw)
+                          ? source_position(&u->map, o->file, SIZE_MAX, o->line, o->col)
+                          : 0;
         struct source_place p = source_find(&u->map, pos);
         if (!p.source)
             continue;
         rule_text(p.source, pos, text);
-        if (graph_rule_set_text(g, i, text) < 0)
+        if (graph_rule_set_text(g, i, text) < 0 || (raw && add_raw(g, i, p.source, pos) < 0))
             return err_nomem(err);
     }
     return 0;

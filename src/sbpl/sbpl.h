@@ -90,6 +90,7 @@ const struct source *sbpl_text_at(const struct sbpl_unit *u, size_t n);
 int sbpl_compile(struct sbpl_unit *u, struct graph **out, struct bk_err *err);
 
 /* Adds the text of each rule to a graph that this unit compiled tersely. */
+/* Adds what terse rules lack, and the comments of generated ones (graph_origin.raw). */
 int sbpl_add_rule_texts(struct sbpl_unit *u, struct graph *g, struct bk_err *err);
 
 struct sbpl_flatten_options {

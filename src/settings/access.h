@@ -47,12 +47,16 @@ struct access {
      * place may have allowed ones inside, and those denied ones again: the more specific wins. */
     bool reads_nothing;
     struct places deny_read, allow_read;
+    /* As in srt: what is both denied and allowed can be read, and so can writable places inside a
+     * denied one. */
+    bool allowed_reads_win;
     /* As in the shipped profiles, on Linux: protected.sb instead of `protects_names`, and
      * secrets.sb, which allowed places inside re-open. */
     bool as_shipped;
     /* Writing: nothing but allow_write, less deny_write, which always wins unless it yields. */
     bool writes_everything; /* filesystem.disabled, cage's --allow-all */
     struct places allow_write, deny_write;
+    bool opens_cwd;        /* the working directory is among them, so its repository is, too */
     bool protects_names;   /* .bashrc, .git/hooks and similar names, at any depth (settings.md) */
     bool allow_git_config; /* … except .git/config */
     unsigned allow_protected; /* … except these classes (vocab/protected-classes.h) */
@@ -63,6 +67,7 @@ struct access {
     bool network_open; /* not restricted at all */
     struct words allowed_domains, denied_domains;
     struct words denied_reasons;   /* one for each denied domain, NULL for none; or an empty list */
+    struct words denied_origins;   /* the same: where it was written */
     struct words denied_addresses; /* addresses and ranges that an allowed name must not lead to */
     struct places unix_sockets;
     bool all_unix_sockets;

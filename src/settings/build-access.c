@@ -158,6 +158,20 @@ static int add_words(struct builder *b, enum setting_id id, struct words *out)
     return 0;
 }
 
+/* One for each of the words that add_words() adds. */
+static int add_origins(struct builder *b, enum setting_id id, struct words *out)
+{
+    struct setting_values v;
+    if (settings_values(b->s, id, &v) < 0)
+        return err_nomem(b->err);
+    for (size_t i = 0; i < v.n; i++) {
+        const char *origin = v.at[i].ignored ? NULL : origin_of(b, v.at[i].layer, v.at[i].json->at);
+        if (!v.at[i].ignored && (!origin || words_push(&b->s->arena, out, origin) < 0))
+            return err_nomem(b->err);
+    }
+    return 0;
+}
+
 static bool is_true(struct builder *b, enum setting_id id, bool otherwise)
 {
     const struct json *j = settings_value(b->s, id);
@@ -226,6 +240,8 @@ static int add_proxies(struct builder *b)
     const struct json *up = parent ? jt_get(parent, "https") : NULL;
     up = up ? up : parent ? jt_get(parent, "http") : NULL;
     b->r->upstream = up ? up->s : NULL;
+    const struct json *except = parent ? jt_get(parent, "noProxy") : NULL;
+    b->r->no_proxy = except ? except->s : NULL;
     return 0;
 }
 
@@ -235,6 +251,7 @@ static int add_network(struct builder *b)
     struct setting_values ports;
     if (add_words(b, SETTING_ALLOWED_DOMAINS, &p->allowed_domains) < 0 ||
         add_words(b, SETTING_DENIED_DOMAINS, &p->denied_domains) < 0 || add_reasons(b) < 0 ||
+        add_origins(b, SETTING_DENIED_DOMAINS, &p->denied_origins) < 0 ||
         add_words(b, SETTING_DENIED_ADDRESSES, &p->denied_addresses) < 0 ||
         add_words(b, SETTING_MACH_LOOKUP, &p->mach_lookups) < 0 ||
         add_opened(b, SETTING_UNIX_SOCKETS, &p->unix_sockets) < 0)

@@ -238,11 +238,6 @@ static void check_proxy(struct checker *c, const struct json *j)
                 FOUND(c, FINDING_ERROR, e->at, "%s: %s", path_of(c), why.msg);
                 hint(c, why.hint);
             }
-        } else if (strcmp(e->key, "noProxy") == 0) {
-            FOUND(c, FINDING_NOTE, e->key_at,
-                  "%s.noProxy has no effect: all connections except those to this machine use the "
-                  "proxy",
-                  path_of(c));
         }
     }
 }

@@ -457,11 +457,11 @@ static int too_large(const char *path, struct bk_err *err)
     return -1;
 }
 
-/* Regular files, and pipes of a shell's <(…): any other pipe could block us. */
+/* Regular files, standard input and pipes of a shell's <(…): any other pipe could block us. */
 static bool may_read(const char *path, mode_t mode)
 {
-    bool given = strcmp(path, "-") == 0 || strncmp(path, "/dev/fd/", 8) == 0 ||
-                 strncmp(path, "/proc/", 6) == 0;
+    bool given = strcmp(path, "-") == 0 || strcmp(path, "/dev/stdin") == 0 ||
+                 strncmp(path, "/dev/fd/", 8) == 0 || strncmp(path, "/proc/", 6) == 0;
     return S_ISREG(mode) || (given && !S_ISDIR(mode));
 }
 

@@ -162,7 +162,8 @@ int preset_apply(struct arena *arena, const struct preset *sum, const struct pat
     a.base.arg = &a;
     policy->reads_nothing |= sum->flags[PRESET_STRICT];
     policy->keychain |= sum->flags[PRESET_ALLOW_KEYCHAIN];
-    if (allow_all(&a, &sum->lists[PRESET_ALLOW], true) < 0)
+    if (allow_all(&a, &sum->lists[PRESET_ALLOW], true) < 0 ||
+        allow_all(&a, &sum->lists[PRESET_CACHE], true) < 0)
         return -1;
     /* without strict everything is readable, and the list must not re-open denials */
     if (sum->flags[PRESET_STRICT] && allow_all(&a, &sum->lists[PRESET_READ], false) < 0)

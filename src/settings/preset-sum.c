@@ -46,12 +46,16 @@ const struct preset *preset_find(const struct preset_config *c, const char *name
     size_t n = 0;
     if (!p)
         p = find_by_name(c->presets, c->npresets, name);
+    if (!p)
+        p = find_by_name(c->tools, c->ntools, name);
     if (p)
         return p;
     for (size_t i = 0; i < c->npresets && n < NAMES; i++)
         names[n++] = c->presets[i].name;
     for (size_t i = 0; i < c->nshipped && n < NAMES; i++)
         names[n++] = c->shipped[i].name;
+    for (size_t i = 0; i < c->ntools && n < NAMES; i++)
+        names[n++] = c->tools[i].name;
     const char *near = spelling_nearest(name, names, n);
     err_set(err, BK_E_INPUT, "preset not found: %.100s", name);
     /* who forgets where it comes from */
@@ -84,8 +88,20 @@ static bool has_word(const char *const *at, size_t n, const char *word)
     return false;
 }
 
+static int add_tool(struct adding *a, const struct preset *p)
+{
+    if (p->tool[TOOL_PROGRAMS].n && words_push(a->arena, &a->sum->tools, p->name) < 0)
+        return err_nomem(a->err);
+    for (size_t i = 0; i < p->tools.n; i++) /* of a sum */
+        if (words_push(a->arena, &a->sum->tools, p->tools.at[i]) < 0)
+            return err_nomem(a->err);
+    return 0;
+}
+
 static int add_own(struct adding *a, const struct preset *p)
 {
+    if (add_tool(a, p) < 0)
+        return -1;
     for (size_t f = 0; f < PRESET_FLAGS; f++)
         a->sum->flags[f] |= p->flags[f];
     for (size_t l = 0; l < PRESET_LISTS; l++)
@@ -161,6 +177,13 @@ static int add_automatic(struct adding *a, const char *command, struct words *na
                 return err_nomem(a->err);
     }
     return 0;
+}
+
+int preset_automatic(struct arena *arena, const struct preset_config *c, const char *command,
+                     struct words *out, struct bk_err *err)
+{
+    struct adding a = {.arena = arena, .config = c, .err = err};
+    return add_automatic(&a, command, out);
 }
 
 static int add_names(struct adding *a, const struct words *names)

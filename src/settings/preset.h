@@ -38,6 +38,15 @@ struct preset_paths {
     size_t n;
 };
 
+/* What only presets of tools have. */
+enum preset_words {
+    TOOL_HOSTS,      /* that the tool needs, "name:port" */
+    TOOL_REGISTRIES, /* the same, unless the tool's own settings name others */
+    TOOL_PROGRAMS,   /* commands that call for the preset */
+    TOOL_FILES,      /* files of a project that do; "*.x" for a suffix */
+    TOOL_WORDS,
+};
+
 struct preset {
     const char *name;
     const char *about; /* of a shipped one */
@@ -45,6 +54,8 @@ struct preset {
     struct words extends;
     bool flags[PRESET_FLAGS];
     struct preset_paths lists[PRESET_LISTS];
+    struct words tool[TOOL_WORDS];
+    struct words tools; /* of a sum: names of the tools in it */
 };
 
 struct preset_auto {
@@ -60,8 +71,10 @@ struct preset_config {
     struct words defaults;
     struct preset_auto *autos;
     size_t nautos;
-    struct preset *shipped;
+    struct preset *shipped; /* "builtin:NAME" */
     size_t nshipped;
+    struct preset *tools; /* "NAME"; a preset of that name in the file wins */
+    size_t ntools;
 };
 
 /* Reads this file, or for NULL the first existing of $XDG_CONFIG_HOME/cage/presets.yaml and
@@ -73,8 +86,8 @@ int preset_load(struct arena *a, const char *path, struct preset_config *out, st
 int preset_parse(struct arena *a, const char *name, const char *text, size_t n,
                  struct preset_config *out, struct bk_err *err);
 
-/* Finds a preset; shipped ones are builtin:NAME. Returns NULL with a suggestion in *err if there is
- * none. */
+/* Finds a preset; shipped ones are builtin:NAME, those of tools NAME. Returns NULL with a
+ * suggestion in *err if there is none. */
 const struct preset *preset_find(const struct preset_config *c, const char *name,
                                  struct bk_err *err);
 
@@ -86,6 +99,10 @@ int preset_add(struct arena *a, const struct preset_config *c, const char *name,
  * with `no_defaults` or if a preset skips them. */
 int preset_sum(struct arena *a, const struct preset_config *c, const struct words *names,
                const char *command, bool no_defaults, struct preset *sum, struct bk_err *err);
+
+/* The presets that the file's auto-presets give to a command, by its name. */
+int preset_automatic(struct arena *a, const struct preset_config *c, const char *command,
+                     struct words *out, struct bk_err *err);
 
 int preset_push(struct arena *a, struct preset_paths *list, const struct preset_path *p);
 

@@ -106,7 +106,7 @@ static int write_denials(struct writer *w, bool keeps)
  * are. */
 static size_t way_starts(const struct writer *w, size_t a)
 {
-    const struct places *deny = &w->p->deny_read, *allow = &w->p->allow_read;
+    const struct places *deny = &w->p->deny_read, *allow = &w->readable;
     size_t from = strlen(allow->at[a].path);
     for (size_t d = 0; d < deny->n; d++) {
         const struct place *place = &deny->at[d];
@@ -121,7 +121,7 @@ static size_t way_starts(const struct writer *w, size_t a)
  * above, but not list them. */
 static int write_ways(struct writer *w)
 {
-    const struct places *allow = &w->p->allow_read;
+    const struct places *allow = &w->readable;
     bool open = false;
     for (size_t a = 0; a < allow->n; a++) {
         const char *path = allow->at[a].path;
@@ -148,6 +148,17 @@ static int write_ways(struct writer *w)
     return 0;
 }
 
+static bool may_import(const struct writer *w)
+{
+    return !w->t->macos || w->t->flattened;
+}
+
+/* The working directory's repository, if git keeps it outside. */
+static bool opens_repository(const struct writer *w)
+{
+    return w->p->as_shipped && w->p->opens_cwd && !w->p->writes_everything && may_import(w);
+}
+
 /* On macOS not even a shell starts without these. */
 static int write_only_reads(struct writer *w)
 {
@@ -158,12 +169,11 @@ static int write_only_reads(struct writer *w)
     if (write_places(w, &w->p->allow_read) < 0 || write_places(w, &w->writable) < 0)
         return -1;
     buf_str(w->out, ")\n");
+    if (opens_repository(w))
+        buf_str(w->out, "(if (param \"GIT_DIR\")\n"
+                        "    (allow file-read-data (subpath (param \"GIT_DIR\")) "
+                        "(subpath (param \"GIT_COMMON\"))))\n");
     return 0;
-}
-
-static bool may_import(const struct writer *w)
-{
-    return !w->t->macos || w->t->flattened;
 }
 
 static int write_secrets(struct writer *w)
@@ -343,6 +353,9 @@ int write_writes(struct writer *w)
     write_section(w, "file write");
     if (write_allowed(w) < 0)
         return -1;
+    if (opens_repository(w))
+        buf_str(w->out, "; The working directory's repository, if git keeps it outside.\n"
+                        "(if (param \"GIT_DIR\") (import \"repository.sb\"))\n");
     bool shipped = w->p->protects_names && w->p->as_shipped && may_import(w);
     if (shipped && write_shipped_names(w) < 0)
         return -1;

@@ -47,6 +47,12 @@ static bool inside_plain(const struct place *d, const struct place *a)
     return n > path_len(d->path) || a->kind != PLACE_SUBPATH;
 }
 
+static bool is_same(const struct place *d, const struct place *a)
+{
+    size_t n = path_len(d->path);
+    return d->kind == a->kind && n == path_len(a->path) && memcmp(d->path, a->path, n) == 0;
+}
+
 static int add_glob(struct arena *arena, struct regex_set *set, const char *glob,
                     struct bk_err *err)
 {
@@ -111,6 +117,9 @@ int carve(struct arena *arena, struct carving *c, struct bk_err *err)
     }
     if (nglobs && allow->n && match_globs(arena, c, globs, inside, err) < 0)
         return -1;
+    for (size_t d = 0; d < deny->n; d++)
+        for (size_t a = 0; a < c->same; a++)
+            inside[d * allow->n + a] |= is_same(&deny->at[d], &allow->at[a]);
     c->inside = inside;
     return 0;
 }

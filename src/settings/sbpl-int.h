@@ -8,6 +8,7 @@
 /* Denied places, and which allowed places are excepted from each: inside[d * allow->n + a]. */
 struct carving {
     const struct places *deny, *allow;
+    size_t same; /* so many allowed places, the first, are also excepted from the same place */
     bool *inside;
 };
 
@@ -19,6 +20,7 @@ struct writer {
     struct arena arena;
     const char *origin;     /* of the last filter, so that it is written once */
     struct places writable; /* TMPDIR and allow_write */
+    struct places readable; /* what denied reads except */
     struct carving reads, writes;
     struct bk_err *err;
 };
@@ -51,7 +53,7 @@ int place_check(const struct place *place, struct bk_err *err);
 /* ---- relations (sbpl-inside.c) ---- */
 
 /* Finds which allowed places are inside which denied ones. If neither is inside the other, or both
- * are the same, the denial holds. */
+ * are the same (except for the first c->same), the denial holds. */
 int carve(struct arena *arena, struct carving *c, struct bk_err *err);
 
 /* ---- sections ---- */

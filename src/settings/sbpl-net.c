@@ -15,7 +15,8 @@
 /* ---- names ---- */
 
 /* A host name is a domain; addresses, ranges, "*" and localhost are for (remote …). */
-static int host_rule(struct writer *w, const char *action, const char *host, const char *reason)
+static int host_rule(struct writer *w, const char *action, const char *host, const char *origin,
+                     const char *reason)
 {
     struct net_endpoint end;
     bool remote = net_endpoint_parse(host, strlen(host), &end, NULL, NULL) == 0;
@@ -24,7 +25,12 @@ static int host_rule(struct writer *w, const char *action, const char *host, con
         err_hint(w->err, "write a name, *.name, or an address; :port limits it to one port");
         return -1;
     }
-    buf_fmt(w->out, "(%s network-outbound (%s ", action, remote ? "remote ip" : "domain");
+    buf_fmt(w->out, "(%s network-outbound", action);
+    if (origin) {
+        buf_str(w->out, "\n    ; ");
+        buf_safe(w->out, origin, strlen(origin));
+    }
+    buf_fmt(w->out, "%s(%s ", origin ? "\n    " : " ", remote ? "remote ip" : "domain");
     buf_sbpl(w->out, host, strlen(host));
     buf_chr(w->out, ')');
     if (reason)
@@ -37,8 +43,9 @@ static int host_rule(struct writer *w, const char *action, const char *host, con
 int write_denied_hosts(struct writer *w)
 {
     const struct words *denied = &w->p->denied_domains, *reasons = &w->p->denied_reasons;
+    const struct words *origins = &w->p->denied_origins;
     for (size_t i = 0; i < denied->n; i++)
-        if (host_rule(w, "deny", denied->at[i],
+        if (host_rule(w, "deny", denied->at[i], i < origins->n ? origins->at[i] : NULL,
                       i < reasons->n && reasons->at[i] ? reasons->at[i] : "denied by name") < 0)
             return -1;
     return 0;
@@ -49,10 +56,11 @@ static int write_hosts(struct writer *w)
     const struct words *allowed = &w->p->allowed_domains, *addresses = &w->p->denied_addresses;
     /* before permissions: an address that is named there is wanted */
     for (size_t i = 0; i < addresses->n; i++)
-        if (host_rule(w, "deny", addresses->at[i], "names must not resolve to this address") < 0)
+        if (host_rule(w, "deny", addresses->at[i], NULL, "names must not resolve to this address") <
+            0)
             return -1;
     for (size_t i = 0; i < allowed->n; i++)
-        if (host_rule(w, "allow", allowed->at[i], NULL) < 0)
+        if (host_rule(w, "allow", allowed->at[i], NULL, NULL) < 0)
             return -1;
     return write_denied_hosts(w);
 }

@@ -67,6 +67,23 @@ static int write_all(struct writer *w)
     return 0;
 }
 
+/* What denied reads except. */
+static int find_readable(struct writer *w)
+{
+    const struct places *allow = &w->p->allow_read, *writable = &w->writable;
+    w->readable = *allow;
+    if (!w->p->allowed_reads_win)
+        return 0;
+    struct place *at = arena_array(&w->arena, allow->n + writable->n + 1, sizeof(*at));
+    if (!at)
+        return err_nomem(w->err);
+    if (allow->n)
+        memcpy(at, allow->at, allow->n * sizeof(*at));
+    memcpy(at + allow->n, writable->at, writable->n * sizeof(*at));
+    w->readable = (struct places){at, allow->n + writable->n};
+    return 0;
+}
+
 /* Finds writable places and the exceptions of denials. Of denied writes only those that yield have
  * exceptions; of denied reads, those that are not final. */
 static int prepare(struct writer *w)
@@ -80,13 +97,17 @@ static int prepare(struct writer *w)
     if (p->allow_write.n)
         memcpy(at + own, p->allow_write.at, p->allow_write.n * sizeof(*at));
     w->writable = (struct places){at, p->allow_write.n + own};
-    w->reads = (struct carving){.deny = &p->deny_read, .allow = &p->allow_read};
+    if (find_readable(w) < 0)
+        return -1;
+    w->reads = (struct carving){.deny = &p->deny_read,
+                                .allow = &w->readable,
+                                .same = p->allowed_reads_win ? p->allow_read.n : 0};
     w->writes = (struct carving){.deny = &p->deny_write, .allow = &w->writable};
     if (carve(&w->arena, &w->reads, w->err) < 0 || carve(&w->arena, &w->writes, w->err) < 0)
         return -1;
     for (size_t d = 0; d < p->deny_read.n; d++)
         if (p->deny_read.at[d].final)
-            memset(w->reads.inside + d * p->allow_read.n, 0, p->allow_read.n * sizeof(bool));
+            memset(w->reads.inside + d * w->readable.n, 0, w->readable.n * sizeof(bool));
     for (size_t d = 0; d < p->deny_write.n; d++)
         if (!p->deny_write.at[d].yields)
             memset(w->writes.inside + d * w->writable.n, 0, w->writable.n * sizeof(bool));

@@ -125,6 +125,7 @@ struct settings_result {
     struct access policy;
     bool nested_userns, strict_allowlist;
     const char *upstream; /* URL of the parent proxy, or NULL */
+    const char *no_proxy; /* hosts that are reached without it, or NULL */
     struct words env;     /* NAME=value */
     struct ignored_violation *ignored;
     size_t nignored;
@@ -151,8 +152,19 @@ enum trust { TRUST_NONE, TRUST_CHANGED, TRUST_GIVEN };
 enum trust settings_trust(struct settings *s, const char *project);
 /* The nearest project with permissions that don't count because it is not trusted; NULL: none. */
 const char *settings_distrusted(struct settings *s);
-/* Trusts the nearest project. */
-int settings_trust_give(struct settings *s, struct bk_err *err);
+/* What else of a project is trusted, besides its settings. */
+struct trust_more {
+    struct words names, texts; /* files that name registries, and what they say */
+    struct words presets;      /* that the project's files call for */
+};
+/* Trusts the nearest project, or the working directory if there is more than settings. */
+int settings_trust_give(struct settings *s, const struct trust_more *more, struct bk_err *err);
+/* The folder that this is about. */
+const char *settings_trust_folder(struct settings *s);
+/* Whether a file of the working directory is what the user has trusted. */
+bool settings_trusts_file(struct settings *s, const char *name, const char *text, size_t n);
+/* The presets that the user has trusted the project to call for. */
+int settings_trusted_presets(struct settings *s, struct words *out, struct bk_err *err);
 int settings_trust_take(struct settings *s, const char *folder, struct bk_err *err);
 /* Folders that are trusted. */
 int settings_trust_list(struct settings *s, struct words *out, struct bk_err *err);

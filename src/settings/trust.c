@@ -73,22 +73,62 @@ enum trust settings_trust(struct settings *s, const char *project)
     return TRUST_GIVEN;
 }
 
-int settings_trust_give(struct settings *s, struct bk_err *err)
+const char *settings_trust_folder(struct settings *s)
 {
-    char path[4300];
-    OWN(buf) struct buf out = {0};
-    if (!s->project) {
-        err_set(err, BK_E_INPUT, "no settings to trust: %s has no .buckle/settings.json", s->cwd);
-        err_hint(err, "so there is nothing to trust");
-        return -1;
-    }
-    if (store_path(s, s->project, path) < 0)
-        return err_set(err, BK_E_INPUT, "cannot remember it: HOME is not set");
-    struct json *record = jt_new(&s->arena, JT_OBJECT);
-    struct json *folder = jt_string(&s->arena, s->project, strlen(s->project));
-    if (!record || !folder)
+    if (!s->project)
+        settings_layer_path(s, LAYER_PROJECT); /* looks for it */
+    return s->project ? s->project : s->cwd;
+}
+
+/* ---- what is trusted besides settings ---- */
+
+static const char files_key[] = "files", presets_key[] = "presets";
+
+bool settings_trusts_file(struct settings *s, const char *name, const char *text, size_t n)
+{
+    const struct json *record = stored(s, settings_trust_folder(s));
+    const struct json *files = record ? jt_get(record, files_key) : NULL;
+    const struct json *was = files && files->kind == JT_OBJECT ? jt_get(files, name) : NULL;
+    return was && was->kind == JT_STRING && was->n == n && memcmp(was->s, text, n) == 0;
+}
+
+int settings_trusted_presets(struct settings *s, struct words *out, struct bk_err *err)
+{
+    const struct json *record = stored(s, settings_trust_folder(s));
+    const struct json *list = record ? jt_get(record, presets_key) : NULL;
+    for (const struct json *e = list && list->kind == JT_ARRAY ? list->first : NULL; e; e = e->next)
+        if (e->kind == JT_STRING && words_push(&s->arena, out, e->s) < 0)
+            return err_nomem(err);
+    return 0;
+}
+
+static int record_more(struct settings *s, const struct trust_more *more, struct json *record,
+                       struct bk_err *err)
+{
+    struct json *files = jt_new(&s->arena, JT_OBJECT), *presets = jt_new(&s->arena, JT_ARRAY);
+    if (!files || !presets)
         return err_nomem(err);
-    jt_set(record, "folder", folder);
+    for (size_t i = 0; i < more->names.n; i++) {
+        struct json *text = jt_string(&s->arena, more->texts.at[i], strlen(more->texts.at[i]));
+        if (!text)
+            return err_nomem(err);
+        jt_set(files, more->names.at[i], text);
+    }
+    for (size_t i = 0; i < more->presets.n; i++) {
+        struct json *name = jt_string(&s->arena, more->presets.at[i], strlen(more->presets.at[i]));
+        if (!name)
+            return err_nomem(err);
+        jt_append(presets, name);
+    }
+    if (more->names.n)
+        jt_set(record, files_key, files);
+    if (more->presets.n)
+        jt_set(record, presets_key, presets);
+    return 0;
+}
+
+static int record_settings(struct settings *s, struct json *record, struct bk_err *err)
+{
     for (size_t i = 0; i < 2; i++) {
         const struct json_text *text = text_of(s, s->project, kept[i]);
         struct json *copy = text ? jt_string(&s->arena, text->s, text->n) : NULL;
@@ -97,6 +137,29 @@ int settings_trust_give(struct settings *s, struct bk_err *err)
         if (copy)
             jt_set(record, settings_layer_name(kept[i]), copy);
     }
+    return 0;
+}
+
+int settings_trust_give(struct settings *s, const struct trust_more *more, struct bk_err *err)
+{
+    char path[4300];
+    OWN(buf) struct buf out = {0};
+    const char *of = settings_trust_folder(s);
+    if (!s->project && !more->names.n && !more->presets.n) {
+        err_set(err, BK_E_INPUT, "no settings to trust: %s has no .buckle/settings.json", s->cwd);
+        err_hint(err, "so there is nothing to trust");
+        return -1;
+    }
+    if (store_path(s, of, path) < 0)
+        return err_set(err, BK_E_INPUT, "cannot remember it: HOME is not set");
+    struct json *record = jt_new(&s->arena, JT_OBJECT);
+    struct json *folder = jt_string(&s->arena, of, strlen(of));
+    if (!record || !folder)
+        return err_nomem(err);
+    jt_set(record, "folder", folder);
+    if ((s->project && record_settings(s, record, err) < 0) ||
+        record_more(s, more, record, err) < 0)
+        return -1;
     jt_print(record, &out);
     return settings_write_file(path, &out, 0600, err);
 }

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The compat names (sandbox-exec, srt, cage), used as existing scripts do."""
 
+import json
 import os
 import socket
 import subprocess
@@ -261,6 +262,70 @@ def test_srt_command(user, t):
          "no shell", r)
 
 
+def test_srt_tmpdir(user, t):
+    """The variables by which the original's callers choose TMPDIR."""
+    work, own, other = user.folder(), user.folder("own"), user.folder("other")
+    user.write(user.home + "/.srt-settings.json", '{"filesystem": {"allowWrite": []}}')
+    script = 'echo "$TMPDIR"; echo x >"$TMPDIR/f" && cat "$TMPDIR/f"'
+    for env, expected, name in (
+            ({"CLAUDE_CODE_TMPDIR": own}, own, "CLAUDE_CODE_TMPDIR"),
+            ({"CLAUDE_TMPDIR": own}, own, "CLAUDE_TMPDIR"),
+            ({"CLAUDE_CODE_TMPDIR": own, "CLAUDE_TMPDIR": other}, own, "the current name first"),
+            ({"CLAUDE_CODE_TMPDIR": own + "/new/"}, own + "/new", "a folder that is made")):
+        r = srt(user, script, cwd=work, env=env)
+        t.equal((r.out, r.err), (expected + "\nx\n", ""), name)
+    os.symlink(other, work + "/link")
+    taken = user.folder("taken")
+    os.chown(taken, 1, 1)
+    for path, name in ((user.home, "the home folder"), ("/", "a folder above it"), (taken, "another's folder"),
+                       (work + "/link", "a symlink"), (work + "/link/", "the same with a slash")):
+        r = srt(user, script, cwd=work, env={"CLAUDE_CODE_TMPDIR": path})
+        t.ok(r.out.endswith("\nx\n") and os.path.realpath(r.out.split("\n")[0]) != os.path.realpath(path),
+             f"{name} does not become TMPDIR", r)
+    t.equal(os.listdir(other), [], "nothing was written through the symlink")
+
+
+def test_srt_reads(user, t):
+    """As in the original, allowing wins over denying the same, and what is writable can be read."""
+    work = user.folder()
+    for name in ("both/f", "deny/f", "deny/open/f", "deny/out/f", "deny/out/shut/f", "deny/same/f"):
+        user.write(f"{work}/{name}", name + "\n")
+    file = user.write(user.folder() + "/s.json", json.dumps({"filesystem": {
+        "denyRead": [work + "/both", work + "/deny", work + "/deny/out/shut", work + "/**/*.key"],
+        "allowRead": [work + "/both", work + "/deny/open", work + "/**/*.key"],
+        "allowWrite": [work + "/deny/out"]}}))
+    user.write(work + "/a.key", "key\n")
+    for name, readable in (("both/f", True), ("deny/f", False), ("deny/open/f", True), ("deny/out/f", True),
+                           ("deny/out/shut/f", False), ("a.key", True)):
+        r = srt(user, "-s", file, f"cat {work}/{name}", cwd=work)
+        t.equal(r.status == 0, readable, f"{name} can be read: {readable}", r)
+    r = srt(user, "-s", file, f"ls {work}/deny/out && echo x >{work}/deny/out/new && cat {work}/deny/out/new")
+    t.ok(r.status == 0 and r.out.endswith("x\n"), "a writable folder is listed, and what is made there read", r)
+    r = user.run("-s", file, "cat", f"{work}/both/f", cwd=work)
+    t.ok(r.status != 0 and r.out == "", "in Buckle's own settings the denial of the same place wins", r)
+
+
+def test_srt_without_variables(user, t):
+    program = os.path.join(names.FOLDER, "srt")
+    r = user.call(["env", "-i", program, "-c", "echo ran; type -p ls"], cwd=user.folder())
+    t.ok(r.status == 0 and r.out.startswith("ran\n/") and r.err == "", "env -i srt finds a shell", r)
+
+
+def test_srt_pipe(user, t):
+    work = user.folder()
+    text = user.write(user.folder() + "/s.json", '{"filesystem": {"allowWrite": ["."]}}')
+    for line, name in ((f"srt -s <(cat {text}) 'echo x >f; cat f'", "<(…)"),
+                       (f"srt -s <(sleep 0.3; cat {text}) 'echo x >f; cat f'", "<(…) that is slow"),
+                       (f"cat {text} | srt -s /dev/stdin 'echo x >f; cat f'", "/dev/stdin"),
+                       (f"cat {text} | srt -s - 'echo x >f; cat f'", "-"),
+                       (f"srt -s /dev/fd/7 'echo x >f; cat f' 7<{text}", "a descriptor"),
+                       (f"mkfifo p; (sleep 0.3; timeout 5 cp {text} p) & srt -s p 'echo x >f; cat f'", "a named pipe")):
+        r = user.call(["bash", "-c", "rm -f f; " + line], env=names.env(), cwd=work)
+        t.equal((r.status, r.out, r.err), (0, "x\n", ""), f"-s takes {name}")
+    r = names.script(user, f"cd {work}; echo '{{\"x\": 1}}' | srt -s /dev/stdin 'echo ran'")
+    t.ok(r.status == 1 and r.out == "" and "x is not a setting" in r.err, "what is wrong in it is an error", r)
+
+
 def test_srt_mistakes(user, t):
     def refuses(name, words, *parts):
         r = srt(user, *words)
@@ -363,6 +428,7 @@ def main():
     test_links()
     for_everybody([test_spec_commands, test_sandbox_exec_options, test_sandbox_exec_mistakes, test_nested,
                    test_named_profiles, test_verbose, test_srt_settings, test_srt_command,
+                   test_srt_tmpdir, test_srt_reads, test_srt_without_variables, test_srt_pipe,
                    test_srt_mistakes, test_others_proxies, test_control_fd, test_debug])
     return tap.done()
 

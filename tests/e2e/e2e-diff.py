@@ -79,12 +79,23 @@ def check_different():
         equal(buckle("diff", "-q", *names).out, "", "--quiet prints nothing")
 
 
+def check_counts():
+    """How many operations differ, in singular and plural."""
+    base = "(version 1)(deny default)"
+    for rules, words in (("(allow process-fork)", "1 operation differs"),
+                         ("(allow process-fork sysctl-write)", "2 operations differ")):
+        r = buckle("diff", *pair(base + rules, base))
+        ok(r.status == 1 and r.out.splitlines()[-1] == words, words, r)
+
+
 def check_verdicts():
     """Modifiers and reporting count as well, unless --verdicts compares only allow and deny."""
     reported = '(deny file-read* (literal "/x"))(allow file-read* (subpath "/y"))'
     silent = reported.replace("(deny file-read* ", "(deny file-read* (with no-report) ")
     names = pair(reported, silent)
-    equal(buckle("diff", *names).status, 1, "one reports, the other does not")
+    r = buckle("diff", *names)
+    ok(r.status == 1 and ", reported)" in r.out and ", not reported)" in r.out and "0x" not in r.out,
+       "one reports, the other does not", r)
     r = buckle("diff", "--verdicts", *names)
     equal((r.status, r.out), (0, ""), "which is no other verdict")
     names = pair(reported, silent.replace('"/y"', '"/z"'))
@@ -118,6 +129,7 @@ def check_samples():
 def main():
     check_equal()
     check_different()
+    check_counts()
     check_verdicts()
     check_errors()
     check_samples()

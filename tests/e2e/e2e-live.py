@@ -6,6 +6,8 @@ The control server does not disturb the command.
 
 import json
 import os
+import pty
+import re
 import signal
 import subprocess
 import sys
@@ -114,6 +116,8 @@ def test_log(user, t):
          "one line each", lines)
     t.equal(run.send("log", "--grep", outside + "/b").out.count("\n"), 1, "of those that are wanted")
     objects = [json.loads(line) for line in run.send("log", "--json").out.splitlines()]
+    t.ok(all(re.match(r"\d\d:\d\d:\d\d  sh -c for i in 1 2 3; .*…  touch\(\d+\) deny\(1\) file-write-create \S+  "
+                      r"default\.sb:\d+$", line) for line in lines), "with time, command and rule", lines)
     t.ok(len(objects) == 4 and objects[0]["rule"]["file"].endswith("default.sb"), "with their rule", objects)
     grouped = run.send("log", "--group").out
     t.ok("3× deny(1) file-write-create " + outside + "/a" in grouped and
@@ -129,8 +133,68 @@ def test_log(user, t):
                 "until [ -e go ]; do sleep 0.05; done", cwd=(folder := user.folder()))
     t.ok(run.has_denied("/f150"), "many are denied")
     lines = run.send("log").out.splitlines()
-    t.ok(len(lines) == 100 and lines[0].endswith("/f51"), "the last hundred are kept", lines[:1])
+    t.equal(lines[0], "50 earlier events are left out: only the last are kept", "how many are left out")
+    t.ok(len(lines) == 101 and "/f51  " in lines[1], "the last hundred are kept", lines[:2])
+    r = run.send("log", "--json")
+    t.ok(len(r.out.splitlines()) == 100 and r.err.startswith("50 earlier"), "as JSON: on standard error", r)
     user.write(folder + "/go", "")
+    run.end()
+
+
+def test_log_source(user, t):
+    """The rule is that of the user's file, not of what became of it."""
+    outside = user.folder("outside")
+    secret = user.write(outside + "/secret", "x")
+    user.write(user.home + "/.config/buckle/settings.json",
+               '{\n "filesystem": {\n  "denyRead": [\n   "/nowhere",\n   "%s" ] } }' % secret)
+    file = user.write(outside + "/more.json", '{\n "filesystem": { "denyWrite": ["shut"] } }')
+    run = Under(user, "-s", file, "--strict-reads", "sh", "-c", f"cat {secret}; echo >shut; echo >{outside}/x; touch go; "
+                "until [ -e end ]; do sleep 0.05; done", cwd=(folder := user.folder()))
+    t.ok(eventually(lambda: os.path.exists(folder + "/go")), "the run has tried")
+    lines = run.send("log").out.splitlines()
+    ends = ["user settings, line 5: reading is denied there", f"{file}, line 2: writing is denied there",
+            "no rule allows it"]
+    t.ok(len(lines) == 3 and all(line.endswith("  " + end) for line, end in zip(lines, ends)),
+         "each with the line of the user's file", lines)
+    t.ok("<settings>" not in run.send("log").out, "not of the text that Buckle made", lines)
+    user.write(folder + "/end", "")
+    _, _, err = run.end()
+    t.ok(all(end.split(":")[0] in err for end in ends) and "<settings>" not in err and
+         "protected path" not in err, "so does the summary; nothing of it is a protected name", err)
+    os.unlink(user.home + "/.config/buckle/settings.json")
+
+
+def in_terminal(user, words, env):
+    """Status and output of a command whose output is a terminal."""
+    ours, theirs = pty.openpty()
+    child = user.start(words, env=env, stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.DEVNULL)
+    os.close(theirs)
+    out = b""
+    try:
+        while more := os.read(ours, 65536):
+            out += more
+    except OSError:  # the other side was closed
+        pass
+    os.close(ours)
+    return child.wait(timeout=20), out.decode()
+
+
+def test_pager(user, t):
+    outside = user.folder("outside")
+    run = Under(user, "sh", "-c", f"touch {outside}/a; until [ -e end ]; do sleep 0.05; done",
+                cwd=(folder := user.folder()))
+    t.ok(run.has_denied(outside), "something is denied")
+    words = [running.BUCKLE, "log", "--run", str(run.child.pid)]
+    for env, more, paged in (({"PAGER": "sed 's/^/paged: /'"}, [], True),
+                             ({"PAGER": "false", "BUCKLE_PAGER": "sed 's/^/paged: /'"}, [], True),
+                             ({"PAGER": "cat"}, [], False), ({"PAGER": ""}, [], False),
+                             ({"PAGER": "/no/such/pager"}, [], False),
+                             ({"PAGER": "sed 's/^/paged: /'"}, ["--json"], False)):
+        status, out = in_terminal(user, words + more, env)
+        t.ok(status == 0 and outside in out and ("paged: " in out) == paged, f"{env} {more}", out)
+    r = user.call(words, env={"PAGER": "sed 's/^/paged: /'"})
+    t.ok(outside in r.out and "paged" not in r.out, "no pager in a pipe", r)
+    user.write(folder + "/end", "")
     run.end()
 
 
@@ -460,5 +524,5 @@ def test_rest(user, t):
 
 
 if __name__ == "__main__":
-    for_everybody([test_grants, test_limits, test_log, test_no_way_in, test_key, test_fakes, test_others, test_rest])
+    for_everybody([test_grants, test_limits, test_log, test_log_source, test_pager, test_no_way_in, test_key, test_fakes, test_others, test_rest])
     sys.exit(done())

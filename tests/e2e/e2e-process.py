@@ -552,6 +552,52 @@ def test_posix(who):
     tap.ok(seen == [("ipc-posix-shm-write-create", "/two")], f"{who.name}: by its name", done, seen)
 
 
+CLOSED = "(version 1)\n(deny default)\n(import \"bsd.sb\")\n(allow process-exec process-fork)\n(allow file-read*)\n"
+SEMAPHORES = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None)
+libc.sem_open.restype = ctypes.c_void_p
+for name in sys.argv[1:]:
+    made = libc.sem_open(name.encode(), os.O_CREAT, 0o600, 1)
+    done = made and [libc.sem_wait(ctypes.c_void_p(made)), libc.sem_post(ctypes.c_void_p(made)),
+                     libc.sem_open(name.encode(), 0) is None, libc.sem_unlink(name.encode())]
+    print(f"{name}: {'ok' if made and not any(done) else done or 'no'}")
+for file in ("sem", "other", "sem.a/b"):
+    try:
+        open("/dev/shm/" + file, "w").close()
+        print(f"{file}: made")
+    except OSError:
+        print(f"{file}: no")
+"""
+
+
+def test_semaphores(who):
+    """Permission for semaphores is enough: elsewhere they are no files."""
+    world = World(who)
+    argv = ["python3", "-c", SEMAPHORES, "/one", "/two"]
+    files = {"sem": "no", "other": "no", "sem.a/b": "no"}
+    for rules, one, two, what in (
+            ("(allow ipc-posix-sem)", "ok", "ok", "allowed"),
+            ("(allow ipc-posix-sem*)", "ok", "ok", "allowed with their children"),
+            ('(allow ipc-posix-sem (ipc-posix-name "/one"))', "ok", "no", "one of them"),
+            ("", "no", "no", "not allowed"),
+            ('(allow ipc-posix-sem)(deny file-write* (subpath "/dev/shm"))', "no", "no",
+             "allowed where the files are denied by name")):
+        for env in ({}, NO_PIDS, {"BUCKLE_PRETEND": "landlock=0"}):
+            done = run(who, world, CLOSED + rules, argv, "--report", "none", "--accept-weaker", env=env)
+            check(who, done, {"/one": one, "/two": two, **files}, f"semaphores: {what} {env}")
+
+
+def test_signal_words(who):
+    """A denied signal names the program that it was for."""
+    world = World(who)
+    done, seen = events(who, world, OPEN + "(deny signal)",
+                        ["bash", "-c", "sleep 0.5 & while [ $(readlink /proc/$!/exe) = $(readlink /proc/$$/exe) ]; "
+                                       "do :; done; kill -USR1 $!"])
+    tap.ok(len(seen) == 1 and seen[0][0] == "signal" and seen[0][1].startswith("SIGUSR1 to child ") and
+           seen[0][1].endswith(" (sleep)"), f"{who.name}: a denied signal names the program", done, seen)
+
+
 # A /dev with message queues, mounted by root; then a user runs a command there.
 QUEUES = """set -e
 mount --make-rprivate /
@@ -757,6 +803,7 @@ def test_postgres(who):
 
 TESTS = [test_forms, test_race, test_scripts, test_first, test_languages, test_who, test_fork, test_signals,
          test_signal_numbers, test_outside, test_own_group, test_sched, test_code, test_sysv, test_posix,
+         test_semaphores, test_signal_words,
          test_objects_outside, test_sockets,
          test_default, test_postgres]
 

@@ -91,7 +91,7 @@ WIDENS = {
                    "allowProtected": ["editors", "git-hooks"]},
     "enabled": False, "autoAllowBashIfSandboxed": True, "excludedCommands": ["sh"], "allowUnsandboxedCommands": True,
     "ignoreViolations": {"*": ["/"]}, "allowNestedUserNamespaces": True, "allowPty": True, "allowAppleEvents": True,
-    "enableWeakerNetworkIsolation": True, "enableWeakerNestedSandbox": True,
+    "enableWeakerNetworkIsolation": True, "enableWeakerNestedSandbox": True, "autoPresets": True,
 }
 
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "net/parent-proxy.h"
 #include "net/upstream.h"
 #include "tap.h"
 
@@ -26,10 +27,26 @@ static void test_addresses(void)
     ok(upstream_parse("socks5h://me:se:cret@p:9", &u, &err) == 0 && u.login &&
            strcmp(u.user, "me") == 0 && strcmp(u.password, "se:cret") == 0,
        "user and password");
-    static const char *const wrong[] = {
-        "",           "proxy:3128",     "https://p:1",        "http://",
-        "http://:80", "http://p:0",     "http://p:1/x",       "http://u@p:1",
-        "http://:@p", "http://u:a%b@p", "http://u:a\r\nb@p:1"};
+    ok(upstream_parse("http://a%40b:%25%2f@p:9", &u, &err) == 0 && strcmp(u.user, "a@b") == 0 &&
+           strcmp(u.password, "%/") == 0,
+       "with escapes");
+    ok(upstream_parse("http://u@p:1", &u, &err) == 0 && u.login && strcmp(u.user, "u") == 0 &&
+           u.password[0] == '\0',
+       "without a password");
+    static const char *const wrong[] = {"",
+                                        "proxy:3128",
+                                        "https://p:1",
+                                        "http://",
+                                        "http://:80",
+                                        "http://p:0",
+                                        "http://p:1/x",
+                                        "http://u:%00@p:1",
+                                        "http://:@p",
+                                        "http://u:a%b@p",
+                                        "http://u:a\r\nb@p:1",
+                                        "http://u:%0a@p",
+                                        "http://u:%g0@p",
+                                        "http://@p"};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
         ok(upstream_parse(wrong[i], &u, &err) < 0, "no proxy: %s",
            i == 10 ? "a new line" : wrong[i]);
@@ -110,9 +127,60 @@ static void test_socks(void)
     is_int(READ("HTTP/1.1 400"), -EPROTO, "another protocol");
 }
 
+/* ---- which proxy ---- */
+
+static struct parent_proxies parents;
+
+/* The port of the proxy for a connection, or 0. */
+static int chosen(const char *to, uint16_t port, enum parent_kind asked)
+{
+    peer_parse(to, strlen(to), &host);
+    const struct upstream *p = parent_proxy_for(&parents, &host, port, asked);
+    return p ? p->port : 0;
+}
+
+static void test_variables(void)
+{
+    const char *env[] = {"HTTP_PROXY=http://p:1",
+                         "http_proxy=p:2",
+                         "HTTPS_PROXY=http://p:3",
+                         "all_proxy=socks5h://p:4",
+                         "no_proxy=10.0.0.0/8, .in.example;x.example:8443 [::1]:80",
+                         NULL};
+    ok(parent_proxies_read(&parents, (char *const *)env) && !parents.required &&
+           !parents.unusable[0],
+       "variables");
+    is_int(chosen("a.example", 80, PARENT_OTHER), 2, "the lower-case one first");
+    is_int(chosen("a.example", 443, PARENT_OTHER), 3, "port 443");
+    is_int(chosen("a.example", 5432, PARENT_OTHER), 4, "another port");
+    is_int(chosen("a.example", 5432, PARENT_HTTPS), 3, "CONNECT");
+    is_int(chosen("a.example", 22, PARENT_HTTPS), 4, "ssh");
+    is_int(chosen("10.1.2.3", 443, PARENT_OTHER), 0, "a range");
+    is_int(chosen("11.1.2.3", 443, PARENT_OTHER), 3, "not in it");
+    is_int(chosen("in.example", 443, PARENT_OTHER), 0, "a name");
+    is_int(chosen("a.b.in.example", 443, PARENT_OTHER), 0, "below it");
+    is_int(chosen("win.example", 443, PARENT_OTHER), 3, "not below it");
+    is_int(chosen("x.example", 8443, PARENT_HTTPS), 0, "one port");
+    is_int(chosen("x.example", 443, PARENT_HTTPS), 3, "another one");
+    is_int(chosen("10.in.example.evil", 443, PARENT_OTHER), 3, "a name that only contains it");
+    const char *unknown[] = {"https_proxy=https://p:1", "http_proxy=", NULL};
+    ok(!parent_proxies_read(&parents, (char *const *)unknown) &&
+           strcmp(parents.unusable, "https_proxy") == 0,
+       "a kind that is not supported");
+    const char *every[] = {"https_proxy=http://p:1", "no_proxy=*", NULL};
+    ok(parent_proxies_read(&parents, (char *const *)every) &&
+           chosen("a.example", 443, PARENT_OTHER) == 0,
+       "none at all");
+    upstream_parse("http://p:9", &u, &err);
+    ok(parent_proxies_set(&parents, &u, "b.example") == 0 && parents.required, "a flag");
+    is_int(chosen("a.example", 22, PARENT_OTHER), 9, "for everything");
+    is_int(chosen("b.example", 443, PARENT_OTHER), 0, "with exceptions");
+}
+
 int main(void)
 {
     test_addresses();
+    test_variables();
     test_http();
     test_socks();
     return done_testing();

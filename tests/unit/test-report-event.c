@@ -140,7 +140,8 @@ static void json(void)
             "{\"time\": \"2023-11-14T22:13:20.123Z\", \"pid\": 42, \"exe\": \"/usr/bin/tee\", "
             "\"operation\": \"file-write-data\", \"path\": \"/etc/x\", \"verdict\": \"deny\", "
             "\"errno\": \"EPERM\", \"rule\": {\"kind\": \"written\", \"file\": \"dir/t.sb\", "
-            "\"line\": 7, \"text\": \"(deny …)\"}, \"message\": \"say \\\"why\\\"\", "
+            "\"line\": 7, \"text\": \"(deny …)\", \"place\": \"t.sb:7\"}, \"message\": \"say "
+            "\\\"why\\\"\", "
             "\"tag\": \"build\", \"line\": \"tee(42) deny(1) file-write-data /etc/x\"}");
     e = make(OP_NETWORK_OUTBOUND, "/c", "1.2.3.4:80");
     e.allow = true;

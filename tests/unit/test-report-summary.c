@@ -15,6 +15,7 @@ enum {
     RULE_STORES,
     RULE_FLAG,
     RULE_SETTINGS,
+    RULE_UNFILTERED,
     RULE_OPEN,
     RULE_CLASS
 };
@@ -34,7 +35,7 @@ static void make_class(struct graph_build *b, struct graph_rule *r, struct graph
 
 /* Rule 0 at t.sb:12 denies everything, rule 1 at t.sb:41 protects /p/.rc, rule 2 at t.sb:43
  * protects /h/u/hooks, rule 3 at t.sb:45 denies reading /h/u/.aws and /h/u/.netrc, rule 4 came from
- * a flag, rule 5 from settings, rule 7 at t.sb:50 protects names of a class. */
+ * a flag, rules 5 and 6 from settings, rule 8 at t.sb:50 protects names of a class. */
 static void make_graph(void)
 {
     struct graph_build *b = start(1);
@@ -56,6 +57,7 @@ static void make_graph(void)
     message.str = "secret: keys";
     r.when = any(sub("/h/u/.aws"), sub("/h/u/.netrc"));
     r.origin.line = 45;
+    r.origin.file = "<buckle>/t.sb";
     graph_build_rule(b, &r, NULL);
     r.nmods = 0;
     r.when = sub("/h/u/p/private");
@@ -65,9 +67,28 @@ static void make_graph(void)
     r.nmods = 1;
     message.str = "not there";
     r.when = sub("/h/u/p/fixed");
-    r.origin =
-        (struct graph_origin){.file = "<settings>", .line = 9, .col = 1, .source = SOURCE_SETTINGS};
+    r.origin = (struct graph_origin){.file = "<settings>",
+                                     .line = 9,
+                                     .col = 1,
+                                     .source = SOURCE_SETTINGS,
+                                     .raw = "(deny file-write*\n"
+                                            "    ; user settings, line 3\n"
+                                            "    (subpath \"/h/u/p\")\n"
+                                            "    (require-all\n"
+                                            "        (subpath \"/h/u/p/fixed\")\n"
+                                            "        (require-not\n"
+                                            "            (subpath \"/h/u/p/fixed/a/b\")))\n"
+                                            "    ; s.json, line 7\n"
+                                            "    (glob \"/h/u/**/*.key\")\n"
+                                            "    (literal \"/h/u/p/fixed/odd\")\n"
+                                            "    (with message \"not there\"))"};
     graph_build_rule(b, &r, NULL);
+    r.when = NULL;
+    r.nmods = 0;
+    ops[0] = OP_FILE_LINK;
+    graph_build_rule(b, &r, NULL);
+    ops[0] = OP_FILE_WRITE;
+    r.nmods = 1;
     make_class(b, &r, &message);
     graph = finish(b);
 }
@@ -242,10 +263,10 @@ static void stores(void)
     deny(r, OP_FILE_READ_DATA, RULE_FLAG, "/h/u/p/private/a");
     summary_is(r,
                "buckle: 6 operations were denied\n"
-               "  read  /h/u/.aws/sso/cache/ (3 paths)  t.sb:45    secret: keys\n"
-               "  read  /h/u/.netrc                     t.sb:45    secret: keys\n"
-               "  read  /h/u/.aws/config                t.sb:45    secret: keys\n"
-               "  read  /h/u/p/private/a                <flags>:1\n"
+               "  read  /h/u/.aws/sso/cache/ (3 paths)  t.sb:45  secret: keys\n"
+               "  read  /h/u/.netrc                     t.sb:45  secret: keys\n"
+               "  read  /h/u/.aws/config                t.sb:45  secret: keys\n"
+               "  read  /h/u/p/private/a                a flag\n"
                "protected path; to allow it: --allow-read /h/u/.aws --allow-read /h/u/.netrc\n",
                "a store is opened as a whole and named once; what a flag denied stays denied");
 }
@@ -254,11 +275,19 @@ static void settings(void)
 {
     struct report *r = report_new(0);
     deny(r, OP_FILE_WRITE_DATA, RULE_SETTINGS, "/h/u/p/fixed/a");
+    deny(r, OP_FILE_WRITE_DATA, RULE_SETTINGS, "/h/u/p/fixed/odd");
+    deny(r, OP_FILE_WRITE_DATA, RULE_SETTINGS, "/h/u/deep/er/my.key");
+    deny(r, OP_FILE_WRITE_DATA, RULE_SETTINGS, "/elsewhere");
+    deny(r, OP_FILE_LINK, RULE_UNFILTERED, "/etc/y");
     deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, "/etc/x");
     summary_is(r,
-               "buckle: 2 operations were denied\n"
-               "  write   /h/u/p/fixed/a  <settings>:9  not there\n"
-               "  create  /etc/x          t.sb:12\n"
+               "buckle: 6 operations were denied\n"
+               "  write   /h/u/p/fixed/a       user settings, line 3  not there\n"
+               "  write   /h/u/p/fixed/odd     s.json, line 7         not there\n"
+               "  write   /h/u/deep/er/my.key  s.json, line 7         not there\n"
+               "  write   /elsewhere           settings               not there\n"
+               "  link    /etc/y               no rule allows it\n"
+               "  create  /etc/x               t.sb:12\n"
                "allow with: --allow-write /etc/x\n"
                "no flag can allow what settings deny: `buckle settings` shows where\n",
                "what settings deny for writing has no flag");

@@ -177,8 +177,7 @@ static void test_check(void)
            "a range with a port");
     is_str(first_error("{\"network\": {\"parentProxy\": {\"http\": \"ftp://x\"}}}"),
            "1:38 network.parentProxy: ftp://x is not the URL of a proxy [write http://host:port or "
-           "socks5://host:port; if the proxy needs a login, put user:password@ before the host "
-           "(without percent signs)]",
+           "socks5://host:port; if the proxy needs a login, put user:password@ before the host]",
            "no proxy");
     is_str(first_error("{\"sandbox\": {\"netwrk\": {}}, \"other\": 1}"),
            "1:14 netwrk is not a setting [did you mean network?]", "below sandbox");

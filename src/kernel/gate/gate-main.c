@@ -19,6 +19,7 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/own.h"
@@ -147,6 +148,38 @@ static void on_denial(void *arg, const struct gate_denial *d)
     event_send(&(struct event_sender){t->proc, t->s->events, &t->event}, &facts);
 }
 
+/* Reports what the command has to do without. */
+static void report_lack(struct reporter *t, enum vocab_op op, uint32_t rule, const char *what,
+                        int err)
+{
+    struct graph_verdict v = {.flags = VOCAB_FLAG_REPORT, .rule = rule};
+    struct event_facts facts = {
+        .op = op, .verdict = &v, .err = err, .path = what, .len = strlen(what)};
+    event_send(&(struct event_sender){t->proc, t->s->events, &t->event}, &facts);
+}
+
+static void report_taken(struct reporter *t, uint16_t port, int err)
+{
+    char what[200];
+    snprintf(what, sizeof(what), "localhost:%u (%s; servers inside still work)", port,
+             err == EADDRINUSE ? "in use on this machine, which cannot call the command there"
+                               : strerror(err));
+    report_lack(t, OP_NETWORK_INBOUND, rules_publishing(t->s->graph, port), what, err);
+}
+
+static void report_start(struct reporter *t, const struct gate_process *n)
+{
+    const struct parent_proxies *parents = t->s->launch->parents;
+    char what[100];
+    for (size_t i = 0; i < n->ntaken; i++)
+        report_taken(t, n->taken[i].port, n->taken[i].err);
+    if (!parents || !parents->unusable[0] || !rules_lead_out(t->s->graph))
+        return;
+    snprintf(what, sizeof(what), "%s (its value cannot be used; connections leave without it)",
+             parents->unusable);
+    report_lack(t, OP_NETWORK_OUTBOUND, GRAPH_NO_RULE, what, EINVAL);
+}
+
 /* ---- messages ---- */
 
 /* The judge sends nothing but policy updates. A replaced policy is freed when the next one arrives,
@@ -206,7 +239,7 @@ gate_main(const struct gate_process *n, const struct setup *s, int from, int ann
                              .announced = announcements >= 0,
                              .announcements = announcements,
                              .token = n->token,
-                             .upstream = s->launch->upstream,
+                             .parents = s->launch->parents,
                              .late_names = s->launch->late_names,
                              .on_denial = on_denial,
                              .on_question = on_question,
@@ -226,6 +259,7 @@ gate_main(const struct gate_process *n, const struct setup *s, int from, int ann
     for (int fd = 0; fd <= 2 && null >= 0; fd++) /* the command's readers wait for end of file */
         dup2(null, fd);
     memcpy(o.published, n->published, sizeof(o.published));
+    report_start(&reporter, n);
     if (netns_sockets_receive(from, &o.sockets) < 0)
         _exit(1);
     _exit(gate_process_confine(s->plan->caps, listens_on_ports(&o.sockets)) < 0 ||
@@ -268,23 +302,34 @@ static bool is_published(const struct gate_process *n, uint16_t port)
     return false;
 }
 
-int gate_process_publish(struct gate_process *n, const struct plan *p)
+void gate_process_publish(struct gate_process *n, const struct plan *p)
 {
-    n->npublished = 0;
+    n->npublished = n->ntaken = 0;
     for (size_t i = 0; i < p->npublished; i++) {
         int fd = netns_listen(AF_INET, SOCK_STREAM, p->published[i]);
         /* a server listens there already, which the command may call */
         if (fd == -EADDRINUSE && is_local(p, p->published[i]))
             continue;
         if (fd < 0) {
-            close_published(n);
-            return fd;
+            n->taken[n->ntaken].port = p->published[i];
+            n->taken[n->ntaken++].err = -fd;
+            continue;
         }
         int six = netns_listen(AF_INET6, SOCK_STREAM, p->published[i]);
         n->published[n->npublished++] =
             (struct gate_port){p->published[i], {fd, six < 0 ? -1 : six}};
     }
-    return 0;
+}
+
+/* The gate ends when its socket does. Nothing inside waits for it any more. */
+void gate_process_unpublish(struct gate_process *n)
+{
+    if (n->npublished == 0 || n->pid <= 0)
+        return;
+    shutdown(n->to, SHUT_RDWR);
+    while (waitpid(n->pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    n->pid = 0;
 }
 
 /* ---- the judge's side ---- */
@@ -315,6 +360,7 @@ int gate_process_start(struct gate_process *n, const struct setup *s)
         close(s->asks);
     close_published(n);
     n->to = ends[0];
+    n->pid = pid;
     return pid < 0 ? -errno : 0;
 }
 

@@ -20,14 +20,23 @@ struct gate_process {
     size_t nlocal;
     struct gate_port published[GATE_PUBLISHED];
     size_t npublished;
+    struct {
+        uint16_t port;
+        int err;             /* a positive errno */
+    } taken[GATE_PUBLISHED]; /* ports where the host's side could not listen */
+    size_t ntaken;
+    pid_t pid;
     struct netns_ports ports; /* without a network namespace */
     int announces;            /* if so: socket for announcements */
 };
 
 /* Listens on the ports of this machine that lead to the command's servers. Call it outside the
  * sandbox, before the gate starts. If another server listens there already and the command may call
- * it, the port leads the other way. */
-int gate_process_publish(struct gate_process *n, const struct plan *p);
+ * it, the port leads the other way. Any other port that cannot be had is left out and reported: the
+ * command's own servers do not depend on it. */
+void gate_process_publish(struct gate_process *n, const struct plan *p);
+/* When the command has ended: frees the ports of this machine before anybody learns of the end. */
+void gate_process_unpublish(struct gate_process *n);
 
 /* Returns 0 or a negative errno. */
 int gate_process_start(struct gate_process *n, const struct setup *s);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/own.h"
 #include "kernel/gate/gate-main.h"
@@ -63,6 +64,23 @@ static bool is_ours(const char *entry)
     return false;
 }
 
+/* Variables by which single programs name a proxy, in either case. They change only if the caller
+ * has set them: the caller's proxy cannot be reached, and may have a login in its URL. */
+static const char *const single[] = {
+    "npm_config_proxy", "npm_config_http_proxy",   "npm_config_https_proxy",
+    "yarn_http_proxy",  "yarn_https_proxy",        "pip_proxy",
+    "cargo_http_proxy", "global_agent_http_proxy", "global_agent_https_proxy",
+};
+
+static bool is_single(const char *entry)
+{
+    for (size_t i = 0; i < sizeof(single) / sizeof(single[0]); i++)
+        if (strncasecmp(entry, single[i], strlen(single[i])) == 0 &&
+            entry[strlen(single[i])] == '=')
+            return true;
+    return false;
+}
+
 /* Whether NAME=scheme://…localhost:PORT names a port that leads to the host: another proxy, which
  * the policy allows. */
 static bool leads_out(const struct gate_process *n, const struct setup *s, const char *entry)
@@ -102,6 +120,15 @@ static char *entry_of(const struct proxy_vars *e, size_t variable)
     return buf_ok(&entry) ? steal_ptr(&entry.s) : NULL;
 }
 
+/* The same variable with our proxy, or NULL without memory. */
+static char *entry_like(const struct proxy_vars *e, const char *theirs)
+{
+    OWN(buf) struct buf entry = {0};
+    buf_add(&entry, theirs, strcspn(theirs, "=") + 1);
+    proxy_vars_value(e, NETENV_HTTP_PROXY, &entry);
+    return buf_ok(&entry) ? steal_ptr(&entry.s) : NULL;
+}
+
 char **gate_process_environ(const struct gate_process *n, const struct setup *s)
 {
     char *const *env = s->launch->env;
@@ -116,8 +143,11 @@ char **gate_process_environ(const struct gate_process *n, const struct setup *s)
         out[kept++] = resolver;
     for (size_t i = 0; out && i < count; i++) {
         ssh = ssh && !is_named(env[i], "GIT_SSH_COMMAND") && !is_named(env[i], "GIT_SSH");
-        if (!is_ours(env[i]) && !(s->plan->dials && is_named(env[i], "RES_OPTIONS")))
-            out[kept++] = env[i];
+        if (is_ours(env[i]) || (s->plan->dials && is_named(env[i], "RES_OPTIONS")))
+            continue;
+        out[kept] = is_single(env[i]) && !leads_out(n, s, env[i]) ? entry_like(&e, env[i]) : env[i];
+        if (!out[kept++])
+            return NULL;
     }
     for (size_t i = 0; out && i < NETENV_COUNT; i++) {
         if (i == NETENV_GIT_SSH_COMMAND && !ssh)

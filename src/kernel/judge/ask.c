@@ -286,6 +286,12 @@ int refuse_unmounted(struct judge *j, const struct request *r)
 
 /* ---- questions ---- */
 
+/* Whether the rule names files, and does not deny all of them. */
+static bool is_about_files(const struct judge *j, uint32_t rule)
+{
+    return rule < graph_rule_count(j->graph) && graph_rule_at(j->graph, rule)->filtered;
+}
+
 static int ask_any_name(struct judge *j, const struct request *r, enum vocab_op op,
                         const char *path, size_t len, const struct stat *st)
 {
@@ -293,9 +299,13 @@ static int ask_any_name(struct judge *j, const struct request *r, enum vocab_op 
     struct graph_query q = {
         .op = op, .facts = facts, .nfacts = path_facts(j, op, path, len, st, facts)};
     struct graph_verdict v = evaluate(j, &q);
+    if (v.allow && v.flags == 0)
+        return 0;
+    if (!v.allow && !is_about_files(j, v.rule) && semaphore_is_allowed(j, op, path, len))
+        return 0;
     if (is_asked(j, r, &q, facts, &v, path, len))
         return -ASKED;
-    return v.allow && v.flags == 0 ? 0 : apply_verdict(j, r, op, &v, path, len);
+    return apply_verdict(j, r, op, &v, path, len);
 }
 
 int ask_name(struct judge *j, const struct request *r, enum vocab_op op, const char *path,
@@ -386,8 +396,8 @@ int ask_unix(struct judge *j, const struct request *r, enum vocab_op op, const c
     return v.allow && v.flags == 0 ? 0 : apply_verdict(j, r, op, &v, path, len);
 }
 
-int ask_about(struct judge *j, const struct request *r, enum vocab_op op,
-              const struct graph_fact *more, size_t nmore, const char *shown)
+static struct graph_verdict evaluate_about(struct judge *j, enum vocab_op op,
+                                           const struct graph_fact *more, size_t nmore)
 {
     struct graph_fact facts[ASK_MORE + 3];
     size_t n = 0;
@@ -396,8 +406,20 @@ int ask_about(struct judge *j, const struct request *r, enum vocab_op op,
     n += program_fact(j, facts + n);
     for (size_t i = 0; i < nmore && i < ASK_MORE; i++)
         facts[n++] = more[i];
-    struct graph_query q = {.op = op, .facts = facts, .nfacts = n};
-    struct graph_verdict v = evaluate(j, &q);
+    return evaluate(j, &(struct graph_query){.op = op, .facts = facts, .nfacts = n});
+}
+
+bool would_allow_about(struct judge *j, enum vocab_op op, const struct graph_fact *more,
+                       size_t nmore)
+{
+    struct graph_verdict v = evaluate_about(j, op, more, nmore);
+    return v.allow && v.flags == 0;
+}
+
+int ask_about(struct judge *j, const struct request *r, enum vocab_op op,
+              const struct graph_fact *more, size_t nmore, const char *shown)
+{
+    struct graph_verdict v = evaluate_about(j, op, more, nmore);
     return v.allow && v.flags == 0 ? 0 : apply_verdict(j, r, op, &v, shown, strlen(shown));
 }
 

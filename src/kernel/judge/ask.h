@@ -53,10 +53,15 @@ int ask_unix(struct judge *j, const struct request *r, enum vocab_op op, const c
  * (handle-ipc.c). */
 int ask_posix_ipc(struct judge *j, const struct request *r, enum vocab_op op, const char *path,
                   size_t len);
+/* Whether a file operation is one on a semaphore that the policy allows (handle-ipc.c). */
+bool semaphore_is_allowed(struct judge *j, enum vocab_op op, const char *path, size_t len);
 /* Any other question. more: facts besides the caller; shown: what the event shows. */
 enum { ASK_MORE = 12 };
 int ask_about(struct judge *j, const struct request *r, enum vocab_op op,
               const struct graph_fact *more, size_t nmore, const char *shown);
+/* Whether that would be allowed and not reported: asks nothing. */
+bool would_allow_about(struct judge *j, enum vocab_op op, const struct graph_fact *more,
+                       size_t nmore);
 
 /* Whether something of this class may be created. */
 int ask_git(struct judge *j, const struct request *r, enum git_class class, const char *path,

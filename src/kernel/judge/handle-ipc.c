@@ -27,14 +27,22 @@
 /* ---- POSIX names ---- */
 
 /* Programs pass "/name"; Apple's rules have names with and without the slash. */
+enum { NAME_FACTS = 2 };
+
+static void name_facts(const char *with_slash, size_t len, struct graph_fact facts[NAME_FACTS])
+{
+    facts[0] = (struct graph_fact){
+        .filter = FILTER_IPC_POSIX_NAME, .str = with_slash, .len = (uint32_t)len};
+    facts[1] = (struct graph_fact){
+        .filter = FILTER_IPC_POSIX_NAME, .str = with_slash + 1, .len = (uint32_t)len - 1};
+}
+
 static int ask_named(struct judge *j, const struct request *r, enum vocab_op op,
                      const char *with_slash, size_t len)
 {
-    struct graph_fact facts[] = {
-        {.filter = FILTER_IPC_POSIX_NAME, .str = with_slash, .len = (uint32_t)len},
-        {.filter = FILTER_IPC_POSIX_NAME, .str = with_slash + 1, .len = (uint32_t)len - 1},
-    };
-    return ask_about(j, r, op, facts, 2, with_slash);
+    struct graph_fact facts[NAME_FACTS];
+    name_facts(with_slash, len, facts);
+    return ask_about(j, r, op, facts, NAME_FACTS, with_slash);
 }
 
 static const struct {
@@ -45,7 +53,10 @@ static const struct {
     {OP_FILE_WRITE_DATA, OP_IPC_POSIX_SHM_WRITE_DATA, OP_IPC_POSIX_SEM_OPEN},
     {OP_FILE_WRITE_CREATE, OP_IPC_POSIX_SHM_WRITE_CREATE, OP_IPC_POSIX_SEM_CREATE},
     {OP_FILE_WRITE_UNLINK, OP_IPC_POSIX_SHM_WRITE_UNLINK, OP_IPC_POSIX_SEM_UNLINK},
+    {OP_FILE_LINK, OP_NONE, OP_IPC_POSIX_SEM_CREATE},
 };
+
+enum { POSIX_OPS = sizeof(posix_ops) / sizeof(posix_ops[0]) };
 
 /* glibc creates a semaphore under a temporary name of six letters and links it to the real one,
  * which is judged. */
@@ -59,34 +70,61 @@ static bool is_unfinished(const char *name, size_t n)
 
 static const char shm_folder[] = "/dev/shm/", sem_prefix[] = "sem.";
 
-int ask_posix_ipc(struct judge *j, const struct request *r, enum vocab_op op, const char *path,
-                  size_t len)
+/* The POSIX object behind a file. */
+struct posix_object {
+    enum vocab_op op; /* on it */
+    bool sem, unfinished;
+    size_t len;
+    char name[256 + 2]; /* with a slash */
+};
+
+static bool posix_object(enum vocab_op op, const char *path, size_t len, struct posix_object *out)
 {
     enum { FOLDER = sizeof(shm_folder) - 1, SEM = sizeof(sem_prefix) - 1 };
-    char name[256 + 2];
+    size_t i = 0;
     if (len <= FOLDER || len - FOLDER > 255 || memcmp(path, shm_folder, FOLDER) != 0 ||
         memchr(path + FOLDER, '/', len - FOLDER))
-        return 0;
+        return false;
     const char *from = path + FOLDER;
     size_t n = len - FOLDER;
-    bool sem = n > SEM && memcmp(from, sem_prefix, SEM) == 0;
-    if (sem) {
+    out->sem = n > SEM && memcmp(from, sem_prefix, SEM) == 0;
+    if (out->sem) {
         from += SEM;
         n -= SEM;
     }
-    name[0] = '/';
-    memcpy(name + 1, from, n);
-    name[n + 1] = '\0';
-    for (size_t i = 0; i < sizeof(posix_ops) / sizeof(posix_ops[0]); i++) {
-        if (posix_ops[i].file != op)
-            continue;
-        enum vocab_op asked = sem ? posix_ops[i].sem : posix_ops[i].shm;
-        uint32_t node;
-        if (sem && is_unfinished(from, n) && !graph_uniform(j->graph, asked, &node))
-            return 0;
-        return ask_named(j, r, asked, name, n + 1);
-    }
-    return 0;
+    out->unfinished = out->sem && is_unfinished(from, n);
+    out->name[0] = '/';
+    memcpy(out->name + 1, from, n);
+    out->name[n + 1] = '\0';
+    out->len = n + 1;
+    while (i < POSIX_OPS && posix_ops[i].file != op)
+        i++;
+    out->op = i == POSIX_OPS ? OP_NONE : out->sem ? posix_ops[i].sem : posix_ops[i].shm;
+    return out->op != OP_NONE;
+}
+
+int ask_posix_ipc(struct judge *j, const struct request *r, enum vocab_op op, const char *path,
+                  size_t len)
+{
+    struct posix_object o;
+    uint32_t node;
+    if (!posix_object(op, path, len, &o) || (o.unfinished && !graph_uniform(j->graph, o.op, &node)))
+        return 0;
+    return ask_named(j, r, o.op, o.name, o.len);
+}
+
+/* Elsewhere semaphores are no files, so a profile that allows them says nothing about files. */
+bool semaphore_is_allowed(struct judge *j, enum vocab_op op, const char *path, size_t len)
+{
+    struct graph_fact facts[NAME_FACTS];
+    struct posix_object o;
+    uint32_t node;
+    if (!posix_object(op, path, len, &o) || !o.sem)
+        return false;
+    if (o.unfinished && !graph_uniform(j->graph, o.op, &node))
+        return true; /* the real name follows */
+    name_facts(o.name, o.len, facts);
+    return would_allow_about(j, o.op, facts, NAME_FACTS);
 }
 
 /* mq_open() and mq_unlink(); the C library has removed the slash. */

@@ -43,10 +43,12 @@ static int ask_related(struct judge *j, const struct request *r, int relation, p
 {
     const struct action *action = arg;
     struct graph_fact facts[RELATION_FACTS + 1];
-    char shown[64];
+    char shown[128];
     size_t n = relation_facts(relation, pid, facts);
     if (action->number >= 0)
         facts[n++] = (struct graph_fact){.filter = FILTER_SIGNAL_NUMBER, .num = action->number};
+    if (would_allow_about(j, action->op, facts, n))
+        return 0;
     snprintf(shown, sizeof(shown), "%s to %s %d", action->what,
              relation & RELATION_SELF      ? "itself,"
              : relation & RELATION_CHILD   ? "child"
@@ -54,6 +56,7 @@ static int ask_related(struct judge *j, const struct request *r, int relation, p
              : relation & RELATION_SANDBOX ? "fellow"
                                            : "outsider",
              pid);
+    relation_name_program(j, r, pid, shown, sizeof(shown));
     return ask_about(j, r, action->op, facts, n, shown);
 }
 

@@ -170,6 +170,8 @@ static void handle_exit_status(struct judge_process *in, int status)
     if (the_judge.net.datagrams)
         datagram_drain();
     bool alone = !init || is_init_alone(in);
+    if (in->s->plan->gate && (alone || !in->s->launch->wait_all))
+        gate_process_unpublish(&in->gate);
     in->unfinished = in->ready && git_has_unfinished(&the_judge);
     if (alone)
         finish_work(in);

@@ -260,7 +260,7 @@ static void request_network(struct judge_process *in)
     struct netns_wishes wishes;
     bool filtered = s->plan->gate && s->plan->net_ns;
     if (s->plan->gate)
-        judge_check(s, STEP_PUBLISH, gate_process_publish(&in->gate, s->plan));
+        gate_process_publish(&in->gate, s->plan);
     if (filtered)
         wishes = gate_process_wishes(&in->gate, s->plan);
     if (s->init && s->init->net_ns)

@@ -231,6 +231,23 @@ int relation_of(const struct judge *j, const struct request *r, pid_t pid)
     return relation_in_view(j, &v, translate(&v, pid));
 }
 
+void relation_name_program(const struct judge *j, const struct request *r, pid_t pid, char *out,
+                           size_t cap)
+{
+    struct view v;
+    char name[32], text[4096];
+    size_t used = strlen(out);
+    if (view_make(j, r, &v) < 0)
+        return;
+    pid_t seen = pid ? translate(&v, pid) : v.self;
+    snprintf(name, sizeof(name), "%d/exe", seen);
+    ssize_t n = seen > 0 ? readlinkat(v.proc, name, text, sizeof(text) - 1) : -1;
+    text[n > 0 ? n : 0] = '\0';
+    const char *slash = strrchr(text, '/');
+    if (slash && slash[1])
+        snprintf(out + used, cap - used, " (%.40s)", slash + 1);
+}
+
 /* If a process belongs to the set, its pid in the caller's numbers; otherwise 0. */
 static pid_t member_pid(const struct view *v, pid_t pid, enum relation_set set, pid_t group)
 {

@@ -30,6 +30,11 @@ enum {
  * for the moment. */
 int relation_of(const struct judge *j, const struct request *r, pid_t pid);
 
+/* Appends the name of that process's program to `out`, which ends with NUL; nothing if it is
+ * unknown. */
+void relation_name_program(const struct judge *j, const struct request *r, pid_t pid, char *out,
+                           size_t cap);
+
 /* Calls ask() for every process of a set until it returns a negative errno. Returns that, 0, or
  * -ESRCH if the set is empty. */
 enum relation_set {

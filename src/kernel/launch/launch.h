@@ -32,7 +32,7 @@ struct launch_policy {
     const struct graph *graph; /* what the plan was made from */
 };
 
-struct upstream;
+struct parent_proxies;
 struct consent_question;
 
 struct launch {
@@ -53,13 +53,13 @@ struct launch {
     size_t nkeep;
     const char *connector; /* path of a program whose `connect HOST PORT` leads through the
                               sandbox's proxies (buckle itself), or NULL */
-    const struct upstream *upstream; /* the proxy that connections leave through, or NULL */
-    bool late_names;                 /* denied names resolve, and connections to them are refused */
-    int cgroup;                      /* a cgroup to start in, or -1 */
-    uint64_t max_memory;             /* bytes of address space for each process; 0: unchanged */
-    uint32_t max_procs;              /* 0: unchanged */
-    uint32_t timeout_ms;             /* 0: none */
-    bool wait_all;                   /* background processes may finish */
+    const struct parent_proxies *parents; /* the proxies that connections leave through, or NULL */
+    bool late_names;     /* denied names resolve, and connections to them are refused */
+    int cgroup;          /* a cgroup to start in, or -1 */
+    uint64_t max_memory; /* bytes of address space for each process; 0: unchanged */
+    uint32_t max_procs;  /* 0: unchanged */
+    uint32_t timeout_ms; /* 0: none */
+    bool wait_all;       /* background processes may finish */
     bool leave_judge;    /* the caller exits right away: return without waiting for the kernel's
                             cleanup. Nothing of the command is left; our own processes may be dying, or
                             exit with the caller */

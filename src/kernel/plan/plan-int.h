@@ -115,6 +115,7 @@ void plan_process_tiers(struct plan *p, const struct graph *g);
 /* Whether folders bound what can be executed. Then Landlock denies the rest. */
 bool plan_exec_wall(struct plan *p, const struct graph *g);
 void plan_queue_wall(struct plan *p);
+void plan_semaphore_wall(struct plan *p, const struct graph *g);
 /* The action that judges a set of operations. */
 struct sys_action plan_ask(const struct plan *p, unsigned set);
 extern const struct sys_test plan_is_datagram;

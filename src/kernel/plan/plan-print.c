@@ -153,7 +153,7 @@ static void print_surroundings(const struct plan *p, struct buf *out)
     print_caps(p, out);
     buf_fmt(out, "  %-*s", MARGIN - 2, "judge");
     if (p->judge)
-        buf_fmt(out, "answers %zu system calls, reports every deny\n", asked);
+        buf_fmt(out, "answers %zu system call%s, reports every deny\n", asked, plural(asked));
     else
         buf_str(out, "not needed: nothing is judged\n");
     print_kernel_files(p, out);

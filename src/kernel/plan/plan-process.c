@@ -338,6 +338,22 @@ void plan_queue_wall(struct plan *p)
         plan_add_wall(p, &queues, rights);
 }
 
+/* A semaphore is a file in /dev/shm. A policy that allows it need not allow the file as such; which
+ * files there are semaphores, the judge knows. */
+void plan_semaphore_wall(struct plan *p, const struct graph *g)
+{
+    static const uint16_t ops[] = {OP_IPC_POSIX_SEM_CREATE, OP_IPC_POSIX_SEM_OPEN,
+                                   OP_IPC_POSIX_SEM_UNLINK};
+    static const struct bound_path folder = {"/dev/shm", 8, false, GRAPH_NO_RULE, 0};
+    uint64_t rights = p->handled_fs & (KABI_LL_READ_FILE | KABI_LL_WRITE_FILE | KABI_LL_TRUNCATE |
+                                       KABI_LL_MAKE_REG | KABI_LL_REMOVE_FILE);
+    bool allowed = false;
+    for (size_t i = 0; rights && i < sizeof(ops) / sizeof(ops[0]); i++)
+        allowed |= plan_outcomes(p, g, ops[i], NULL, 0) != OUTCOME_DENY;
+    if (allowed)
+        plan_add_wall(p, &folder, rights);
+}
+
 /* ---- the filter ---- */
 
 static const struct sys_action allow = {SYS_ALLOW, 0};

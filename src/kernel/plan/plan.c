@@ -236,6 +236,7 @@ static void plan_file_walls(struct plan *p, const struct graph *g, uint64_t know
     if (plan_device_wall(p, g))
         p->handled_fs |= KABI_LL_IOCTL_DEV;
     plan_queue_wall(p);
+    plan_semaphore_wall(p, g);
     refer_everywhere(p, known);
     if (!p->opt.terse)
         note_fixed_folders(p, g);
