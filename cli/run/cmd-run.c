@@ -84,6 +84,7 @@ static const struct cli_option options[] = {
     {"annotate", 0, NULL, "report denials in a block for agents instead of the summary", NULL},
     {"command-text", 0, "TEXT", "the command line that the session shows", NULL},
     {"session", 0, "PID|fd:N", "report events to this session", NULL},
+    {"ask-session", 0, NULL, "let the session's client answer questions about protected names", NULL},
     {"late-names", 0, NULL, "resolve denied host names, but refuse connections to them", NULL},
     {"watch-net", 0, NULL, "report denied hosts by name, even if no host is allowed", NULL},
     {"grantable", 0, NULL, "skip kernel walls, so that anything can be granted later", NULL},
@@ -237,6 +238,12 @@ static void on_question(void *arg, const struct consent_question *q, int channel
     ask_tty_question(&r->asker, q, channel);
 }
 
+static void on_session_question(void *arg, const struct consent_question *q, int channel)
+{
+    struct invocation *r = arg;
+    live_question(&r->live, q, channel);
+}
+
 /* A program without an expected variable fails in its own way; this line says why. A successful run
  * stays silent. */
 static void report_removed(const struct invocation *r)
@@ -290,6 +297,8 @@ static int choose_asking(struct invocation *r, struct bk_err *err)
     r->spec.launch.ask_ms = (uint32_t)seconds * 1000;
     r->spec.launch.on_question = args_has(r->args, "ask") ? on_question : NULL;
     r->spec.launch.on_protected = r->spec.launch.on_question;
+    if (args_has(r->args, "ask-session"))
+        r->spec.launch.on_protected = on_session_question;
     return 0;
 }
 

@@ -17,6 +17,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 import running
 import tap
+from agents import Client
 from running import for_everybody
 
 CLASSES = {
@@ -339,6 +340,61 @@ def test_ask_swapped(person, t):
         t.ok(allowed + denied >= 1, f"{how}: it was asked", run.text[-800:])
 
 
+def elicited(client, command, answer):
+    """Runs a command; answers each question as answer(message) says. Returns the questions."""
+    number = client.begin("tools/call", {"name": "bash", "arguments": {"command": command}})
+    asked = []
+    while True:
+        message = client.read(60)
+        if message.get("method") == "elicitation/create":
+            asked.append(message["params"]["message"])
+            client.send({"id": message["id"], "result": answer(asked[-1])})
+        elif message.get("id") == number and "method" not in message:
+            return asked
+
+
+def accept(how):
+    return {"action": "accept", "content": {"allow": how}}
+
+
+def test_mcp(person, t):
+    """An agent's client asks the user, while the other processes of the command go on."""
+    for how, want in (("once", [".vscode/a", ".vscode/b", ".mcp.json"]), ("run", [".vscode/a", ".vscode/b", ".mcp.json"])):
+        work = project(person)
+        client = Client(person, work, capabilities={"elicitation": {}})
+        asked = elicited(client, WRITES, lambda _: accept(how))
+        t.equal((len(asked), made(work)), (3 if how == "once" else 2, want), f"asked through the client: {how}", asked)
+        t.ok(f"{work}/.vscode/a" in asked[0] and "editors" in asked[0], "with file and class", asked)
+        client.close()
+    work = project(person)
+    client = Client(person, work, capabilities={"elicitation": {}})
+    asked = elicited(client, WRITES, lambda _: {"action": "decline"})
+    t.equal((len(asked), made(work)), (2, []), "declined: each class once", asked)
+    client.close()
+    client = Client(person, work)
+    began = time.monotonic()
+    t.equal((elicited(client, WRITES, None), made(work)), ([], []), "a client that cannot ask")
+    t.ok(time.monotonic() - began < 10, "does not wait")
+    client.close()
+
+
+def test_mcp_swapped(person, t):
+    """As test_ask_swapped, but nothing is stopped while the user thinks."""
+    work = project(person)
+    for name in ("a", "b"):
+        person.write(f"{work}/{name}/.vscode/was-there", name)
+    os.symlink("a", f"{work}/cur")
+    script = person.write(f"{work}/swap.py", SWAP)
+    client = Client(person, work, capabilities={"elicitation": {}})
+
+    def answer(message):
+        time.sleep(0.1)
+        return accept("once") if f"{work}/a/.vscode/planted" in message else {"action": "decline"}
+    asked = elicited(client, f"python3 {script} link", answer)
+    t.ok(len(asked) > 0 and not os.path.exists(f"{work}/b/.vscode/planted"), "a yes for one file opens no other", asked)
+    client.close()
+
+
 for_everybody([test_flag, test_links, test_summary, test_settings, test_grant, test_ask, test_ask_not, test_ask_git,
-              test_ask_swapped])
+              test_ask_swapped, test_mcp, test_mcp_swapped])
 sys.exit(tap.done())
