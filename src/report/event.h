@@ -76,7 +76,13 @@ void report_set_hints(struct report *r, const struct preset_hint *hints, size_t 
 /* All denials so far, including dropped groups; allowed operations don't count. */
 uint64_t report_total(const struct report *r);
 /* The summary on stderr at the end of a run; nothing if nothing was denied. Otherwise one line per
- * group with operation, path, count and rule, and the shortest flag that would allow it. */
-void report_summary(const struct report *r, const struct policies *policies, struct buf *out);
+ * group with operation, path, count and rule, and the shortest flag that would allow it. Denied
+ * caches, which programs do without, share a line. */
+struct report_end {
+    bool failed;   /* the command did: what probably made it fail comes first */
+    bool no_flags; /* no flag would make it work */
+};
+void report_summary(const struct report *r, const struct policies *policies,
+                    const struct report_end *end, struct buf *out);
 
 #endif

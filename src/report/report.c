@@ -152,6 +152,8 @@ void report_add(struct report *r, const struct event *e)
         unlink_group(r, at);
     }
     put_newest(r, at);
+    r->groups[at].last = r->total;
+    r->groups[at].pid = e->pid;
     r->groups[at].count += e->count;
     r->total += e->count;
 }

@@ -490,13 +490,15 @@ static void print_settings(const struct suggesting *s, struct buf *out)
 
 /* ---- the summary ---- */
 
-void report_summary(const struct report *r, const struct policies *p, struct buf *out)
+void report_summary(const struct report *r, const struct policies *p, const struct report_end *end,
+                    struct buf *out)
 {
     const struct graph *g = p->n ? p->at[p->n - 1] : NULL;
     if (r->total == 0)
         return;
     OWN(buf) struct buf presets = {0};
-    size_t n = report_preset_rows(r, p, report_rows(r), &presets);
+    report_preset_rows(r, p, &presets);
+    size_t all = report_rows(r), n = report_order(r, all, end->failed);
     size_t shown = n < ROWS_SHOWN ? n : ROWS_SHOWN;
     uint64_t others = r->forgotten;
     struct columns c = measure(r->rows, shown, p);
@@ -510,6 +512,9 @@ void report_summary(const struct report *r, const struct policies *p, struct buf
     }
     if (others)
         buf_fmt(out, "  and %llu other%s\n", (unsigned long long)others, plural(others));
+    report_caches(r->rows + n, all - n, n > 0, out);
+    if (end->no_flags)
+        return;
     buf_add(out, presets.s, presets.n);
     struct suggesting s = {r->rows, shown, p, g, g ? graph_cache_new(g) : NULL, PASS_PLAIN};
     print_all_flags(&s, r, out);
