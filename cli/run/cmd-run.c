@@ -60,7 +60,7 @@ static const struct cli_option options[] = {
      NULL},
     {"deny-net", 0, "HOST[:PORT]", "deny connections to HOST, even if --allow-net allows them", NULL},
     {"publish", 0, "PORT", "let this machine connect to the command's server on loopback PORT", NULL},
-    {"ask", 0, NULL, "ask on the terminal about hosts that no rule names", NULL},
+    {"ask", 0, NULL, "ask on the terminal about hosts that no rule names, and about protected names", NULL},
     {"ask-timeout", 0, "SECONDS", "seconds to wait for an answer before denying (default 60)", NULL},
     {"allow-socket", 0, "PATH|NAME", "allow connections to a Unix socket; NAMEs are listed above",
      socket_words},
@@ -87,6 +87,7 @@ static const struct cli_option options[] = {
     {"annotate", 0, NULL, "report denials in a block for agents instead of the summary", NULL},
     {"command-text", 0, "TEXT", "the command line that the session shows", NULL},
     {"session", 0, "PID|fd:N", "report events to this session", NULL},
+    {"ask-session", 0, NULL, "let the session's client answer questions about protected names", NULL},
     {"late-names", 0, NULL, "resolve denied host names, but refuse connections to them", NULL},
     {"watch-net", 0, NULL, "report denied hosts by name, even if no host is allowed", NULL},
     {"grantable", 0, NULL, "skip kernel walls, so that anything can be granted later", NULL},
@@ -208,28 +209,43 @@ static void on_event(void *arg, const struct event *e)
     exit_write(r->report_fd, &line);
 }
 
-/* "Always": saves the host in the user's settings. Runs in the thread that asks. */
-static bool remember_host(void *arg, const char *host)
+/* "Always": saves the host or the class in the user's settings. Runs in the thread that asks. */
+static bool remember_answer(void *arg, const struct consent_question *q)
 {
     struct invocation *r = arg;
     OWN(settings) struct settings s = {0};
     struct bk_err err;
+    struct peer host;
+    char where[PEER_TEXT];
+    if (!q->class && !peer_parse(q->host, strlen(q->host), &host))
+        return false;
+    if (!q->class)
+        peer_text(&host, q->port, where);
+    const char *key = q->class ? "filesystem.allowProtected" : "network.allowedDomains";
+    const char *value = q->class ? protected_classes[q->class - 1].name : where;
     atomic_store(&r->watch.own, true);
     return settings_init(&s, r->cwd, &err) == 0 &&
-           settings_edit(&s, LAYER_USER, EDIT_ADD, "network.allowedDomains", host, &err) == 0;
+           settings_edit(&s, LAYER_USER, EDIT_ADD, key, value, &err) == 0;
 }
 
 static void on_question(void *arg, const struct consent_question *q, int channel)
 {
     struct invocation *r = arg;
-    if (run_settings_strict(&r->settings) && !q->withdrawn) { /* settings may have changed */
+    /* settings may have changed */
+    if (!q->class && run_settings_strict(&r->settings) && !q->withdrawn) {
         consent_answer(channel, q->id, CONSENT_DENY);
         return;
     }
     r->asker.remember =
-        args_has(r->args, "profile") ? NULL : remember_host; /* settings don't count */
+        args_has(r->args, "profile") ? NULL : remember_answer; /* settings don't count */
     r->asker.arg = r;
     ask_tty_question(&r->asker, q, channel);
+}
+
+static void on_session_question(void *arg, const struct consent_question *q, int channel)
+{
+    struct invocation *r = arg;
+    live_question(&r->live, q, channel);
 }
 
 /* A program without an expected variable fails in its own way; this line says why. A successful run
@@ -284,6 +300,9 @@ static int choose_asking(struct invocation *r, struct bk_err *err)
         return -1;
     r->spec.launch.ask_ms = (uint32_t)seconds * 1000;
     r->spec.launch.on_question = args_has(r->args, "ask") ? on_question : NULL;
+    r->spec.launch.on_protected = r->spec.launch.on_question;
+    if (args_has(r->args, "ask-session"))
+        r->spec.launch.on_protected = on_session_question;
     return 0;
 }
 

@@ -7,6 +7,7 @@
  *   {"grant": "allow-read", "what": PATH}   → {"ok": true, "waits": TEXT}
  *   {"log": true, "after": N}               → {"ok": true, "total": N, "oldest": N, "last": N,
  *                                              "events": [{…}]}
+ *   {"consent": "once", "id": N}            from the session: the answer to a question
  *   {"about": true}                         → {"ok": true, "pid": N, "member": BOOL,
  *                                              "cwd": …, "command": […]}
  *
@@ -26,8 +27,10 @@
 
 #include "base/own.h"
 #include "cli/agent/control-client.h"
+#include "net/consent.h"
 #include "report/annotate.h"
 #include "settings/flag-rule.h"
+#include "vocab/protected-classes.h"
 
 /* ---- events ---- */
 
@@ -42,6 +45,58 @@ static void report_to_session(struct live *l, const struct event *e)
     bool sent = buf_ok(&message) && message.n <= CONTROL_MESSAGE &&
                 send(l->session, message.s, message.n, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
     l->missed = sent ? 0 : l->missed + !e->allow;
+}
+
+static void on_session_answer(void *arg, int fd)
+{
+    static const char *const words[CONSENT_COUNT] = {
+        [CONSENT_ONCE] = "once", [CONSENT_RUN] = "run", [CONSENT_DENY] = "deny"};
+    struct live *l = arg;
+    char text[512];
+    ssize_t n = recv(fd, text, sizeof(text), MSG_DONTWAIT);
+    if (n == 0)
+        fd_watch_drop(&l->fd_watch, fd); /* it is gone: questions time out */
+    if (n <= 0)
+        return;
+    OWN(json) json_t *m = json_loadb(text, (size_t)n, 0, NULL);
+    const char *word = json_text(m, "consent");
+    uint32_t id = (uint32_t)json_integer_value(json_object_get(m, "id"));
+    enum consent answer = CONSENT_NOBODY;
+    for (int i = 1; word && i < CONSENT_COUNT; i++)
+        if (words[i] && strcmp(words[i], word) == 0)
+            answer = (enum consent)i;
+    if (word && id)
+        consent_answer(l->channel, id, answer);
+}
+
+/* Begins to listen to the session at the first question. */
+static bool can_ask(struct live *l, int channel)
+{
+    struct bk_err err;
+    if (l->session <= 0)
+        return false;
+    if (!l->channel && fd_watch_add(&l->fd_watch, l->session, on_session_answer, l, &err) < 0)
+        return false;
+    l->channel = channel;
+    return true;
+}
+
+void live_question(struct live *l, const struct consent_question *q, int channel)
+{
+    OWN(buf) struct buf message = {0};
+    const char *class = q->class ? protected_classes[q->class - 1].name : "";
+    if (q->withdrawn) /* a late answer has no effect */
+        return;
+    buf_fmt(&message,
+            "{\"question\": {\"id\": %u, \"pid\": %d, \"class\": \"%s\", \"path\": ", q->id, q->pid,
+            class);
+    buf_json(&message, q->path, strlen(q->path));
+    buf_str(&message, ", \"program\": ");
+    buf_json(&message, q->program, strlen(q->program));
+    buf_str(&message, "}}");
+    if (!can_ask(l, channel) || !buf_ok(&message) || message.n > CONTROL_MESSAGE ||
+        send(l->session, message.s, message.n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+        consent_answer(channel, q->id, CONSENT_NOBODY);
 }
 
 void live_leave(struct live *l)

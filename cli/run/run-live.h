@@ -24,12 +24,15 @@ struct live {
     int link;        /* to the servers of its other runs (net/session-link.h); 0: none */
     int own[4];      /* for launch.user_fds */
     uint64_t missed; /* denials that it did not get */
+    int channel;     /* where its answers to questions go */
 };
 
 /* Joins the session of a process, or at the other end of a descriptor ("fd:8"), which then gets
  * every event. Appends the session's grants to rules. shipped and links: as in rule_write(). */
 int live_join(struct live *l, const char *where, const char *command, bool shipped,
               struct buf *rules, struct buf *links, struct bk_err *err);
+/* Passes a question on to the session, which answers it later. Without one the answer is no. */
+void live_question(struct live *l, const struct consent_question *q, int channel);
 /* At the end: reports the last counts to the session and leaves it. */
 void live_leave(struct live *l);
 

@@ -65,6 +65,8 @@ static int build_command(struct argv_list *w, const struct job_spec *s)
             add_word(w, "--here");
         if (s->grantable)
             add_word(w, "--grantable");
+        if (s->asks)
+            add_word(w, "--ask-session");
         for (size_t i = 0; i < s->nsettings; i++) {
             add_word(w, "--settings");
             add_word(w, s->settings[i]);

@@ -210,6 +210,7 @@ static void start_job(struct mcp *m, struct call *c)
                             .nsettings = m->o->nsettings,
                             .sandboxed = c->sandboxed,
                             .grantable = m->o->grantable,
+                            .asks = m->asks,
                             .session = session,
                             .timeout_ms = c->timeout_ms,
                             .max_procs = m->o->max_procs,
@@ -302,6 +303,8 @@ void call_decide(struct mcp *m, struct call *c)
 void mcp_answered(struct mcp *m, uint64_t question, const json_t *result)
 {
     const char *action = json_text(result, "action");
+    if (mcp_question_answered(m, question, result))
+        return;
     for (size_t i = 0; question && i < MCP_CALLS; i++) {
         struct call *c = &m->calls[i];
         if (!c->used || c->asked != question || c->started)

@@ -27,6 +27,15 @@ struct call {
     uint64_t asked; /* number of the pending question; 0: none */
 };
 
+/* A question about a protected name, while the client asks the user. */
+enum { MCP_QUESTIONS = 32 };
+struct mcp_question {
+    uint64_t asked; /* its number; 0: unused */
+    uint64_t run;
+    uint32_t id; /* for session_answer() */
+    const char *class;
+};
+
 struct mcp {
     const struct mcp_options *o;
     struct rpc rpc;
@@ -34,6 +43,7 @@ struct mcp {
     struct tmpdir private_tmpdir; /* TMPDIR of commands */
     struct call calls[MCP_CALLS];
     uint64_t last_question;
+    struct mcp_question questions[MCP_QUESTIONS];
     char root[4096];                 /* the start folder: the project, for settings and sandbox */
     char cwd[4096];                  /* where the next command begins */
     bool initialized, asks, watched; /* the client can ask the user; it subscribed to events */
@@ -59,6 +69,11 @@ size_t call_text(struct mcp *m, const struct call *c, const struct buf *out, con
 void mcp_update_call(struct mcp *m, struct call *c);
 void mcp_cancel(struct mcp *m, const json_t *request);
 void mcp_answered(struct mcp *m, uint64_t question, const json_t *result);
+
+/* mcp-question.c: questions about protected names */
+void mcp_on_question(void *arg, uint64_t run, const json_t *question); /* for the session */
+/* Whether the answer was for one of them. */
+bool mcp_question_answered(struct mcp *m, uint64_t question, const json_t *result);
 
 /* mcp-tools.c */
 json_t *mcp_tools(void); /* their descriptions */

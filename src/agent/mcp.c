@@ -257,6 +257,8 @@ static int open_all(struct mcp *m, struct bk_err *err)
     memcpy(m->cwd, m->root, sizeof(m->cwd));
     if (session_open(&m->session, "mcp", 0, err) < 0)
         return -1;
+    m->session.on_question = mcp_on_question;
+    m->session.arg = m;
     if (store_subscribe(m->session.store, on_violations, m) < 0)
         return err_nomem(err);
     return tmpdir_name(&m->private_tmpdir, err) < 0 ? -1 : tmpdir_make(&m->private_tmpdir, err);

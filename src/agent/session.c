@@ -8,6 +8,7 @@
 #include "agent/session.h"
 
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -111,6 +112,26 @@ static void do_event(struct session *k, int client, const json_t *m)
                                                 .command = run->command,
                                                 .line = line,
                                                 .json = json.s});
+}
+
+void session_answer(const struct session *k, uint64_t run, uint32_t id, const char *word)
+{
+    char text[64];
+    int n = snprintf(text, sizeof(text), "{\"consent\": \"%s\", \"id\": %u}", word, id);
+    for (size_t i = 0; i < k->nruns; i++)
+        if (k->runs[i].number == run)
+            (void)!send(k->runs[i].client, text, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void do_question(struct session *k, int client, const json_t *m)
+{
+    const struct session_run *run = find_run(k, client);
+    const json_t *question = json_object_get(m, "question");
+    if (run && k->on_question)
+        k->on_question(k->arg, run->number, question);
+    else if (run)
+        session_answer(k, run->number,
+                       (uint32_t)json_integer_value(json_object_get(question, "id")), "nobody");
 }
 
 static void do_log(struct session *k, const json_t *m, struct buf *out)
@@ -252,6 +273,8 @@ static void handle_message(void *arg, int client, const json_t *m, struct buf *o
         do_link(k, client, out);
     } else if (json_object_get(m, "event")) {
         do_event(k, client, m);
+    } else if (json_object_get(m, "question")) {
+        do_question(k, client, m);
     } else if (json_object_get(m, "join")) {
         do_join(k, client, m, out);
     } else if (json_object_get(m, "log")) {

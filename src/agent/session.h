@@ -18,6 +18,7 @@
  *
  *   {"join": COMMAND, "pid": N}      → {"ok": true, "grants": [{"grant": …, "what": …}]}
  *   {"event": {…}, "missed": N}      no answer; missed: events lost before this one
+ *   {"question": {"id": N, "class": …, "path": …}}   answered later: {"consent": "once", "id": N}
  *   {"log": true, "after": N}        → {"ok": true, "total": N, "oldest": N, "last": N,
  *                                       "events": [{…}]}
  *   {"grant": "allow-read", "what": PATH}  → {"ok": true, "waits": TEXT}
@@ -40,6 +41,10 @@ struct session {
     char cwd[PATH_MAX];       /* its start folder */
     struct session_run *runs; /* running */
     size_t nruns;
+    /* A run asks about a protected name; answer with session_answer(). NULL: nobody can be asked.
+     */
+    void (*on_question)(void *arg, uint64_t run, const json_t *question);
+    void *arg;
 };
 
 /* kind: "session" or "mcp". owner: the process it serves, which can have one session only; 0: this
@@ -50,6 +55,8 @@ void session_close(struct session *k);
 /* Prepares a command: sets its number and returns the socket for its `buckle run --session=fd:N`,
  * or -1. */
 int session_admit(struct session *k, const char *command, uint64_t *number, struct bk_err *err);
+/* Answers question `id` of a run: "once", "run", "deny" or "nobody". */
+void session_answer(const struct session *k, uint64_t run, uint32_t id, const char *word);
 /* Whether that command may still send events. */
 bool session_expects(const struct session *k, uint64_t number);
 

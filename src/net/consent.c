@@ -12,6 +12,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "vocab/protected-classes.h"
+
 bool consent_question_read(const void *bytes, size_t n, struct consent_question *out)
 {
     struct consent_question q;
@@ -26,8 +28,13 @@ bool consent_question_read(const void *bytes, size_t n, struct consent_question 
     if (q.id == 0 || !memchr(q.host, '\0', sizeof(q.host)) ||
         !memchr(q.program, '\0', sizeof(q.program)))
         return false;
+    if (q.class > PROTECTED_CLASSES || !memchr(q.path, '\0', sizeof(q.path)))
+        return false;
+    if (!q.withdrawn && q.class && q.path[0] != '/')
+        return false;
     /* the user sees the host in its canonical form only */
-    if (!q.withdrawn && (!peer_parse(q.host, strlen(q.host), &host) || strcmp(host.name, q.host)))
+    if (!q.withdrawn && !q.class &&
+        (!peer_parse(q.host, strlen(q.host), &host) || strcmp(host.name, q.host)))
         return false;
     *out = q;
     return true;

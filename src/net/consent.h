@@ -11,30 +11,35 @@
 
 /*
  * Asking the user. If the policy neither allows a host nor denies it by name, the gate can send a
- * question to the process that runs the command. The connection waits for the answer. Questions and
- * answers are fixed-size messages over a socket pair; no sandboxed process holds an end of it.
+ * question to the process that runs the command. The connection waits for the answer. The judge
+ * does the same for a write to a protected name. Questions and answers are fixed-size messages over
+ * a socket pair, one for each of the two; no sandboxed process holds an end of it.
  */
 enum consent {
-    CONSENT_ONCE = 1, /* allow the connections that wait for this answer, nothing later */
-    CONSENT_RUN,      /* allow this host and port from now on */
+    CONSENT_ONCE = 1, /* allow the connections or calls that wait for this answer, nothing later */
+    CONSENT_RUN,      /* allow this host and port, or this class, from now on */
     CONSENT_ALWAYS,   /* the same, and the user's settings have it too */
-    CONSENT_DENY,     /* deny this host and port */
+    CONSENT_DENY,     /* deny this host and port, or this class */
     CONSENT_DENY_ALL, /* the same, and ask no more questions */
     CONSENT_TIMEOUT,  /* nobody answered in time */
     CONSENT_NOBODY,   /* there is no terminal to ask on */
     CONSENT_COUNT,
 };
 
-enum { CONSENT_PROGRAM = 256, CONSENT_MS = 60000 /* wait for an answer */ };
+enum { CONSENT_PROGRAM = 256, CONSENT_PATH = 4096, CONSENT_MS = 60000 /* wait for an answer */ };
+/* The judge's numbers have this bit, the gate's do not. */
+#define CONSENT_OF_JUDGE 0x80000000u
 
 struct consent_question {
-    uint32_t id;                   /* never 0 */
-    int32_t pid;                   /* the process that wants to connect; 0: unknown */
-    uint32_t wait_ms;              /* then the answer is no */
-    uint16_t port;                 /* the destination port */
-    bool udp;                      /* datagrams rather than a connection */
-    bool withdrawn;                /* drop the question: nothing waits for its answer any more */
-    char host[PEER_MAX + 1];       /* a name or an address, in canonical form */
+    uint32_t id;             /* never 0 */
+    int32_t pid;             /* the process that wants to connect; 0: unknown */
+    uint32_t wait_ms;        /* then the answer is no */
+    uint16_t port;           /* the destination port */
+    bool udp;                /* datagrams rather than a connection */
+    bool withdrawn;          /* drop the question: nothing waits for its answer any more */
+    uint8_t class;           /* 0: a host; else 1 + enum protected_class, and the path counts */
+    char path[CONSENT_PATH]; /* canonical, of the protected name */
+    char host[PEER_MAX + 1]; /* a name or an address, in canonical form */
     char program[CONSENT_PROGRAM]; /* the program it runs, if known */
 };
 

@@ -33,6 +33,7 @@
 #include "base/clock.h"
 #include "base/own.h"
 #include "kernel/launch/pause.h"
+#include "vocab/protected-classes.h"
 
 enum {
     QUEUE = 64,          /* more than the gate has open at once */
@@ -42,13 +43,18 @@ enum {
     KEY_END = 4,
 };
 
-struct pending {
+struct asked {
     struct consent_question q;
+    int channel; /* where the answer goes */
+};
+
+struct pending {
+    struct asked asked;
     uint64_t until_ms;
 };
 
 struct asker {
-    int questions, channel;
+    int questions;
     const struct ask_tty *by;
     int tty; /* -1: there is none */
     bool over;
@@ -71,7 +77,7 @@ static void remove_question(struct asker *a, size_t i)
 static void withdraw(struct asker *a, uint32_t id)
 {
     for (size_t i = 0; i < a->n; i++)
-        if (a->queue[i].q.id == id) {
+        if (a->queue[i].asked.q.id == id) {
             remove_question(a, i);
             return;
         }
@@ -79,18 +85,18 @@ static void withdraw(struct asker *a, uint32_t id)
 
 static void receive_questions(struct asker *a)
 {
-    struct consent_question q;
-    ssize_t n = recv(a->questions, &q, sizeof(q), MSG_DONTWAIT);
+    struct asked m;
+    ssize_t n = recv(a->questions, &m, sizeof(m), MSG_DONTWAIT);
     if (n < 0)
         return;
-    if (n != sizeof(q))
+    if (n != sizeof(m))
         a->over = true;
-    else if (q.withdrawn)
-        withdraw(a, q.id);
+    else if (m.q.withdrawn)
+        withdraw(a, m.q.id);
     else if (a->tty < 0 || a->n == QUEUE)
-        consent_answer(a->channel, q.id, a->tty < 0 ? CONSENT_NOBODY : CONSENT_DENY);
+        consent_answer(m.channel, m.q.id, a->tty < 0 ? CONSENT_NOBODY : CONSENT_DENY);
     else
-        a->queue[a->n++] = (struct pending){q, now_ms() + q.wait_ms};
+        a->queue[a->n++] = (struct pending){m, now_ms() + m.q.wait_ms};
 }
 
 /* ---- the terminal ---- */
@@ -150,17 +156,34 @@ static void give_back(struct asker *a, int signal)
 
 /* ---- one question ---- */
 
+static void show_host(const struct consent_question *q, struct buf *out)
+{
+    struct peer host;
+    char where[PEER_TEXT];
+    if (!peer_parse(q->host, strlen(q->host), &host))
+        return;
+    peer_text(&host, q->port, where);
+    buf_fmt(out, q->udp ? " wants to send to %s (UDP)\n" : " wants to connect to %s\n", where);
+}
+
+static const char *class_of(const struct consent_question *q)
+{
+    return protected_classes[q->class - 1].name;
+}
+
+static void show_path(const struct consent_question *q, struct buf *out)
+{
+    buf_str(out, " wants to change ");
+    buf_safe(out, q->path, strlen(q->path));
+    buf_fmt(out, "\nbuckle: a protected name of the class %s\n", class_of(q));
+}
+
 static void show(const struct asker *a, const struct consent_question *q)
 {
     /* undo what the command did to the terminal: margins, colours, character sets */
     static const char plain[] = "\033[!p\033[0m\r\n";
     const char *term = getenv("TERM");
     OWN(buf) struct buf out = {0};
-    struct peer host;
-    char where[PEER_TEXT];
-    if (!peer_parse(q->host, strlen(q->host), &host))
-        return;
-    peer_text(&host, q->port, where);
     if (term && *term && strcmp(term, "dumb") != 0)
         buf_str(&out, plain);
     buf_str(&out, "buckle: ");
@@ -170,9 +193,10 @@ static void show(const struct asker *a, const struct consent_question *q)
         buf_str(&out, "a program");
     if (q->pid)
         buf_fmt(&out, " (%d)", q->pid);
-    buf_fmt(&out, q->udp ? " wants to send to %s (UDP)\n" : " wants to connect to %s\n", where);
-    buf_fmt(&out, "buckle: allow [o]nce, for this [r]un,%s [d]eny, [n]o to all? ",
-            a->by->remember ? " [a]lways," : "");
+    (q->class ? show_path : show_host)(q, &out);
+    buf_str(&out, "buckle: allow [o]nce, ");
+    buf_str(&out, q->class ? "the class " : "");
+    buf_fmt(&out, "for this [r]un,%s [d]eny, [n]o to all? ", a->by->remember ? " [a]lways," : "");
     if (buf_ok(&out))
         write_terminal(a, out.s, out.n);
 }
@@ -241,13 +265,8 @@ static int left(uint64_t until, uint64_t now)
 
 static bool write_down(const struct asker *a, uint32_t id)
 {
-    struct peer host;
-    char where[PEER_TEXT];
-    const struct consent_question *q = &a->queue[0].q;
-    if (!a->n || q->id != id || !peer_parse(q->host, strlen(q->host), &host))
-        return false;
-    peer_text(&host, q->port, where);
-    return a->by->remember(a->by->arg, where);
+    return a->n && a->queue[0].asked.q.id == id &&
+           a->by->remember(a->by->arg, &a->queue[0].asked.q);
 }
 
 /* 0: it was withdrawn. */
@@ -255,8 +274,8 @@ static enum consent ask(struct asker *a, uint32_t id, int *signal)
 {
     uint64_t until = a->queue[0].until_ms, deaf = now_ms() + DEAF_MS, now;
     enum consent answer = 0;
-    show(a, &a->queue[0].q);
-    while (!answer && !a->over && a->n && a->queue[0].q.id == id) {
+    show(a, &a->queue[0].asked.q);
+    while (!answer && !a->over && a->n && a->queue[0].asked.q.id == id) {
         now = now_ms();
         if (now >= until)
             answer = CONSENT_TIMEOUT;
@@ -275,12 +294,12 @@ static enum consent ask(struct asker *a, uint32_t id, int *signal)
 
 static void attend(struct asker *a)
 {
-    uint32_t id = a->queue[0].q.id;
-    int signal = 0;
+    uint32_t id = a->queue[0].asked.q.id;
+    int signal = 0, channel = a->queue[0].asked.channel;
     if (!a->taken && (!may_take(a) || !read_key_line(a))) {
         struct pollfd more = {a->questions, POLLIN, 0};
         if (now_ms() >= a->queue[0].until_ms) {
-            consent_answer(a->channel, id, CONSENT_TIMEOUT);
+            consent_answer(channel, id, CONSENT_TIMEOUT);
             remove_question(a, 0);
         } else if (poll(&more, 1, FOREGROUND_MS) > 0) {
             receive_questions(a);
@@ -289,7 +308,7 @@ static void attend(struct asker *a)
     }
     enum consent answer = ask(a, id, &signal);
     if (answer)
-        consent_answer(a->channel, id, answer);
+        consent_answer(channel, id, answer);
     withdraw(a, id);
     if (a->n == 0 || signal || answer == CONSENT_DENY_ALL)
         give_back(a, signal);
@@ -298,7 +317,7 @@ static void attend(struct asker *a)
 static void *ask_all(void *arg)
 {
     const struct ask_tty *t = arg;
-    struct asker a = {.questions = t->questions[1], .channel = t->channel, .by = t};
+    struct asker a = {.questions = t->questions[1], .by = t};
     OWN(fd) int tty = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
     a.tty = tty;
     while (!a.over) {
@@ -314,10 +333,9 @@ static void *ask_all(void *arg)
 
 /* ---- the run's side ---- */
 
-static int start(struct ask_tty *a, int channel)
+static int start(struct ask_tty *a)
 {
     sigset_t all, was;
-    a->channel = channel;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, a->questions) < 0)
         return -1;
     sigfillset(&all); /* also SIGTTOU: taking the terminal must not stop us */
@@ -335,11 +353,15 @@ static int start(struct ask_tty *a, int channel)
 
 void ask_tty_question(struct ask_tty *a, const struct consent_question *q, int channel)
 {
-    if (!a->started && start(a, channel) < 0) {
+    struct asked m;
+    memset(&m, 0, sizeof(m));
+    m.q = *q;
+    m.channel = channel;
+    if (!a->started && start(a) < 0) {
         consent_answer(channel, q->id, CONSENT_NOBODY);
         return;
     }
-    if (send(a->questions[0], q, sizeof(*q), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && !q->withdrawn)
+    if (send(a->questions[0], &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && !q->withdrawn)
         consent_answer(channel, q->id, CONSENT_DENY);
 }
 

@@ -17,10 +17,9 @@ struct ask_tty {
     bool started;
     pthread_t thread;
     int questions[2]; /* to the thread that asks */
-    int channel;      /* where answers go */
-    /* Saves a host (name:port) for all later runs; called in the thread that asks. Returns false on
+    /* Saves a host or a class for all later runs; called in the thread that asks. Returns false on
      * failure. NULL: "always" is not offered. */
-    bool (*remember)(void *arg, const char *host);
+    bool (*remember)(void *arg, const struct consent_question *q);
     void *arg;
 };
 

@@ -4,15 +4,20 @@
 flag, settings or a grant, which open nothing else.
 """
 
+import fcntl
 import json
 import os
+import pty
+import select
 import sys
+import termios
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 
 import running
 import tap
+from agents import Client
 from running import for_everybody
 
 CLASSES = {
@@ -154,5 +159,242 @@ def test_grant(person, t):
     t.equal((status, out), (0, b"done\n"), "which gets nothing else", err)
 
 
-for_everybody([test_flag, test_links, test_summary, test_settings, test_grant])
+# ---- --ask ----
+
+PROMPT = "o to all? "
+
+
+class Asked:
+    """A run with --ask on a terminal of its own. Answers are keys, in order."""
+
+    def __init__(self, person, work, script, *flags):
+        self.terminal, theirs = pty.openpty()
+
+        def take_terminal():
+            os.setsid()
+            fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)
+        self.child = person.start([running.BUCKLE, "run", "--ask", *flags, "--", "sh", "-c", script], cwd=work,
+                                  stdin=theirs, stdout=theirs, stderr=theirs, preexec_fn=take_terminal)
+        os.close(theirs)
+        self.text = ""
+        self.prompts = 0
+
+    def read(self, seconds):
+        """Reads for so long at most; False at the end."""
+        if not select.select([self.terminal], [], [], seconds)[0]:
+            return True
+        try:
+            more = os.read(self.terminal, 65536)
+        except OSError:
+            return False
+        self.text += more.decode(errors="replace")
+        return bool(more)
+
+    def asks(self, seconds=20):
+        """Whether another question appears."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if self.text.count(PROMPT) > self.prompts:
+                self.prompts += 1
+                time.sleep(0.4)  # keys that were typed before the question do not count
+                return True
+            if not self.read(0.1):
+                break
+        return False
+
+    def answer(self, key):
+        os.write(self.terminal, key.encode())
+
+    def answers(self, keys):
+        """Answers all questions that come; returns how many came, and waits for the end."""
+        keys = list(keys)
+        while self.asks():
+            if keys:
+                self.answer(keys.pop(0))
+        self.end()
+        return self.prompts
+
+    def end(self):
+        end = time.monotonic() + 30
+        while time.monotonic() < end and self.read(1):
+            pass
+        if self.child.poll() is None and time.monotonic() >= end:
+            self.child.kill()
+        self.child.wait(20)
+        os.close(self.terminal)
+
+
+WRITES = "for f in .vscode/a .vscode/b .mcp.json; do (echo x >$f) 2>/dev/null && echo made $f; done; echo over"
+
+
+def made(work):
+    return [f for f in (".vscode/a", ".vscode/b", ".mcp.json") if os.path.exists(os.path.join(work, f))]
+
+
+def test_ask(person, t):
+    work = project(person)
+    run = Asked(person, work, WRITES)
+    t.ok(run.asks() and f"{work}/.vscode/a" in run.text and "class editors" in run.text and "dash" in run.text,
+         "program, file and class are shown", run.text)
+    t.equal(made(work), [], "and the call waits")
+    run.answer("o")
+    t.equal((run.answers("dd"), made(work)), (3, [".vscode/a"]), "once is for one file", run.text)
+    t.ok("the user denied it" in run.text, "a denial says who denied it", run.text)
+    work = project(person)
+    run = Asked(person, work, WRITES)
+    t.equal((run.answers("rd"), made(work)), (2, [".vscode/a", ".vscode/b"]), "for this run is for the class", run.text)
+    work = project(person)
+    run = Asked(person, work, WRITES)
+    t.equal((run.answers("do"), made(work)), (2, [".mcp.json"]), "a class that was denied is not asked about again", run.text)
+    work = project(person)
+    run = Asked(person, work, WRITES)
+    t.equal((run.answers("n"), made(work)), (1, []), "no to all", run.text)
+    work = project(person)
+    run = Asked(person, work, WRITES, "--ask-timeout", "1")
+    t.equal((run.answers(""), made(work)), (2, []), "no answer is no", run.text)
+    t.ok("no answer in time" in run.text and "--allow-protected editors,agents" in run.text, "and the report says so", run.text)
+    run = Asked(person, work, WRITES)
+    run.answers("ad")
+    said = person.call([running.BUCKLE, "settings"], cwd=work).out
+    t.ok(made(work) == [".vscode/a", ".vscode/b"] and "allowProtected" in said and "editors" in said,
+         "always changes the settings", run.text, said)
+    person.sh("rm -rf .config/buckle", cwd=person.home)
+    work = project(person)
+    began = time.monotonic()
+    r = person.call(["setsid", "-w", running.BUCKLE, "run", "--ask", "sh", "-c", WRITES], cwd=work)
+    t.ok(made(work) == [] and time.monotonic() - began < 10 and "no terminal" in r.err, "without a terminal: denied at once", r)
+
+
+def test_ask_not(person, t):
+    """What is not asked about: what a class would not allow, and what a ceiling keeps."""
+    work = project(person)
+    run = Asked(person, work, f"for f in {' '.join(NEVER)} ~/.bashrc; do (echo x >$f) 2>/dev/null && echo made; done; echo over")
+    t.equal((run.answers("rrrr"), "made" in run.text), (0, False), "no question that a yes would not answer", run.text)
+    policy = person.write(f"{person.home}/policy.json", json.dumps({"filesystem": {"allowProtected": ["agents"]}}))
+    person.env["BUCKLE_POLICY"] = policy
+    run = Asked(person, work, WRITES)
+    t.equal((run.answers("r"), made(work)), (1, [".mcp.json"]), "nor about what the machine's policy keeps", run.text)
+    del person.env["BUCKLE_POLICY"]
+    work = project(person)
+    flood = "i=0; while [ $i -lt 300 ]; do (echo x >.vscode/f$i) 2>/dev/null & i=$((i+1)); done; wait; echo over"
+    run = Asked(person, work, flood, "--ask-timeout", "2")
+    t.ok(run.answers("d") == 1 and "over" in run.text, "three hundred calls at once are one question", run.text[-600:])
+
+
+def test_ask_git(person, t):
+    """A program that replaces a file by another, and one that runs on while a call waits."""
+    work = project(person)
+    run = Asked(person, work, "git config core.pager evil && echo set")
+    t.ok(run.asks() and "git-settings" in run.text and ".git/config" in run.text, "git's settings are asked about", run.text)
+    run.answer("o")
+    t.ok(run.answers("") == 1 and "set" in run.text.split("once")[-1], "one question for one change", run.text)
+    t.ok("pager = evil" in person.sh("cat .git/config", cwd=work), "which takes place")
+    work = project(person)
+    run = Asked(person, work, "mkdir tree tree/.vscode && echo x >tree/.vscode/t && mv tree/.vscode sub && mv sub .idea/x")
+    t.ok(run.answers("o") <= 1 and os.path.exists(f"{work}/.idea/x/t"), "a folder that moves is one question", run.text)
+
+
+SWAP = """
+import ctypes, os, sys, threading, time
+libc = ctypes.CDLL(None)
+def swap():
+    while True:
+        if sys.argv[1] == "link":
+            os.symlink("b", "next"); os.rename("next", "cur"); time.sleep(0.001)
+            os.symlink("a", "next"); os.rename("next", "cur"); time.sleep(0.001)
+        else:
+            libc.renameat2(-100, b"a", -100, b"b", 2); time.sleep(0.001)
+threading.Thread(target=swap, daemon=True).start()
+for i in range(40):
+    try:
+        with open("cur/.vscode/planted", "a") as f:
+            f.write("x")
+    except OSError:
+        pass
+"""
+
+
+def test_ask_swapped(person, t):
+    """While a call waits, others lead its path elsewhere: an answer is for the file that was shown."""
+    for how in ("link", "exchange"):
+        work = project(person)
+        for name in ("a", "b"):
+            person.write(f"{work}/{name}/.vscode/was-there", name)
+        os.symlink("a", f"{work}/cur")
+        script = person.write(f"{person.home}/swap.py", SWAP)
+        run = Asked(person, work, f"python3 {script} {how}", "--ask-timeout", "20")
+        allowed, denied = 0, 0
+        while run.asks():
+            asked = run.text.rsplit("wants to change ", 1)[1].split("\r")[0]
+            good = asked == f"{work}/a/.vscode/planted"
+            run.answer("o" if good and allowed < 3 else "d")
+            allowed, denied = allowed + (good and allowed < 3), denied + 1
+        run.end()
+
+        def planted(name):
+            with open(f"{work}/{name}/.vscode/was-there", encoding="utf-8") as f:
+                folder = f.read()
+            return folder, os.path.exists(f"{work}/{name}/.vscode/planted")
+        if how == "link":
+            t.ok(("b", True) not in (planted("a"), planted("b")), f"{how}: nothing where the answer was no", run.text[-800:])
+        t.ok(allowed + denied >= 1, f"{how}: it was asked", run.text[-800:])
+
+
+def elicited(client, command, answer):
+    """Runs a command; answers each question as answer(message) says. Returns the questions."""
+    number = client.begin("tools/call", {"name": "bash", "arguments": {"command": command}})
+    asked = []
+    while True:
+        message = client.read(60)
+        if message.get("method") == "elicitation/create":
+            asked.append(message["params"]["message"])
+            client.send({"id": message["id"], "result": answer(asked[-1])})
+        elif message.get("id") == number and "method" not in message:
+            return asked
+
+
+def accept(how):
+    return {"action": "accept", "content": {"allow": how}}
+
+
+def test_mcp(person, t):
+    """An agent's client asks the user, while the other processes of the command go on."""
+    for how, want in (("once", [".vscode/a", ".vscode/b", ".mcp.json"]), ("run", [".vscode/a", ".vscode/b", ".mcp.json"])):
+        work = project(person)
+        client = Client(person, work, capabilities={"elicitation": {}})
+        asked = elicited(client, WRITES, lambda _: accept(how))
+        t.equal((len(asked), made(work)), (3 if how == "once" else 2, want), f"asked through the client: {how}", asked)
+        t.ok(f"{work}/.vscode/a" in asked[0] and "editors" in asked[0], "with file and class", asked)
+        client.close()
+    work = project(person)
+    client = Client(person, work, capabilities={"elicitation": {}})
+    asked = elicited(client, WRITES, lambda _: {"action": "decline"})
+    t.equal((len(asked), made(work)), (2, []), "declined: each class once", asked)
+    client.close()
+    client = Client(person, work)
+    began = time.monotonic()
+    t.equal((elicited(client, WRITES, None), made(work)), ([], []), "a client that cannot ask")
+    t.ok(time.monotonic() - began < 10, "does not wait")
+    client.close()
+
+
+def test_mcp_swapped(person, t):
+    """As test_ask_swapped, but nothing is stopped while the user thinks."""
+    work = project(person)
+    for name in ("a", "b"):
+        person.write(f"{work}/{name}/.vscode/was-there", name)
+    os.symlink("a", f"{work}/cur")
+    script = person.write(f"{work}/swap.py", SWAP)
+    client = Client(person, work, capabilities={"elicitation": {}})
+
+    def answer(message):
+        time.sleep(0.1)
+        return accept("once") if f"{work}/a/.vscode/planted" in message else {"action": "decline"}
+    asked = elicited(client, f"python3 {script} link", answer)
+    t.ok(len(asked) > 0 and not os.path.exists(f"{work}/b/.vscode/planted"), "a yes for one file opens no other", asked)
+    client.close()
+
+
+for_everybody([test_flag, test_links, test_summary, test_settings, test_grant, test_ask, test_ask_not, test_ask_git,
+              test_ask_swapped, test_mcp, test_mcp_swapped])
 sys.exit(tap.done())

@@ -263,6 +263,8 @@ gate_main(const struct gate_process *n, const struct setup *s, int from, int ann
                              .serves = serves,
                              .until = from};
     role_take(ROLE_GATE);
+    if (s->questions >= 0) /* the judge's */
+        close(s->questions);
     reporter.s = s;
     reporter.from = from;
     reporter.judge = getppid();

@@ -139,7 +139,8 @@ static size_t program_fact(const struct judge *j, struct graph_fact *f)
     return 1;
 }
 
-enum { ASK_FACTS = EVENT_FACTS + 10 + GIT_FACTS + FILE_NAME_FACTS };
+/* with room for every class, to try */
+enum { ASK_FACTS = EVENT_FACTS + 10 + GIT_FACTS + FILE_NAME_FACTS + 2 * PROTECTED_CLASSES };
 
 /* The facts about a path of a known class. */
 static size_t class_facts(const struct judge *j, enum git_class class, const char *path, size_t len,
@@ -159,6 +160,8 @@ static size_t class_facts(const struct judge *j, enum git_class class, const cha
     }
     if (j->own_folders.replacing)
         f[n++] = EXTENSION(replaced_extension);
+    if (j->questions.has_facts)
+        n += questions_facts(&j->questions, path, len, f + n);
     if (j->removing)
         f[n++] = EXTENSION(removal_extension);
     if (j->names)
@@ -204,7 +207,8 @@ static int apply_verdict(struct judge *j, const struct request *r, enum vocab_op
     int signal = 0;
     what.path = shown;
     what.len = len;
-    what.detail = j->git.detail;
+    what.detail = !j->git.detail[0] && j->questions.why ? j->questions.why : j->git.detail;
+    j->questions.why = NULL;
     if (!v->allow)
         what.err = v->rule == GRAPH_NO_RULE ? EPERM : event_modifiers(j->graph, v->node, &signal);
     if (signal || (v->flags & VOCAB_FLAG_REPORT))
@@ -217,6 +221,37 @@ static int apply_verdict(struct judge *j, const struct request *r, enum vocab_op
     return -what.err;
 }
 
+/* The first class that would have to be allowed, if allowing classes is enough; facts has room for
+ * all of them. */
+static enum protected_class class_that_helps(const struct judge *j, struct graph_query *q,
+                                             struct graph_fact *facts, uint32_t rule)
+{
+    const char *message = graph_rule_message(j->graph, rule);
+    enum protected_class class = protected_class_of_message(message), first = class;
+    for (unsigned tried = 0; class != PROTECTED_NO_CLASS && !(tried >> class & 1);) {
+        const char *extension = protected_classes[class].extension;
+        tried |= 1u << class;
+        facts[q->nfacts++] = (struct graph_fact){
+            .filter = FILTER_EXTENSION, .str = extension, .len = (uint32_t)strlen(extension)};
+        struct graph_verdict v = evaluate(j, q);
+        if (v.allow)
+            return first;
+        class = protected_class_of_message(graph_rule_message(j->graph, v.rule));
+    }
+    return PROTECTED_NO_CLASS;
+}
+
+/* Whether the call has to wait for the user's answer. */
+static bool is_asked(struct judge *j, const struct request *r, struct graph_query *q,
+                     struct graph_fact *facts, const struct graph_verdict *v, const char *path,
+                     size_t len)
+{
+    if (v->allow || v->rule == GRAPH_NO_RULE || !questions_can(&j->questions))
+        return false;
+    enum protected_class class = class_that_helps(j, q, facts, v->rule);
+    return class != PROTECTED_NO_CLASS && questions_ask(j, r, class, path, len);
+}
+
 int ask_git(struct judge *j, const struct request *r, enum git_class class, const char *path,
             size_t len, const struct stat *st)
 {
@@ -225,6 +260,8 @@ int ask_git(struct judge *j, const struct request *r, enum git_class class, cons
     struct graph_query q = {
         .op = op, .facts = facts, .nfacts = class_facts(j, class, path, len, st, facts)};
     struct graph_verdict v = evaluate_path(j, &q, facts, path, len);
+    if (is_asked(j, r, &q, facts, &v, path, len))
+        return -ASKED;
     return v.allow && v.flags == 0 ? 0 : apply_verdict(j, r, op, &v, path, len);
 }
 
@@ -300,6 +337,8 @@ static int ask_any_name(struct judge *j, const struct request *r, enum vocab_op 
         return 0;
     if (!v.allow && !is_about_files(j, v.rule) && semaphore_is_allowed(j, op, path, len))
         return 0;
+    if (is_asked(j, r, &q, facts, &v, path, len))
+        return -ASKED;
     return apply_verdict(j, r, op, &v, path, len);
 }
 

@@ -93,6 +93,7 @@ static void start_judge(struct judge_process *in)
     the_judge.pid_depth = s->init ? s->init->depth + 1 : 0;
     the_judge.guarded = in->guarded;
     the_judge.layers = in->layers->n ? in->layers : NULL;
+    questions_begin(&the_judge.questions, s->questions, s->launch->ask_ms);
     /* from the outside: our own mounts give files no second name */
     file_names_open(&names, in->outer >= 0 ? in->outer : in->mounts, s->plan->opt.mounts);
     mounts_open(&inner, in->mounts);
@@ -305,14 +306,15 @@ static void __attribute__((noreturn)) judge_loop(struct judge_process *in)
                            {in->s->launch->compile ? in->s->events : -1, POLLIN, 0},
                            {in->mounts, POLLPRI, 0},
                            {in->outer, POLLPRI, 0},
-                           {-1, POLLIN, 0}};
+                           {-1, POLLIN, 0},
+                           {in->s->questions, POLLIN, 0}};
     for (;;) {
         if (child_changed) {
             child_changed = 0;
             reap_command(in);
         }
         fds[6].fd = wait_event_fd();
-        int n = ppoll(fds, 7, wait_timeout(loop_timeout(&the_judge)), &waiting);
+        int n = ppoll(fds, 8, wait_timeout(loop_timeout(&the_judge)), &waiting);
         exec_check_watched(&the_judge, 0);
         wait_retry(&the_judge);
         if (the_judge.git.nheld)
@@ -332,6 +334,8 @@ static void __attribute__((noreturn)) judge_loop(struct judge_process *in)
             start_judge(in);
         if (fds[6].revents)
             wait_read_events(&the_judge);
+        if (fds[7].revents && !questions_receive(&the_judge.questions))
+            fds[7].fd = -1;
         if (fds[0].revents & POLLIN)
             judge_next(&the_judge);
         else if (fds[0].revents & (POLLHUP | POLLNVAL)) /* POLLERR: a signal interrupted it */

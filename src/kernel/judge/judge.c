@@ -27,6 +27,7 @@
 #include "kernel/judge/judge.h"
 #include "kernel/judge/target.h"
 #include "kernel/judge/thread-cache.h"
+#include "kernel/judge/waiting-calls.h"
 #include "kernel/plan/plan-int.h"
 
 static handler_fn *const handlers[HANDLE_COUNT] = {
@@ -50,6 +51,7 @@ int judge_init(struct judge *j, const struct plan *plan, const struct graph *g,
     git_read_policy(j);
     j->own_folders.wanted = policy_asks_own(g);
     j->git.started = time(NULL);
+    j->questions.channel = -1;
     j->names_judged = !plan_set_is_free(plan, SET_CREATES);
     j->net.own_ns = plan->net_ns;
     j->sysv.own_ns = plan->ipc_ns;
@@ -86,6 +88,7 @@ int judge_update(struct judge *j, struct graph *g)
     j->graph = j->updated = g;
     j->caller.matters = policy_asks_caller(g);
     git_read_policy(j);
+    wait_policy_changed();
     j->own_folders.wanted = policy_asks_own(g);
     return 0;
 }
@@ -177,6 +180,8 @@ void judge_call(struct judge *j, const struct request *r)
     if (j->git.nheld)
         git_sync(j);
     struct answer a = h < HANDLE_COUNT ? handlers[h](j, r) : answer_errno(EPERM);
+    if (!a.sent && a.value == -ASKED)
+        a = wait_question(j, r);
     if (!a.sent && a.value == -UNREADABLE)
         a.value = refuse_unreadable(j, r);
     if (!a.sent && a.value == -UNMOUNTED)

@@ -21,6 +21,7 @@
 #include "kernel/judge/own-object.h"
 #include "kernel/judge/pidfd-cache.h"
 #include "kernel/judge/procfs.h"
+#include "kernel/judge/questions.h"
 #include "kernel/judge/relation.h"
 #include "kernel/judge/request.h"
 #include "kernel/judge/thread-cache.h"
@@ -81,6 +82,7 @@ struct judge {
     struct pidfd_cache pidfds;
     struct git_judge git;
     struct own_folders own_folders;
+    struct questions questions;
     struct sysv_use sysv;
     struct socket_use net;
     struct twins twins;

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/inotify.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -20,6 +21,7 @@
 #include "kernel/judge/creds.h"
 #include "kernel/judge/fifo.h"
 #include "kernel/judge/judge.h"
+#include "kernel/judge/questions.h"
 #include "kernel/judge/resolve.h"
 #include "kernel/judge/target.h"
 #include "kernel/judge/waiting-calls.h"
@@ -42,6 +44,10 @@ struct waiting {
     uint64_t until;      /* when it times out; 0: never */
     uint32_t pause;
     int late;
+    uint32_t question;                /* that it waits for; 0: none */
+    uint32_t granted[QUESTIONS_EACH]; /* questions that were answered before */
+    uint32_t ngranted;
+    bool changed; /* the policy has changed: it may be allowed by now */
 };
 
 /* A process has one judge. Unused entries are never touched, so they take no memory. */
@@ -50,6 +56,7 @@ static uint32_t count, cursor;
 static uint64_t next_look, last_sweep;
 static int events = -1;    /* inotify */
 static bool still_waiting; /* set if the call that is being retried must wait again */
+static bool asks_again;    /* … for an answer */
 
 static uint64_t clock_now(void)
 {
@@ -100,6 +107,14 @@ static void remove_at(uint32_t i)
     fifo_end(&gone.end);
 }
 
+/* What it refers to is free for others. */
+static void leave_questions(struct judge *j, const struct waiting *e)
+{
+    questions_leave(&j->questions, e->question);
+    for (uint32_t i = 0; i < e->ngranted; i++)
+        questions_leave(&j->questions, e->granted[i]);
+}
+
 static void answer_at(struct judge *j, uint32_t i, int value)
 {
     struct request r = list[i].r;
@@ -121,19 +136,21 @@ static void finish_at(struct judge *j, uint32_t i, int fd)
 }
 
 /* Removes entries whose callers are gone; rarely, in case a program keeps filling the table. */
-static void remove_dead(const struct judge *j)
+static void remove_dead(struct judge *j)
 {
     enum { SELDOM = 200000 };
     if (clock_now() - last_sweep < SELDOM)
         return;
     last_sweep = clock_now();
     for (uint32_t i = count; i-- > 0;)
-        if (!request_is_valid(j, &list[i].r))
+        if (!request_is_valid(j, &list[i].r)) {
+            leave_questions(j, &list[i]);
             remove_at(i);
+        }
 }
 
 /* fd: roughly the highest open descriptor; -1: any. */
-static bool has_room(const struct judge *j, int fd)
+static bool has_room(struct judge *j, int fd)
 {
     static rlim_t most;
     struct rlimit limit;
@@ -297,27 +314,89 @@ struct answer wait_again(struct judge *j, const struct request *r, int sock, int
     return later;
 }
 
+/* A call that asks more than once keeps what it was granted, as far as there is room. */
+static void ask_next(struct judge *j, struct waiting *e)
+{
+    if (e->question && e->ngranted == QUESTIONS_EACH) {
+        questions_leave(&j->questions, e->granted[0]);
+        memmove(e->granted, e->granted + 1, --e->ngranted * sizeof(e->granted[0]));
+    }
+    if (e->question)
+        e->granted[e->ngranted++] = e->question;
+    e->question = j->questions.pending;
+    questions_join(&j->questions, e->question);
+}
+
+struct answer wait_question(struct judge *j, const struct request *r)
+{
+    struct waiting e = {.r = *r, .end = {.fd = FIFO_NONE, .held = FIFO_NONE}};
+    if (j->again) {
+        still_waiting = asks_again = true;
+        return later;
+    }
+    if (!has_room(j, -1))
+        return answer_errno(EPERM);
+    ask_next(j, add_entry(&e, LOOK));
+    return later;
+}
+
+void wait_policy_changed(void)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (list[i].question)
+            list[i].changed = true;
+    next_look = 0;
+}
+
 /* Returns whether it must wait on. */
 static bool retry_call(struct judge *j, uint32_t i)
 {
     struct request r = list[i].r;
-    still_waiting = false;
+    uint32_t ids[QUESTIONS_EACH + 1], n = list[i].ngranted;
+    memcpy(ids, list[i].granted, sizeof(list[i].granted));
+    ids[n++] = list[i].question; /* 0 is none */
+    questions_grant(&j->questions, ids, n);
+    still_waiting = asks_again = false;
     j->again = true;
     judge_call(j, &r);
     j->again = false;
+    questions_grant_end(&j->questions);
+    if (asks_again && j->questions.pending != list[i].question)
+        ask_next(j, &list[i]);
     return still_waiting;
 }
 
 /* ---- retrying ---- */
+
+/* A call that waits for an answer. Signals wait, too, as for any call about a file; a question
+ * stops the caller, so it always has one. Returns whether the entry is still there. */
+static bool retry_asked(struct judge *j, uint32_t i, uint64_t now)
+{
+    list[i].due = now + LOOK;
+    if (!list[i].changed && !questions_answered(&j->questions, list[i].question))
+        return true;
+    list[i].changed = false;
+    if (retry_call(j, i))
+        return true;
+    struct waiting gone = list[i];
+    remove_at(i);
+    questions_done(j, gone.question);
+    gone.question = 0;
+    leave_questions(j, &gone);
+    return false;
+}
 
 /* Returns whether the entry is still there. */
 static bool retry_entry(struct judge *j, uint32_t i, uint64_t now)
 {
     struct waiting *e = &list[i];
     if (!request_is_valid(j, &e->r)) {
+        leave_questions(j, e);
         remove_at(i);
         return false;
     }
+    if (e->question)
+        return retry_asked(j, i, now);
     if (target_is_interrupted(j, &e->r)) {
         answer_at(j, i, -EINTR);
         return false;
@@ -356,6 +435,8 @@ void wait_retry(struct judge *j)
 {
     if (count == 0)
         return;
+    if (j->questions.nopen)
+        questions_sweep(j);
     uint64_t now = clock_now(), over = now + LOOKS_TAKE;
     if (now < next_look)
         return;

@@ -26,6 +26,11 @@ struct answer wait_fifo(struct judge *j, const struct request *r, struct pinned 
  */
 struct answer wait_again(struct judge *j, const struct request *r, int sock, int late, int full);
 
+/* Makes the call again once its question is answered (questions.h). */
+struct answer wait_question(struct judge *j, const struct request *r);
+/* Calls that wait for an answer may be allowed by now. */
+void wait_policy_changed(void);
+
 /* For the loop that answers calls. */
 
 /* A descriptor to poll, or -1. */

@@ -57,9 +57,10 @@ struct control {
     pid_t judge, command, sentry; /* the sentry's pid; 0: none */
     int sentry_fd;                /* of the sentry */
     int status, events, signals;
-    int asks;     /* from and to the gate, or -1 */
-    int terminal; /* or -1 */
-    int nested;   /* what on_nested() waits for, or -1 */
+    int asks;      /* from and to the gate, or -1 */
+    int questions; /* the same for the judge */
+    int terminal;  /* or -1 */
+    int nested;    /* what on_nested() waits for, or -1 */
     sigset_t mask;
     uint64_t deadline;     /* of the timeout, then of the grace period; 0: none */
     struct init *init;     /* NULL when there is none */
@@ -103,17 +104,18 @@ static void receive_events(struct control *c)
     }
 }
 
-static void receive_question(struct control *c)
+static void receive_question(const struct control *c, int *from,
+                             void (*on_question)(void *, const struct consent_question *, int))
 {
     char bytes[sizeof(struct consent_question) + 1];
     struct consent_question q;
-    ssize_t n = recv(c->asks, bytes, sizeof(bytes), MSG_DONTWAIT);
+    ssize_t n = recv(*from, bytes, sizeof(bytes), MSG_DONTWAIT);
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     if (n <= 0)
-        c->asks = -1; /* the gate is gone, which is reported elsewhere */
+        *from = -1; /* gate or judge is gone, which is reported elsewhere */
     else if (consent_question_read(bytes, (size_t)n, &q))
-        c->l->on_question(c->l->arg, &q, c->asks);
+        on_question(c->l->arg, &q, *from);
 }
 
 /* ---- the terminal ---- */
@@ -304,7 +306,7 @@ static void serve_until_exit(struct control *c)
     struct pollfd fds[] = {
         {-1, POLLIN, 0}, {c->events, POLLIN, 0}, {c->signals, POLLIN, 0},
         {-1, POLLIN, 0}, {-1, POLLIN, 0},        {c->l->on_input ? c->l->input_fd : -1, POLLIN, 0},
-        {-1, POLLIN, 0}, {-1, POLLIN, 0}};
+        {-1, POLLIN, 0}, {-1, POLLIN, 0},        {-1, POLLIN, 0}};
     while (!c->exited) {
         /* a signal that arrives early stays pending */
         fds[2].fd = c->command > 0 ? c->signals : -1;
@@ -313,7 +315,8 @@ static void serve_until_exit(struct control *c)
         fds[4].fd = c->command > 0 ? c->sentry_fd : -1;
         fds[6].fd = c->asks;
         fds[7].fd = c->nested;
-        int n = poll(fds, 8, time_left(c));
+        fds[8].fd = c->questions;
+        int n = poll(fds, 9, time_left(c));
         if (n < 0 && errno != EINTR)
             break;
         if (n == 0) {
@@ -327,9 +330,11 @@ static void serve_until_exit(struct control *c)
         if (fds[2].revents)
             receive_signal(c);
         if (fds[6].revents)
-            receive_question(c);
+            receive_question(c, &c->asks, c->l->on_question);
         if (fds[7].revents)
             c->l->on_nested(c->l->run);
+        if (fds[8].revents)
+            receive_question(c, &c->questions, c->l->on_protected);
         if (fds[3].revents) {
             c->gone = true;
             c->exited = !c->unfinished;
@@ -440,7 +445,7 @@ static void keep_off_stdio(void)
 
 static int launch_with_sockets(struct control *c, struct setup *s, struct bk_err *err)
 {
-    int status[2], events[2], asks[2] = {-1, -1};
+    int status[2], events[2], asks[2] = {-1, -1}, questions[2] = {-1, -1};
     if (pipe2(status, O_CLOEXEC) < 0)
         return err_sys(err, "pipe");
     OWN(fd) int status_in = status[0];
@@ -453,12 +458,18 @@ static int launch_with_sockets(struct control *c, struct setup *s, struct bk_err
         return err_sys(err, "socketpair");
     OWN(fd) int asks_in = asks[0];
     OWN(fd) int asks_out = asks[1];
+    if (c->l->on_protected && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, questions) < 0)
+        return err_sys(err, "socketpair");
+    OWN(fd) int questions_in = questions[0];
+    OWN(fd) int questions_out = questions[1];
     c->status = status_in;
     c->events = events_in;
     c->asks = asks_in;
+    c->questions = questions_in;
     s->status = status_out;
     s->events = events_out;
     s->asks = asks_out;
+    s->questions = questions_out;
     int started = start_judge(c, s);
     if (started < 0) {
         c->end->step = STEP_NAMESPACES;
@@ -469,6 +480,8 @@ static int launch_with_sockets(struct control *c, struct setup *s, struct bk_err
     close(steal_fd(&events_out));
     if (asks_out >= 0)
         close(steal_fd(&asks_out));
+    if (questions_out >= 0)
+        close(steal_fd(&questions_out));
     if (prepare_init(c, err) < 0)
         return give_up(c);
     sigprocmask(SIG_SETMASK, &c->mask, NULL);

@@ -86,6 +86,8 @@ struct launch {
      * question is withdrawn. NULL: the answer is no. Answer with consent_answer(channel, q->id, …),
      * from here or later from any thread, until launch_run() returns. */
     void (*on_question)(void *arg, const struct consent_question *q, int channel);
+    /* The same for a call that is denied only because of a class of protected names. */
+    void (*on_protected)(void *arg, const struct consent_question *q, int channel);
     /* For sandboxes inside this one (nest.h). The first gets the asker's pidfd and the channel to
      * it, which stay the caller's, and init (NULL if there is none). Returns a descriptor to poll,
      * or -1; the second is called when it is readable. NULL: no sandbox inside this one. */
@@ -96,7 +98,7 @@ struct launch {
     void (*on_start)(void *arg);
     void (*on_stop)(void *arg);
     uint32_t ask_ms; /* how long to wait for an answer; 0: CONSENT_MS */
-    void *arg;       /* for on_event, on_input, on_question, on_start and on_stop */
+    void *arg;       /* for on_event, on_input, on_question, on_protected, on_start and on_stop */
     void *run;       /* for prepare, meanwhile, compile, on_nest and on_nested */
 };
 

@@ -53,17 +53,40 @@ bool pause_is_on(void)
 
 /* ---- finding processes ---- */
 
-bool pause_is_stopped(pid_t pid)
+/* As ps shows it; 0 if it is gone. */
+static char state_of(pid_t pid)
 {
     char path[32], text[512];
     snprintf(path, sizeof(path), "/proc/%d/stat", pid);
     OWN(fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-    if (n <= 0)
-        return false;
-    text[n] = '\0';
+    text[n > 0 ? n : 0] = '\0';
     const char *state = strrchr(text, ')'); /* the name before it may contain anything */
-    return state && state[1] == ' ' && state[2] == 'T';
+    return state && state[1] == ' ' ? state[2] : '\0';
+}
+
+bool pause_is_stopped(pid_t pid)
+{
+    return state_of(pid) == 'T';
+}
+
+/* Whether it will stop as soon as its call returns: a judged call is not interrupted for that. */
+static bool is_stopping(pid_t pid)
+{
+    char path[32], text[4096];
+    snprintf(path, sizeof(path), "/proc/%d/status", pid);
+    OWN(fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    text[n > 0 ? n : 0] = '\0';
+    const char *at = strstr(text, "\nShdPnd:");
+    return at && (strtoull(at + 8, NULL, 16) >> (SIGSTOP - 1) & 1);
+}
+
+/* It runs none of its code: it is stopped, or will be before its call returns. */
+static bool is_at_rest(pid_t pid)
+{
+    char state = state_of(pid);
+    return state == 'T' || ((state == 'S' || state == 'D') && is_stopping(pid));
 }
 
 static bool pid_space(pid_t pid, char out[64])
@@ -87,16 +110,25 @@ static int youngest_first(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Lists the processes inside that are stopped, or those that are not, in that order. */
-static size_t list_inside(bool stopped, pid_t list[HOLD_MANY])
+static bool is_running(pid_t pid)
+{
+    return !pause_is_stopped(pid);
+}
+
+static bool is_to_continue(pid_t pid)
+{
+    return pause_is_stopped(pid) || is_stopping(pid);
+}
+
+/* Lists the processes inside that pass the test. */
+static size_t list_inside(bool (*test)(pid_t), pid_t list[HOLD_MANY])
 {
     OWN(dir) DIR *d = opendir("/proc");
     struct dirent *e;
     size_t n = 0;
     while (d && n < HOLD_MANY && (e = readdir(d))) {
         pid_t pid = (pid_t)atoi(e->d_name);
-        if (pid > 0 && pid != paused.init && pause_contains(pid) &&
-            pause_is_stopped(pid) == stopped)
+        if (pid > 0 && pid != paused.init && pause_contains(pid) && test(pid))
             list[n++] = pid;
     }
     qsort(list, n, sizeof(*list), youngest_first);
@@ -105,9 +137,9 @@ static size_t list_inside(bool stopped, pid_t list[HOLD_MANY])
 
 /* ---- stopping and continuing ---- */
 
-static void await(pid_t pid, bool stopped)
+static void await_rest(pid_t pid)
 {
-    for (int i = 0; i < HOLD_TRIES && pause_is_stopped(pid) != stopped; i++)
+    for (int i = 0; i < HOLD_TRIES && !is_at_rest(pid); i++)
         usleep(HOLD_US);
 }
 
@@ -117,15 +149,15 @@ void pause_stop(void)
     pid_t init = paused.init, command = paused.command;
     if (paused.is_on || command <= 0)
         return;
-    paused.nstopped = init > 0 ? list_inside(true, paused.stopped) : 0;
-    size_t n = init > 0 ? list_inside(false, list) : 0;
+    paused.nstopped = init > 0 ? list_inside(pause_is_stopped, paused.stopped) : 0;
+    size_t n = init > 0 ? list_inside(is_running, list) : 0;
     paused.is_on = true;
     for (size_t i = n; i-- > 0;) {
         kill(list[i], SIGSTOP);
-        await(list[i], true);
+        await_rest(list[i]);
     }
     kill(init > 0 ? init : command, init > 0 ? (int)INIT_STOP_ALL : SIGSTOP);
-    await(command, true);
+    await_rest(command);
 }
 
 static bool was_stopped(pid_t pid)
@@ -139,12 +171,13 @@ void pause_release(void)
     pid_t init = paused.init, command = paused.command;
     if (!paused.is_on || command <= 0)
         return;
-    size_t n = init > 0 ? list_inside(true, list) : 0;
+    size_t n = init > 0 ? list_inside(is_to_continue, list) : 0;
     for (size_t i = 0; i < n; i++)
         if (!was_stopped(list[i]))
             kill(list[i], SIGCONT);
     if (n == 0)
         kill(command, SIGCONT);
-    await(command, false); /* until then the stop is still ours */
+    for (int i = 0; i < HOLD_TRIES && pause_is_stopped(command); i++) /* the stop is still ours */
+        usleep(HOLD_US);
     paused.is_on = false;
 }

@@ -51,6 +51,7 @@ struct setup {
     int status;                 /* pipe to the controller */
     int events;                 /* socket to the controller */
     int asks;                   /* the gate's socket to the controller, or -1 */
+    int questions;              /* the judge's, or -1 */
     int sentries;               /* the judge's socket to the sentry, or -1 */
     sigset_t mask;              /* the caller's, for the command */
     struct rlimit descriptors;  /* the same */
