@@ -164,7 +164,8 @@ size_t report_rows(const struct report *r)
         const struct group *g = &r->groups[i];
         if (g->by_preset)
             continue;
-        r->rows[n++] = (struct row){g, g->path_len, 1, g->count, g->first};
+        r->rows[n++] = (struct row){
+            .group = g, .path_len = g->path_len, .groups = 1, .count = g->count, .first = g->first};
     }
     do {
         before = n;

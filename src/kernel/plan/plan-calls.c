@@ -87,10 +87,11 @@ static void filter_sendmmsg(const struct plan *p, struct sys_rule *r)
         r->otherwise = notify;
 }
 
-/* In its own network namespace nobody outside reaches a listening process. */
+/* In its own network namespace nobody outside reaches a listening process, unless it is published.
+ */
 static void filter_listen(const struct plan *p, struct sys_rule *r)
 {
-    if (p->dials)
+    if (p->dials || p->publish_all || p->session)
         r->otherwise = notify;
 }
 
@@ -336,8 +337,21 @@ static void add_judged(struct plan *p, const struct judged_call *c)
     p->ncalls += is_judged(p, c, r);
 }
 
+/* Measures the command's own processes, but not a processor, on which others run. */
+static struct sys_rule perf_rule(const struct plan *p, const struct refused_call *c)
+{
+    enum { PID = 1 };
+    struct sys_rule r = rule_of(c->name, c->nr[p->opt.arch], allow);
+    r.tests[r.ntests++] = (struct sys_test){PID, SYS_EQUAL, 0xffffffff, 0xffffffff, refuse(c->err)};
+    return r;
+}
+
 static void add_refused(struct plan *p, const struct refused_call *c)
 {
+    if (p->opt.perf && strcmp(c->name, "perf_event_open") == 0) {
+        p->calls[p->ncalls++] = perf_rule(p, c);
+        return;
+    }
     if (!is_harmless(p, c))
         p->calls[p->ncalls++] = rule_of(c->name, c->nr[p->opt.arch], refuse(c->err));
 }
