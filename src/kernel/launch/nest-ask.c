@@ -74,7 +74,9 @@ static void release_stdio(void)
  * stopped both of us, the message is old. */
 static void stop(void)
 {
-    if (asker.l->no_job_control || asker.continued)
+    sigset_t pending; /* also between poll() and here */
+    sigpending(&pending);
+    if (asker.l->no_job_control || asker.continued || sigismember(&pending, SIGCONT) == 1)
         return;
     raise(SIGSTOP);
     send_to_outer(NEST_SIGNAL, SIGCONT);
