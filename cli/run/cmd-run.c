@@ -19,6 +19,7 @@
 #include "cli/args.h"
 #include "cli/run/debug.h"
 #include "cli/run/exit-status.h"
+#include "cli/run/program-hints.h"
 #include "cli/run/run-flags.h"
 #include "cli/run/run-live.h"
 #include "cli/run/run-presets.h"
@@ -26,6 +27,7 @@
 #include "cli/run/run-watch.h"
 #include "kernel/host/capabilities.h"
 #include "run/ask-tty.h"
+#include "run/left-out.h"
 #include "run/run.h"
 #include "vocab/protected-classes.h"
 
@@ -90,6 +92,7 @@ static const struct cli_option options[] = {
     {"accept-weaker", 0, NULL, "run even if this host cannot enforce part of the policy", NULL},
     {"cap", 0, "NAME", "as root: let the command keep this capability", cap_words},
     {"allow-userns", 0, NULL, "let the command create user namespaces", NULL},
+    {"allow-perf", 0, NULL, "let the command measure its own processes with perf", NULL},
     {0},
 };
 /* clang-format on */
@@ -396,6 +399,7 @@ static int fill_spec(struct invocation *r, struct bk_err *err)
         .launch.late_names = args_has(r->args, "late-names"),
         .plan.accept_weaker = args_has(r->args, "accept-weaker"),
         .plan.keep_userns = args_has(r->args, "allow-userns"),
+        .plan.perf = args_has(r->args, "allow-perf"),
         .plan.core_dumps = args_has(r->args, "core-dumps"),
         .plan.strict_reads = args_has(r->args, "strict-reads"),
         .upstream = args_value(r->args, "upstream"),
@@ -433,8 +437,10 @@ static int fill_spec(struct invocation *r, struct bk_err *err)
 
 static void __attribute__((noreturn)) finish(struct invocation *r, const struct launch_end *end)
 {
-    struct buf summary = {0};
+    struct buf summary = {0}, hint = {0};
     uint64_t denied = r->report ? report_total(r->report) : 0;
+    bool hopeless =
+        r->how == REPORT_TEXT && end->status && program_hint(r->spec.launch.argv, &hint);
     live_leave(&r->live);
     if (args_has(r->args, "annotate")) {
         live_annotate(&r->live, &summary);
@@ -443,9 +449,12 @@ static void __attribute__((noreturn)) finish(struct invocation *r, const struct 
         if (run_settings_found(&r->settings) || run_has_presets(r->args))
             run_presets_suggest(&r->settings.request, r->settings.now, &r->settings.arena,
                                 r->report);
-        report_summary(r->report, &policies, &summary);
+        struct report_end how = {.failed = end->status != 0, .no_flags = hopeless};
+        report_summary(r->report, &policies, &how, &summary);
+        run_left_out(r->report, &policies, &summary);
     }
     exit_write(STDERR_FILENO, &summary);
+    exit_write(STDERR_FILENO, &hint);
     if (r->verbose || end->status != 0 || denied)
         report_removed(r);
     if (denied && r->how == REPORT_TEXT)

@@ -76,7 +76,19 @@ void report_set_hints(struct report *r, const struct preset_hint *hints, size_t 
 /* All denials so far, including dropped groups; allowed operations don't count. */
 uint64_t report_total(const struct report *r);
 /* The summary on stderr at the end of a run; nothing if nothing was denied. Otherwise one line per
- * group with operation, path, count and rule, and the shortest flag that would allow it. */
-void report_summary(const struct report *r, const struct policies *policies, struct buf *out);
+ * group with operation, path, count and rule, and the shortest flag that would allow it. Denied
+ * caches, which programs do without, share a line. */
+struct report_end {
+    bool failed;   /* the command did: what probably made it fail comes first */
+    bool no_flags; /* no flag would make it work */
+};
+void report_summary(const struct report *r, const struct policies *policies,
+                    const struct report_end *end, struct buf *out);
+/* Calls `each` with every protected path that git was denied making or changing, NUL-terminated. */
+typedef void report_path_fn(void *arg, const char *path, size_t len);
+void report_denied_to_git(const struct report *r, const struct policies *policies,
+                          report_path_fn *each, void *arg);
+/* Quotes a path for a shell, and wildcards in brackets. */
+void report_quote(struct buf *out, const char *path, size_t n);
 
 #endif

@@ -40,15 +40,18 @@ bool event_is_failure(const struct event *e);
 
 /* ---- report.c ---- */
 
-enum { GROUP_NONE = 0xffffffffu };
+enum { GROUP_NONE = 0xffffffffu, REPORT_GROUPS = 256 };
 
 /* Denials that differ only in time and process. */
 struct group {
     uint64_t count;
-    uint64_t first;                  /* order of the first event */
+    uint64_t first, last;            /* order of the first and the last event */
+    int32_t pid;                     /* of the last */
     uint32_t policy, rule, path_len; /* as in struct event */
     uint16_t op;
     bool failure;
+    bool by_preset;        /* a preset allows it (preset-rows.c) */
+    bool by_git;           /* the first of these events was a git process's */
     uint32_t chain;        /* next in the hash chain */
     uint32_t newer, older; /* ordered by the last event */
     char detail[EVENT_DETAIL];
@@ -61,6 +64,8 @@ struct row {
     uint32_t path_len;         /* of the group's path, or of the folder */
     uint32_t groups;
     uint64_t count, first;
+    bool cache;   /* a cache, which programs do without */
+    bool suspect; /* probably made the command fail */
 };
 
 struct report {
@@ -88,11 +93,25 @@ unsigned path_depth(const char *path, uint32_t n);
 /* Fills r->rows in the order of first events, folding rows of the same folder. Returns how many. */
 size_t report_rows(const struct report *r);
 
+/* Orders n rows: what probably made a command fail, the rest, and at the end caches. Returns how
+ * many are to be shown one by one; the others are caches. */
+size_t report_order(const struct report *r, size_t n, bool failed);
+/* Appends a line about rows of caches; more: after other rows. */
+void report_caches(const struct row *rows, size_t n, bool more, struct buf *out);
+
+/* ---- follow-up.c ---- */
+
+/* Whether programs make a file of this name on the way to another in the same folder: a lock, a
+ * journal, a new version that is renamed later. */
+bool follow_up_is_temporary(const char *path, uint32_t len);
+/* Widens rows, of which there are at most REPORT_GROUPS, to what a flag has to name so that the
+ * next operations succeed. files: whether a flag about writing files would allow the row. */
+void follow_up_rows(struct row *rows, size_t n, const bool *files);
+
 /* ---- preset-rows.c ---- */
 
-/* Takes the rows that a preset fits out of r->rows, of which there are n, and prints a line for
- * each such preset. Returns how many are left. */
-size_t report_preset_rows(const struct report *r, const struct policies *p, size_t n,
-                          struct buf *out);
+/* Marks the groups that a preset would allow, and prints a line for each such preset. They get no
+ * row. */
+void report_preset_rows(const struct report *r, const struct policies *p, struct buf *out);
 
 #endif

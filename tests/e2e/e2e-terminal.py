@@ -239,6 +239,28 @@ def test_editors(x, t):
 
 
 @with_terminal
+def test_nano(x, t):
+    lacks = missing("nano")
+    if lacks:
+        return skip(f"{lacks} is not installed")
+    x.enter("--report", "json")
+    x.type("nano letter")
+    t.ok(x.shows("GNU nano"), "nano starts", x.screen())
+    x.type("dear sandbox", enter=False)
+    x.key("C-o")
+    t.ok(x.shows("File Name to Write: letter"), "asks for the name", x.screen())
+    x.key("Enter")
+    t.ok(x.shows("Wrote 1 line"), "saves", x.screen())
+    x.key("C-x")
+    t.ok(x.rests("in>") and "denied" not in x.screen(), "leaves, and nothing was denied", x.screen())
+    with open(x.folder + "/letter", encoding="utf-8") as f:
+        t.equal(f.read(), "dear sandbox\n", "the file is there")
+    t.equal(sorted(os.listdir(x.folder)), ["letter"], "and nothing else")
+    x.type("exit")
+    return None
+
+
+@with_terminal
 def test_intact_afterwards(x, t):
     x.type("stty -g >before")
     x.rests("out>")
@@ -285,7 +307,7 @@ def main():
         skip(f"{lacks} is not installed")
         return done()
     for_everybody([test_shell, test_interrupt, test_inner_jobs, test_outer_jobs, test_size,
-                   test_editors, test_intact_afterwards, test_scripts])
+                   test_editors, test_nano, test_intact_afterwards, test_scripts])
     return done()
 
 

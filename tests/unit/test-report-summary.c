@@ -114,7 +114,8 @@ static void deny(struct report *r, enum vocab_op op, uint32_t rule, const char *
 static void summary_is(struct report *r, const char *want, const char *what)
 {
     OWN(buf) struct buf out = {0};
-    report_summary(r, &(struct policies){(const struct graph *const[]){graph}, 1}, &out);
+    report_summary(r, &(struct policies){(const struct graph *const[]){graph}, 1},
+                   &(struct report_end){0}, &out);
     is_str(out.s ? out.s : "", want, "%s", what);
     report_free(r);
 }
@@ -271,6 +272,61 @@ static void stores(void)
                "a store is opened as a whole and named once; what a flag denied stays denied");
 }
 
+static void deny_by(struct report *r, int32_t pid, const char *path)
+{
+    static struct event e;
+    memset(&e, 0, sizeof(e));
+    e.op = OP_FILE_WRITE_CREATE;
+    e.rule = RULE_DEFAULT;
+    e.count = 1;
+    e.pid = pid;
+    e.path_len = (uint32_t)strlen(path);
+    memcpy(e.path, path, e.path_len + 1);
+    report_add(r, &e);
+}
+
+static void order_is(bool failed, bool caches, const char *want, const char *name)
+{
+    struct report *r = report_new(0);
+    OWN(buf) struct buf out = {0};
+    deny_by(r, 7, "/h/u/.cache/a/b");
+    deny_by(r, 7, "/h/u/.npm/_logs/1");
+    if (!caches) {
+        deny_by(r, 7, "/etc/early");
+        deny_by(r, 8, "/etc/late");
+        deny_by(r, 9, "/w/__pycache__/x.pyc");
+    }
+    report_summary(r, &(struct policies){(const struct graph *const[]){graph}, 1},
+                   &(struct report_end){.failed = failed, .no_flags = true}, &out);
+    is_str(out.s, want, "%s", name);
+    report_free(r);
+}
+
+static void order(void)
+{
+    order_is(false, false,
+             "buckle: 5 operations were denied\n"
+             "  create  /etc/early  t.sb:12\n"
+             "  create  /etc/late   t.sb:12\n"
+             "  and 3 in caches, which programs do without: /h/u/.cache, /h/u/.npm/_logs, …\n",
+             "caches share a line");
+    order_is(true, false,
+             "buckle: 5 operations were denied\n"
+             "  create  /etc/late   t.sb:12\n"
+             "  create  /etc/early  t.sb:12\n"
+             "  and 3 in caches, which programs do without: /h/u/.cache, /h/u/.npm/_logs, …\n",
+             "of a failed command, the process that was denied something last comes first");
+    order_is(false, true,
+             "buckle: 2 operations were denied\n"
+             "  2 in caches, which programs do without: /h/u/.cache, /h/u/.npm/_logs\n",
+             "nothing but caches");
+    order_is(true, true,
+             "buckle: 2 operations were denied\n"
+             "  create  /h/u/.cache/a/b    t.sb:12\n"
+             "  create  /h/u/.npm/_logs/1  t.sb:12\n",
+             "… which may be why a command failed");
+}
+
 static void settings(void)
 {
     struct report *r = report_new(0);
@@ -298,15 +354,15 @@ static void many(void)
     struct report *r = report_new(0);
     char path[64];
     for (int i = 0; i < 100; i++) {
-        snprintf(path, sizeof(path), "/home/u/cache/%d/%d", i % 10, i);
+        snprintf(path, sizeof(path), "/home/u/store/%d/%d", i % 10, i);
         deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, path);
     }
     deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, "/etc/x");
     summary_is(r,
                "buckle: 101 operations were denied\n"
-               "  create  /home/u/cache/ (100 paths)  t.sb:12\n"
+               "  create  /home/u/store/ (100 paths)  t.sb:12\n"
                "  create  /etc/x                      t.sb:12\n"
-               "allow with: --allow-write /home/u/cache --allow-write /etc/x\n",
+               "allow with: --allow-write /home/u/store --allow-write /etc/x\n",
                "folders of a folder are folded like files");
 
     r = report_new(0);
@@ -325,6 +381,33 @@ static void many(void)
                "too many lines: what has the deepest folder in common, but no flag for a wide one");
 }
 
+static void presets(void)
+{
+    static const char *const npm[] = {"/home/u/.npm", "/home/u/.cache/yarn"};
+    static const char *const pip[] = {"/home/u/.cache/pip"};
+    static const char *const hosts[] = {"*.npm.test:443", "own.test:8443"};
+    const struct preset_hint hints[] = {{"npm", npm, 2, hosts, 2, false},
+                                        {"pip", pip, 1, NULL, 0, false}};
+    struct report *r = report_new(0);
+    char path[64];
+    report_set_hints(r, hints, 2);
+    for (int i = 0; i < 30; i++) {
+        snprintf(path, sizeof(path), "/home/u/.npm/%d/%d", i % 3, i);
+        deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, path);
+    }
+    deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, "/home/u/.npmrc");
+    deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, "/home/u/.cache");
+    deny(r, OP_FILE_WRITE_DATA, RULE_DEFAULT, "/home/u/.cache/pip/x");
+    summary_is(r,
+               "buckle: 33 operations were denied\n"
+               "  create  /home/u/.npmrc  t.sb:12\n"
+               "  create  /home/u/.cache  t.sb:12\n"
+               "npm needs its cache and registry: --preset npm\n"
+               "pip needs its cache: --preset pip\n"
+               "allow with: --allow-write /home/u/.npmrc --allow-write /home/u/.cache\n",
+               "what a preset allows is one line; a folder on the way to several is none");
+}
+
 static void bounded(void)
 {
     OWN(buf) struct buf out = {0};
@@ -336,7 +419,8 @@ static void bounded(void)
         deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, "/often");
     }
     is_int((intmax_t)report_total(r), 2000, "totals are exact in a small table");
-    report_summary(r, &(struct policies){(const struct graph *const[]){graph}, 1}, &out);
+    report_summary(r, &(struct policies){(const struct graph *const[]){graph}, 1},
+                   &(struct report_end){0}, &out);
     ok(strstr(out.s, "  create  /often  1000×"), "what comes again and again is kept");
     ok(strstr(out.s, "/999 ") && strstr(out.s, "/993 ") && !strstr(out.s, "/992 "),
        "of the others, the newest");
@@ -349,7 +433,8 @@ static void bounded(void)
         snprintf(path, sizeof(path), "/%d", i);
         deny_n(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, path, 2);
     }
-    report_summary(r, &(struct policies){(const struct graph *const[]){graph}, 1}, &out);
+    report_summary(r, &(struct policies){(const struct graph *const[]){graph}, 1},
+                   &(struct report_end){0}, &out);
     ok(lines_of(out.s) <= 15, "at most fifteen lines");
     ok(strstr(out.s, "\n  and 380 others\n"), "ten lines of two, 380 more");
     report_free(r);
@@ -379,7 +464,8 @@ static void hostile(void)
     path[sizeof(path) - 1] = '\0';
     r = report_new(1);
     deny(r, OP_NETWORK_OUTBOUND, RULE_DEFAULT, path);
-    report_summary(r, &(struct policies){(const struct graph *const[]){graph}, 1}, &out);
+    report_summary(r, &(struct policies){(const struct graph *const[]){graph}, 1},
+                   &(struct report_end){0}, &out);
     const char *row = strstr(out.s, "\n  connect"), *middle = strstr(out.s, "a…a");
     ok(row && middle > row && strcspn(row + 1, "\n") < 400,
        "a long name is shortened in its middle");
@@ -389,9 +475,10 @@ static void hostile(void)
 
 /* Most expectations above are those of a program that has flags. */
 static const char *const flags[REMEDY_COUNT] = {
-    [REMEDY_ALLOW_WRITE] = "--allow-write",   [REMEDY_ALLOW_READ] = "--allow-read",
-    [REMEDY_ALLOW_NET] = "--allow-net",       [REMEDY_ALLOW_SOCKET] = "--allow-socket",
-    [REMEDY_ALLOW_USERNS] = "--allow-userns", [REMEDY_ALLOW_PROTECTED] = "--allow-protected",
+    [REMEDY_ALLOW_WRITE] = "--allow-write",         [REMEDY_PRESET] = "--preset",
+    [REMEDY_ALLOW_READ] = "--allow-read",           [REMEDY_ALLOW_NET] = "--allow-net",
+    [REMEDY_ALLOW_SOCKET] = "--allow-socket",       [REMEDY_ALLOW_USERNS] = "--allow-userns",
+    [REMEDY_ALLOW_PROTECTED] = "--allow-protected",
 };
 
 static void library_words(void)
@@ -428,6 +515,41 @@ static void classes(void)
                "and does not");
 }
 
+/* The flag for a path that a program was denied making. */
+static void flag_is(const char *path, const char *want)
+{
+    struct report *r = report_new(0);
+    OWN(buf) struct buf out = {0}, line = {0};
+    deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, path);
+    report_summary(r, &(struct policies){(const struct graph *const[]){graph}, 1}, &out);
+    if (want)
+        buf_fmt(&line, "allow with: --allow-write %s\n", want);
+    const char *at = strstr(out.s, "allow with:");
+    is_str(at ? at : "", line.s ? line.s : "", "%s", path);
+    report_free(r);
+}
+
+static void follow_ups(void)
+{
+    static const char *const temporary[] = {
+        "/h/u/p/x.lock",   "/h/u/p/x.tmp",      "/h/u/p/x~",        "/h/u/p/.x.swp",
+        "/h/u/p/x.AbC123", "/h/u/p/.x.rSq9Zk",  "/h/u/p/sedAbCdef", "/h/u/p/x.json.7",
+        "/h/u/p/x.db",     "/h/u/p/x.db-wal",   "/h/u/p/tmp_obj_1", "/h/u/p/.#x",
+        "/h/u/p/4913",     "/h/u/p/x.tmp.12345"};
+    static const char *const whole[] = {"/h/u/p/x",         "/h/u/p/x.config", "/h/u/p/x.sqlit",
+                                        "/h/u/p/README.md", "/h/u/p/.12",      "/h/u/p/a-file",
+                                        "/h/u/p/x.12",      "/h/u/p/lock",     "/h/u/p/clock",
+                                        "/h/u/p/tmp",       "/etc/motd.new"};
+    for (size_t i = 0; i < sizeof(temporary) / sizeof(temporary[0]); i++)
+        flag_is(temporary[i], "/h/u/p");
+    for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)
+        flag_is(whole[i], whole[i]);
+    flag_is("/h/u/x.lock", NULL);
+    flag_is("/x.lock", NULL);
+    flag_is("/r/.git/index.lock", "/r/.git");
+    flag_is("/h/u/p/.git/objects/ab/tmp_obj_1", "/h/u/p/.git");
+}
+
 int main(void)
 {
     make_graph();
@@ -441,8 +563,11 @@ int main(void)
     guarded_moves();
     stores();
     settings();
+    order();
     classes();
+    follow_ups();
     many();
+    presets();
     bounded();
     hostile();
     graph_free(graph);

@@ -45,9 +45,12 @@ static int set_attributes(int at, const char *path, unsigned flags, uint64_t set
     return syscall(SYS_mount_setattr, at, path, flags, &attr, sizeof(attr)) < 0 ? -errno : 0;
 }
 
+/* No program of the sandbox gains a capability from its file. Root's kernel would refuse to start
+ * one that wants to, such as ping; this way it starts without. */
 int devices_close(void)
 {
-    return set_attributes(AT_FDCWD, "/", KABI_AT_RECURSIVE, KABI_MOUNT_NODEV, 0);
+    return set_attributes(AT_FDCWD, "/", KABI_AT_RECURSIVE, KABI_MOUNT_NODEV | KABI_MOUNT_NOSUID,
+                          0);
 }
 
 int devices_close_tree(int tree)
@@ -184,8 +187,11 @@ static int put_back(struct opened *o)
 
 int devices_wall(const struct plan *p, const struct graph *g)
 {
-    if (!p->device_wall)
+    if (!p->device_wall) {
+        if (p->mount_ns)
+            (void)set_attributes(AT_FDCWD, "/", KABI_AT_RECURSIVE, KABI_MOUNT_NOSUID, 0);
         return 0;
+    }
     struct opened o = {.graph = g};
     arena_init(&o.arena, 1 << 20);
     int err = keep_all(&o, p);

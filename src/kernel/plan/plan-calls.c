@@ -335,8 +335,21 @@ static void add_judged(struct plan *p, const struct judged_call *c)
     p->ncalls += is_judged(p, c, r);
 }
 
+/* Measures the command's own processes, but not a processor, on which others run. */
+static struct sys_rule perf_rule(const struct plan *p, const struct refused_call *c)
+{
+    enum { PID = 1 };
+    struct sys_rule r = rule_of(c->name, c->nr[p->opt.arch], allow);
+    r.tests[r.ntests++] = (struct sys_test){PID, SYS_EQUAL, 0xffffffff, 0xffffffff, refuse(c->err)};
+    return r;
+}
+
 static void add_refused(struct plan *p, const struct refused_call *c)
 {
+    if (p->opt.perf && strcmp(c->name, "perf_event_open") == 0) {
+        p->calls[p->ncalls++] = perf_rule(p, c);
+        return;
+    }
     if (!is_harmless(p, c))
         p->calls[p->ncalls++] = rule_of(c->name, c->nr[p->opt.arch], refuse(c->err));
 }

@@ -87,6 +87,7 @@ struct plan_options {
     bool grantable;     /* every denial can be granted later: no wall denies it */
     bool accept_weaker; /* continue where something cannot be enforced */
     bool keep_userns;   /* programs inside may create user namespaces */
+    bool perf;          /* programs inside may measure each other, with perf_event_open() */
     uint64_t caps;      /* capabilities that root asks for besides those for work on files */
     bool strict_reads;  /* judge reading where a sentry would do */
     bool no_masks;      /* judge reading where a mask would do, which hides more than is denied */

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Programs that need what no sandbox gives: other users' rights, mounts, a daemon that acts
+ * outside. Their own messages blame something else, and a flag for the first denial would only lead
+ * to the next one. So the end of the run has one line that says why, and what to do.
+ */
+
+#include "cli/run/program-hints.h"
+
+#include <string.h>
+
+enum hint { HINT_NONE, HINT_USER, HINT_MOUNT, HINT_DAEMON, HINT_INSTALL, HINT_COUNT };
+
+static const char *const words[HINT_COUNT] = {
+    [HINT_USER] = "a program gains no rights inside, so it stays the user it is; run the command "
+                  "without it, or start Buckle with it",
+    [HINT_MOUNT] = "a sandbox cannot change what is mounted; do that outside, before the run",
+    [HINT_DAEMON] =
+        "its daemon acts outside the sandbox with rights of its own; run it outside, or "
+        "open its socket with --allow-socket if the command may do anything",
+    [HINT_INSTALL] = "it changes the whole system, which only its administrator should; install "
+                     "outside, before the run",
+};
+
+static const struct {
+    const char *name;
+    enum hint hint;
+} programs[] = {
+    {"sudo", HINT_USER},       {"su", HINT_USER},          {"doas", HINT_USER},
+    {"pkexec", HINT_USER},     {"runuser", HINT_USER},     {"mount", HINT_MOUNT},
+    {"umount", HINT_MOUNT},    {"losetup", HINT_MOUNT},    {"docker", HINT_DAEMON},
+    {"podman", HINT_DAEMON},   {"nerdctl", HINT_DAEMON},   {"apt", HINT_INSTALL},
+    {"apt-get", HINT_INSTALL}, {"aptitude", HINT_INSTALL}, {"dpkg", HINT_INSTALL},
+    {"dnf", HINT_INSTALL},     {"yum", HINT_INSTALL},      {"rpm", HINT_INSTALL},
+    {"apk", HINT_INSTALL},     {"pacman", HINT_INSTALL},   {"zypper", HINT_INSTALL},
+    {"snap", HINT_INSTALL},
+};
+
+static bool add_hint(const char *word, size_t n, struct buf *out)
+{
+    const char *slash = memrchr(word, '/', n);
+    n -= slash ? (size_t)(slash + 1 - word) : 0;
+    word = slash ? slash + 1 : word;
+    for (size_t i = 0; i < sizeof(programs) / sizeof(*programs); i++)
+        if (strlen(programs[i].name) == n && memcmp(programs[i].name, word, n) == 0) {
+            buf_fmt(out, "buckle: %s cannot work in a sandbox: %s\n", programs[i].name,
+                    words[programs[i].hint]);
+            return true;
+        }
+    return false;
+}
+
+static bool is_shell(const char *program)
+{
+    static const char *const shells[] = {"sh", "bash", "dash", "zsh", "ksh"};
+    const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program;
+    for (size_t i = 0; i < sizeof(shells) / sizeof(*shells); i++)
+        if (strcmp(name, shells[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The first words of its commands. Quotes are not understood, which can only miss one. */
+static bool search_line(const char *line, struct buf *out)
+{
+    bool first = true;
+    while (*line) {
+        size_t n = strcspn(line, " \t\n;|&()");
+        if (n && first && add_hint(line, n, out))
+            return true;
+        /* VARIABLE=value, exec and env precede a command */
+        bool before = memchr(line, '=', n) || (n == 4 && memcmp(line, "exec", 4) == 0) ||
+                      (n == 3 && memcmp(line, "env", 3) == 0);
+        first = n ? first && before : first;
+        line += n;
+        if (*line)
+            first |= strchr("\n;|&(", *line++) != NULL;
+    }
+    return false;
+}
+
+bool program_hint(char *const *argv, struct buf *out)
+{
+    if (!argv || !argv[0])
+        return false;
+    if (!is_shell(argv[0]))
+        return add_hint(argv[0], strlen(argv[0]), out);
+    for (size_t i = 1; argv[i]; i++)
+        if (argv[i][0] == '-' && argv[i][1] != '-' && strchr(argv[i], 'c'))
+            return argv[i + 1] && search_line(argv[i + 1], out);
+    return false;
+}
