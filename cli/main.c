@@ -45,7 +45,7 @@ int main(int argc, char **argv)
 {
     OWN(buf) struct buf out = {0};
     const struct cli_command *name = argc ? compat_find(argv[0]) : NULL;
-    cli_word_remedies();
+    cli_word_remedies(name != NULL);
     if (name)
         return name->main(argc, argv);
     if (argc < 2) {

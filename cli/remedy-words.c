@@ -35,7 +35,16 @@ static const char *const words[REMEDY_COUNT] = {
     [REMEDY_MCP_HERE] = "start the server with --here",
 };
 
-void cli_word_remedies(void)
+/* The compat names have the flags of the programs that they replace. */
+static const char *const compat_words[REMEDY_COUNT] = {
+    [REMEDY_ACCEPT_WEAKER] =
+        "`buckle doctor` explains why; `buckle run --accept-weaker` continues without it",
+};
+
+void cli_word_remedies(bool compat)
 {
-    remedy_use(words);
+    static const char *chosen[REMEDY_COUNT];
+    for (int i = 0; i < REMEDY_COUNT; i++)
+        chosen[i] = compat && compat_words[i] ? compat_words[i] : words[i];
+    remedy_use(chosen);
 }

@@ -3,7 +3,10 @@
 #ifndef BK_CLI_REMEDY_WORDS_H
 #define BK_CLI_REMEDY_WORDS_H
 
-/* From here on remedies name flags of the command line. Call it before anything can fail. */
-void cli_word_remedies(void);
+#include <stdbool.h>
+
+/* From here on remedies name flags of the command line; compat: that was called by the name of
+ * another program. Call it before anything can fail. */
+void cli_word_remedies(bool compat);
 
 #endif

@@ -254,7 +254,7 @@ def replay_programs(where):
 
 
 # Minutes under the sanitizers, and about what happens around the program rather than in it.
-SLOW_E2E = ("e2e-ask.py", "e2e-attacks.py", "e2e-cleanup.py", "e2e-clients.py", "e2e-dial.py", "e2e-escape.py",
+SLOW_E2E = ("e2e-ask.py", "e2e-attacks.py", "e2e-cleanup.py", "e2e-clients.py", "e2e-clones.py", "e2e-dial.py", "e2e-escape.py",
             "e2e-gate.py", "e2e-git.py", "e2e-h2.py", "e2e-load.py", "e2e-mcp.py", "e2e-net-ports.py", "e2e-net-redirect.py",
             "e2e-loopback.py", "e2e-net.py", "e2e-parent-proxy.py", "e2e-process.py", "e2e-programs.py",
             "e2e-session-loopback.py", "e2e-static.py",
@@ -321,6 +321,7 @@ def long_suites():
               timeout=900),
         Suite("programs", [[tests("e2e", "e2e-programs.py"), "heavy"]], staged_env(), timeout=900),
         Suite("clients", [[tests("e2e", "e2e-clients.py"), "heavy"]], staged_env(), timeout=900),
+        Suite("clones", [[tests("e2e", "e2e-clones.py"), "whole"]], staged_env(), timeout=1800),
         Suite("matrix", [[f, "whole"] for f in found("e2e/e2e-matrix-*.py")], staged_env(), timeout=1800),
         Suite("mcp client library", [[tests("e2e", "e2e-mcp.py"), "sdk"]], staged_env(), timeout=600),
         Suite("races", [[tests("e2e", "e2e-traps.py"), "4", "9"]],

@@ -255,7 +255,8 @@ static int run_cage(struct cage *c)
         printf("cage version %s (buckle)\n", BK_VERSION);
         return CLI_OK;
     }
-    if (presets_load(&c->arena, args_value(&c->args, "config"), &c->config, &err) < 0)
+    if (presets_load(&c->arena, args_value(&c->args, "config"), &c->config, &err) < 0 ||
+        presets_share_caches(&c->arena, &c->config, &err) < 0)
         return report(&err, "error loading config");
     if (args_has(&c->args, "list-presets")) {
         OWN(buf) struct buf out = {0};

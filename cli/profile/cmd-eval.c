@@ -34,9 +34,28 @@ static const char *verdict_word(const struct graph_verdict *v)
     return v->allow ? "allow" : "deny";
 }
 
+/* The extension with which a denied question would be allowed: only a run knows whether there is a
+ * private layer. NULL: none. q has room for one more fact. */
+static const char *layer_that_allows(const struct stacked *s, struct graph_query q,
+                                     struct graph_fact *facts)
+{
+    static const char *const extensions[] = {"buckle.private-layer", "buckle.kept-layer"};
+    for (size_t i = 0; i < sizeof(extensions) / sizeof(extensions[0]); i++) {
+        facts[q.nfacts] = (struct graph_fact){.filter = FILTER_EXTENSION,
+                                              .str = extensions[i],
+                                              .len = (uint32_t)strlen(extensions[i])};
+        struct graph_query with = q;
+        with.facts = facts;
+        with.nfacts++;
+        if (graph_stack_eval(&s->stack, &with).verdict.allow)
+            return extensions[i];
+    }
+    return NULL;
+}
+
 /* For a stack, also names the layer that decided. */
 static void print_text(const struct stacked *s, const char *const *words, size_t n,
-                       const struct graph_stack_verdict *v, struct buf *out)
+                       const struct graph_stack_verdict *v, const char *private, struct buf *out)
 {
     const struct graph_layer *layer = &s->layers[v->layer];
     buf_fmt(out, "%-5s ", verdict_word(&v->verdict));
@@ -48,7 +67,7 @@ static void print_text(const struct stacked *s, const char *const *words, size_t
     if (s->stack.nlayers > 1)
         buf_fmt(out, "%s: ", layer->role);
     rule_text(layer->graph, v->verdict.rule, out);
-    buf_str(out, ")\n");
+    buf_str(out, private ? "; allowed in a private layer)\n" : ")\n");
 }
 
 static void print_layers(const struct stacked *s, const struct graph_query *q, struct buf *out)
@@ -68,7 +87,7 @@ static void print_layers(const struct stacked *s, const struct graph_query *q, s
 
 static void print_json(const struct stacked *s, const char *const *words, size_t n,
                        const struct graph_stack_verdict *v, const struct graph_query *q,
-                       struct buf *out)
+                       const char *private, struct buf *out)
 {
     buf_fmt(out, "{\"verdict\": \"%s\", \"operation\": ", verdict_word(&v->verdict));
     buf_json(out, words[0], strlen(words[0]));
@@ -81,6 +100,8 @@ static void print_json(const struct stacked *s, const char *const *words, size_t
     buf_fmt(out, "], \"report\": %s, \"rule\": ",
             v->verdict.flags & VOCAB_FLAG_REPORT ? "true" : "false");
     rule_json(s->layers[v->layer].graph, v->verdict.rule, out);
+    if (private)
+        buf_fmt(out, ", \"allowed_with\": \"%s\"", private);
     if (s->stack.nlayers > 1 || s->stack.nextensions)
         print_layers(s, q, out);
     buf_str(out, "}\n");
@@ -94,17 +115,20 @@ static int answer_question(const struct cli_args *args, const struct stacked *s,
     if (question_parse(&q, words[0], words + 1, n - 1, err) < 0)
         return CLI_ERROR;
     OWN(mem)
-    struct graph_fact *facts = calloc(q.query.nfacts + s->stack.nextensions + 1, sizeof(*facts));
+    struct graph_fact *facts = calloc(q.query.nfacts + s->stack.nextensions + 2, sizeof(*facts));
     if (!facts) {
         err_nomem(err);
         return CLI_ERROR;
     }
     struct graph_query asked = graph_stack_query(&s->stack, &q.query, facts);
     struct graph_stack_verdict v = graph_stack_eval(&s->stack, &asked);
+    if (asked.facts != facts && asked.nfacts)
+        memcpy(facts, asked.facts, asked.nfacts * sizeof(*facts));
+    const char *private = v.verdict.allow ? NULL : layer_that_allows(s, asked, facts);
     if (args_has(args, "json"))
-        print_json(s, words, n, &v, &asked, out);
+        print_json(s, words, n, &v, &asked, private, out);
     else
-        print_text(s, words, n, &v, out);
+        print_text(s, words, n, &v, private, out);
     if (args_has(args, "quiet"))
         out->n = 0;
     return v.verdict.allow ? CLI_OK : CLI_NO;

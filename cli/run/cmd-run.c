@@ -68,6 +68,7 @@ static const struct cli_option options[] = {
     {"cd", 0, "DIR", "start the command in DIR; the policy is for the current directory", "dir"},
     {"root", 0, "DIR", "the policy and settings are for DIR; start the command here", "dir"},
     {"tmpdir", 0, "DIR", "use DIR as TMPDIR, and keep it afterwards", "dir"},
+    {"shared-tmp", 0, NULL, "no private layer over /tmp: the command can read it, but not write there", NULL},
     {"here", 0, NULL, "run even in / or the home directory", NULL},
     {"dry-run", 'n', NULL, "show how the policy would be enforced, and exit", NULL},
     {"report", 0, "HOW", "how to report denied operations: text, json, none or fd:N", "text json none"},
@@ -115,7 +116,7 @@ struct invocation {
     enum report_how how;
     int report_fd;
     bool verbose;
-    const char **keep_env, **set_env;
+    const char **keep_env, **set_env, **opened;
     int *keep_fds;
     char cwd[PATH_MAX], start[PATH_MAX], tmpdir[PATH_MAX];
 };
@@ -344,6 +345,14 @@ static int choose_kept(struct invocation *r, struct bk_err *err)
     }
     r->spec.keep_env = r->keep_env;
     r->spec.nkeep_env = nenv + nkeep;
+    r->spec.private_places = !args_has(r->args, "profile");
+    r->spec.nopened = args_count(r->args, "allow-write");
+    r->opened = calloc(r->spec.nopened + 1, sizeof(*r->opened));
+    if (!r->opened)
+        return err_nomem(err);
+    for (size_t i = 0; i < r->spec.nopened; i++)
+        r->opened[i] = args_nth(r->args, "allow-write", i);
+    r->spec.opened = r->opened;
     r->spec.launch.keep_fds = r->keep_fds;
     r->spec.launch.nkeep = nfds;
     return 0;
@@ -404,6 +413,9 @@ static int fill_spec(struct invocation *r, struct bk_err *err)
         .plan.strict_reads = args_has(r->args, "strict-reads"),
         .upstream = args_value(r->args, "upstream"),
         .launch.wait_all = args_has(r->args, "wait"),
+        .launch.prepared = args_has(r->args, "shared-tmp") || args_has(r->args, "profile")
+                               ? NULL
+                               : run_usual_layers,
         /* We end right after the command. But a container's PID 1 would inherit what we leave
          * behind, and may take its end for ours (firejail does). */
         .launch.leave_judge = getppid() != 1,
@@ -533,6 +545,7 @@ static int run_main(struct cli_args *args)
     run_flags_free(&r->flags);
     run_settings_free(&r->settings);
     free(r->keep_env);
+    free(r->opened);
     free(r->set_env);
     free(r->keep_fds);
     free(r);

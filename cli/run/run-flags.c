@@ -179,7 +179,7 @@ static int set_params(struct run_flags *f, const struct cli_args *args, struct r
     size_t n = args_count(args, "define"), bytes = 1;
     for (size_t i = 0; i < n; i++)
         bytes += strlen(args_nth(args, "define", i)) + 1;
-    f->params = calloc(n + 1, sizeof(*f->params));
+    f->params = calloc(n + 2, sizeof(*f->params));
     f->words = malloc(bytes);
     if (!f->params || !f->words)
         return err_nomem(err);
@@ -195,6 +195,8 @@ static int set_params(struct run_flags *f, const struct cli_args *args, struct r
         f->params[i] = (struct sbpl_param){at, equals + 1};
         at += len;
     }
+    if (args_has(args, "shared-tmp"))
+        f->params[n++] = (struct sbpl_param){"SHARED_TMP", "1"};
     spec->params = f->params;
     spec->nparams = n;
     return 0;

@@ -26,6 +26,7 @@ int run_presets_request(const struct cli_args *args, struct arena *a, struct pol
         if (words_push(a, &q->presets, name) < 0)
             return err_nomem(err);
     q->presets_file = args_value(args, "config");
+    q->share_caches = args_has(args, "share-caches");
     q->automatic = args_has(args, "no-auto") ? AUTO_NEVER
                    : args_has(args, "auto")  ? AUTO_ALWAYS
                                              : AUTO_IF_SET;

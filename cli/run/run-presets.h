@@ -9,14 +9,15 @@
 
 /* Options of commands that take presets besides settings. */
 /* clang-format off */
-#define PRESET_TOOLS "ccache cargo dotnet go java npm php playwright python ruby"
+#define PRESET_TOOLS "ccache cargo dotnet go gpg java npm php playwright python ruby"
 #define AUTO_OPTIONS \
     {"auto", 0, NULL, "add the presets that the command and a trusted project's files call for", NULL}, \
     {"no-auto", 0, NULL, "don't, even if settings say so", NULL}
 #define PRESET_OPTIONS \
     {"preset", 0, "NAME", "add this preset: a tool (npm, python, …), yours, or builtin:NAME", \
      PRESET_TOOLS}, \
-    {"config", 0, "FILE", "with --preset: read presets from FILE", "file"}
+    {"config", 0, "FILE", "with --preset: read presets from FILE", "file"}, \
+    {"share-caches", 0, NULL, "with presets: write caches as they are, not private layers", NULL}
 /* clang-format on */
 
 bool run_has_presets(const struct cli_args *args); /* or --auto */

@@ -117,6 +117,7 @@ static int fill_request(struct run_settings *rs, const struct run_spec *spec, st
                                 .find_settings = run_settings_found(rs),
                                 .bare_settings = rs->bare,
                                 .command = spec->launch.argv ? spec->launch.argv[0] : NULL,
+                                .shared_tmp = args_has(args, "shared-tmp"),
                                 .argv = spec->launch.argv,
                                 .wants_userns = spec->plan.keep_userns};
     return run_presets_request(args, &rs->arena, &rs->request, err);

@@ -14,7 +14,7 @@ struct agent_view {
     enum permission_mode mode; /* the user's choice, never from a file */
     bool planning;
     const char *plan_file; /* if planning: the only file that may be written; or NULL */
-    char tmpdir[256];      /* TMPDIR of commands */
+    char tmpdir[512];      /* TMPDIR of commands */
 };
 
 /* Reads all layers for a working directory, and further files. Call view_free() even if

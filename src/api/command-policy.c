@@ -8,6 +8,7 @@
 
 #include "api/command-options.h"
 #include "run/run-policy.h"
+#include "run/run.h"
 #include "settings/flag-rule.h"
 #include "vocab/rule-words.h"
 
@@ -137,6 +138,7 @@ int api_spec(const struct buckle_command *c, const struct api_policy *p, struct 
                              .launch.max_procs = c->max_procs,
                              .launch.timeout_ms = c->timeout_ms,
                              .launch.wait_all = c->flags[BUCKLE_WAIT_ALL],
+                             .launch.prepared = run_usual_layers,
                              .launch.ask_ms = c->ask_ms};
     run_spec_use(out, &p->assembly);
     return 0;

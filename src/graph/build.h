@@ -70,4 +70,10 @@ int graph_build_note(struct graph_build *b, const char *key, const char *value, 
 /* Returns a checked graph, or NULL. Consumes the builder, also on failure. */
 struct graph *graph_freeze(struct graph_build *b, struct bk_err *err);
 
+/* Returns the policy that allows what both allow, or NULL. The rules of the first keep their
+ * numbers, those of the second follow. A denial by both has the first's rule, and what is allowed
+ * has the second's. */
+struct graph *graph_conjoin(const struct graph *first, const struct graph *second,
+                            struct bk_err *err);
+
 #endif

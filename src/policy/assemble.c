@@ -115,7 +115,9 @@ static int add_presets(struct assembly *out, const struct policy_request *q, str
     struct arena *a = &out->settings.arena;
     struct access *access = &out->result.policy;
     struct preset sum = {0};
-    if (preset_sum(a, &chosen->config, &chosen->names, q->command, false, &sum, err) < 0 ||
+    if (((q->share_caches || access->share_caches || policy_on_macos()) &&
+         presets_share_caches(a, &chosen->config, err) < 0) ||
+        preset_sum(a, &chosen->config, &chosen->names, q->command, false, &sum, err) < 0 ||
         presets_apply(a, &sum, &base, access, &out->unset, err) < 0 ||
         preset_protect(a, &chosen->config, &base, access, err) < 0)
         return -1;
@@ -193,6 +195,7 @@ static int evaluate(struct assembly *out, const struct policy_request *q, struct
     if (settings_build(s, q->tmpdir, &out->result, err) < 0)
         return -1;
     out->result.policy.as_shipped = !q->bare_settings;
+    out->result.policy.shared_tmp |= q->shared_tmp;
     out->result.policy.allowed_reads_win = q->bare_settings;
     out->result.policy.opens_cwd = q->cwd && opens_folder(&out->result.policy.allow_write, q->cwd);
     *configured = out->result.policy;

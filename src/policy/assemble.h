@@ -43,6 +43,8 @@ struct policy_request {
     struct words presets;
     const char *presets_file; /* NULL: the usual places */
     const char *command;      /* its name, or NULL */
+    bool share_caches;        /* their caches are written as they are, without layers */
+    bool shared_tmp;          /* no private layer over /tmp */
 
     /* Presets of tools that the command and a trusted project call for. AUTO_IF_SET: if settings
      * say so. */

@@ -25,6 +25,29 @@ int presets_parse(struct arena *a, const char *name, const char *text, size_t n,
     return 0;
 }
 
+static int share_caches(struct arena *a, struct preset *p, struct bk_err *err)
+{
+    for (size_t i = 0; i < p->lists[PRESET_CACHE].n; i++)
+        if (preset_push(a, &p->lists[PRESET_ALLOW], &p->lists[PRESET_CACHE].at[i]) < 0)
+            return err_nomem(err);
+    p->lists[PRESET_CACHE].n = 0;
+    return 0;
+}
+
+int presets_share_caches(struct arena *a, struct preset_config *c, struct bk_err *err)
+{
+    for (size_t i = 0; i < c->npresets; i++)
+        if (share_caches(a, &c->presets[i], err) < 0)
+            return -1;
+    for (size_t i = 0; i < c->nshipped; i++)
+        if (share_caches(a, &c->shipped[i], err) < 0)
+            return -1;
+    for (size_t i = 0; i < c->ntools; i++)
+        if (share_caches(a, &c->tools[i], err) < 0)
+            return -1;
+    return 0;
+}
+
 static int allow_git(struct arena *a, const char *cwd, struct access *access, struct bk_err *err)
 {
     const char *folders[2];

@@ -21,6 +21,10 @@ int presets_parse(struct arena *a, const char *name, const char *text, size_t n,
 int presets_apply(struct arena *a, const struct preset *sum, const struct path_base *base,
                   struct access *access, struct words *unset, struct bk_err *err);
 
+/* Makes caches ordinary permissions, for programs that know no layers. */
+int presets_share_caches(struct arena *a, struct preset_config *c, struct bk_err *err);
+
+/* preset-shipped.c: reads them into c->shipped. */
 /* Opens the hosts of the tools in a sum, with the registries that count. Commands that cannot read
  * which registry is meant get a variable. */
 int presets_open_hosts(struct arena *a, const struct preset_config *c, const struct preset *sum,

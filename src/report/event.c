@@ -103,6 +103,8 @@ static void json_rule(struct buf *out, const struct graph *g, const struct event
 {
     const struct graph_rule_info *info = rule_info(g, e->rule);
     OWN(buf) struct buf place = {0};
+    if (e->rule == EVENT_OUTER_RULE)
+        buf_str(out, ", \"rule\": {\"kind\": \"outer\"}");
     if (!info)
         return;
     const char *kind = info->is_default ? "default" : info->implicit ? "implicit" : "written";

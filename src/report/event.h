@@ -15,6 +15,8 @@
  * judge fills one without allocating and writes it to a socket in one call.
  */
 enum { EVENT_PATH = 4096, EVENT_EXE = 256, EVENT_DETAIL = 96 };
+/* The rule of an event that a sandbox around this one denied. */
+enum { EVENT_OUTER_RULE = 0xfffffffeu };
 /* The path of an event about creating a user namespace. */
 #define EVENT_USER_NAMESPACE "user namespace"
 

@@ -138,6 +138,10 @@ static bool generated_place(const struct graph_rule_info *info, const char *obje
 void rule_place(const struct graph *g, uint32_t rule, const char *object, size_t n, struct buf *out)
 {
     const struct graph_rule_info *info = rule_info(g, rule);
+    if (rule == EVENT_OUTER_RULE) {
+        buf_str(out, "the outer sandbox");
+        return;
+    }
     if (!info || info->is_default || (!info->origin.line && !info->implicit)) {
         buf_str(out, "no rule allows it");
         return;

@@ -332,8 +332,8 @@ static bool is_by_settings(const struct suggesting *s, const struct group *group
 /* Whether the rule takes precedence over all flags. */
 static bool is_final(const struct suggesting *s, const struct group *group)
 {
-    return is_rule_of(s, group, SOURCE_FLAG) || is_rule_of(s, group, SOURCE_OWN) ||
-           is_by_settings(s, group);
+    return group->rule == EVENT_OUTER_RULE || is_rule_of(s, group, SOURCE_FLAG) ||
+           is_rule_of(s, group, SOURCE_OWN) || is_by_settings(s, group);
 }
 
 static bool is_guarded_store(const struct suggesting *s, const struct group *group)

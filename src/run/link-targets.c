@@ -221,11 +221,11 @@ struct entry {
 typedef int entry_fn(struct finder *f, const struct spot *in, const struct entry *e, void *arg);
 
 /* Opens a folder to list, or only to pass through. */
-static int open_folder(int at, const char *name)
+static int open_folder(int at, const char *name, bool pass)
 {
     int how = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
-    int fd = openat(at, name, how | O_RDONLY);
-    return fd < 0 && errno == EACCES ? openat(at, name, how | O_PATH) : fd;
+    int fd = pass ? -1 : openat(at, name, how | O_RDONLY);
+    return pass || (fd < 0 && errno == EACCES) ? openat(at, name, how | O_PATH) : fd;
 }
 
 /* Calls fn for each entry. Returns 1 if those were all, 0 if there are too many or the folder
@@ -366,17 +366,18 @@ static int step(struct finder *f, const struct spot *in, const char *name, unsig
                  name) >= PATH_MAX)
         return f->named[named] = '\0', 0;
     find_hops(f, part.lo, part.hi);
+    size_t deeper = part.lo;
+    bool pass = false;
+    for (; deeper < part.hi && !f->records[deeper].path[part.skip]; deeper++)
+        pass |= f->out->quiet && !is_written(f->records[deeper].kind);
     bool link = (type == DT_LNK || type == DT_UNKNOWN) && in->fd >= 0, there = true;
     int led = link ? resolve(f, in, name, &next, &there) : 0;
     next.moved |= led > 0;
     if (led > 0)
-        next.fd = open_folder(AT_FDCWD, next.path);
+        next.fd = open_folder(AT_FDCWD, next.path, pass);
     else if (in->fd >= 0 && there && (type == DT_DIR || type == DT_UNKNOWN))
-        next.fd = open_folder(in->fd, name);
+        next.fd = open_folder(in->fd, name, pass);
     OWN(fd) int folder = next.fd;
-    size_t deeper = part.lo;
-    while (deeper < part.hi && !f->records[deeper].path[part.skip])
-        deeper++;
     struct range leaves = {part.lo, deeper, part.skip}, rest = {deeper, part.hi, part.skip};
     int err = led < 0 || reach(f, &next, &leaves) < 0 || visit(f, &next, &rest) < 0 ? -1 : 0;
     (void)folder;
@@ -479,7 +480,7 @@ static int search_folder(struct finder *f, const char *folder, int list)
 {
     struct spot at = {.fd = -1};
     struct range names = {f->lists[list], f->lists[list + 1], 0};
-    OWN(fd) int fd = open_folder(AT_FDCWD, folder);
+    OWN(fd) int fd = open_folder(AT_FDCWD, folder, false);
     at.fd = fd;
     snprintf(at.path, sizeof(at.path), "%s", folder);
     snprintf(f->named, sizeof(f->named), "%s", strcmp(folder, "/") ? folder : "");

@@ -24,6 +24,8 @@
 struct link_targets {
     struct buf protect, secrets; /* SBPL: after protected.sb, and after secrets.sb */
     size_t count;
+    bool quiet; /* set before: list no secret store, because a sandbox around us would report that.
+                   Its own run has listed them */
     struct sbpl_sequel sequels[3];
 };
 

@@ -167,6 +167,8 @@ void run_spec_use(struct run_spec *spec, const struct assembly *a)
     spec->nsources = a->nsources;
     if (!a->by_settings)
         return;
+    spec->caches = &r->policy.layered;
+    spec->writable = &r->policy.allow_write;
     spec->plan.keep_userns |= r->nested_userns;
     if (!spec->upstream && r->policy.allowed_domains.n) /* without hosts nothing leads there */
         spec->upstream = r->upstream, spec->no_proxy = r->no_proxy;

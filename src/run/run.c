@@ -19,11 +19,15 @@
 
 #include "base/own.h"
 #include "policy/target.h"
+#include "run/nest.h"
 #include "run/own-rules.h"
+#include "run/private-places.h"
 #include "run/run-int.h"
 #include "settings/links.h"
 
 extern char **environ;
+
+const char *const run_usual_layers[LAYERS_PREPARED] = {"/tmp"};
 
 /* ---- preparing ---- */
 
@@ -112,7 +116,9 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
     *r = (struct run){.spec = spec,
                       .private_tmpdir.lock = -1,
                       .cgroup.fd = -1,
-                      .init = {.pidfd = -1, .ready = -1}};
+                      .init = {.pidfd = -1, .ready = -1},
+                      .kept.lock = -1,
+                      .channel = -1};
     arena_init(&r->arena, 64 << 20);
     complete_options(r);
     find_connector(r);
@@ -120,15 +126,19 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
         return -1;
     if (read_mounts(r, err) < 0) /* the kernel lists none while it copies them */
         return -1;
+    /* inside a sandbox of ours, that one's controller does the rest */
+    if (!probe && r->host.listener_taken)
+        r->channel = nest_call();
     /* this takes longest, and needs nothing of what follows */
-    if (!probe && !policy_on_macos())
-        init_start(&r->init, &r->host, spec->launch.cwd);
+    if (!probe && r->channel < 0 && !policy_on_macos())
+        init_start(&r->init, &r->host, spec->launch.cwd, spec->launch.prepared);
     if (spec->private_tmpdir)
         r->private_tmpdir = *spec->private_tmpdir;
     else if (!spec->tmpdir && !spec->bare && tmpdir_name(&r->private_tmpdir, err) < 0)
         return -1;
     if (find_parents(r, err) < 0)
         return -1;
+    r->targets.quiet = r->channel >= 0 && getenv("SANDBOX_RUNTIME");
     /* meanwhile init creates its namespaces */
     if (run_policy_link_targets(&r->targets, spec, err) < 0 ||
         (!is_inside(&r->host) && own_rules(spec->launch.cwd, &r->own_rules, err) < 0) ||
@@ -167,7 +177,8 @@ static int prepare_env(struct run *r, struct bk_err *err)
     /* tmux and others that keep sockets in the session's folder need a place */
     static const char *const places[] = {"TMPDIR", "TMUX_TMPDIR", "XDG_RUNTIME_DIR"};
     enum { PLACES = sizeof(places) / sizeof(places[0]) };
-    const char **set = arena_array(&r->arena, PLACES + 1 + s->nset_env + 1, sizeof(*set));
+    const char **set =
+        arena_array(&r->arena, PLACES + PRIVATE_PLACES + 1 + s->nset_env + 1, sizeof(*set));
     size_t n = 0;
     if (!set)
         return err_nomem(err);
@@ -178,6 +189,10 @@ static int prepare_env(struct run *r, struct bk_err *err)
         if (!set[n++])
             return err_nomem(err);
     }
+    int more = s->bare ? 0 : private_places(s, run_tmpdir(r), &r->arena, set + n);
+    if (more < 0)
+        return err_nomem(err);
+    n += (size_t)more;
     if (!s->bare)
         set[n++] = "SANDBOX_RUNTIME=1";
     for (size_t i = 0; i < s->nset_env; i++)
@@ -236,11 +251,14 @@ static void complete_launch(struct run *r, struct launch *l)
     l->prepare = prepare;
     l->meanwhile = meanwhile;
     l->compile = run_recompile;
+    l->on_nest = nest_serve;
+    l->on_nested = nest_served;
     l->run = r;
     l->host = &r->host;
     l->init = &r->init;
     l->env = r->env.env;
     l->tmpdir = s->bare ? NULL : run_tmpdir(r);
+    l->layers = r->kept.path[0] ? r->kept.path : NULL;
     l->connector = r->connector[0] ? r->connector : NULL;
     l->parents = r->has_parents ? &r->parents : NULL;
     /* the sandbox as a whole where a control group can be had, else each process */
@@ -285,6 +303,27 @@ static bool learn_from(struct host *h, const struct launch_end *end)
     return learned;
 }
 
+/* Has the controller of the sandbox around this one run the command. */
+static int go_nested(struct run *r, struct launch_end *end, struct bk_err *err)
+{
+    struct nest_request q;
+    struct launch l = r->spec->launch;
+    OWN(buf) struct buf bytes = {0};
+    if (run_policy_compile(&r->policy, err) < 0)
+        return end->step = STEP_POLICY, report_refusal(r, err);
+    if (r->spec->upstream)
+        return err_set(err, BK_E_INPUT, "upstream proxy: the outer sandbox decides how to connect");
+    if (meanwhile(r, err) < 0 || prepare_env(r, err) < 0 || nest_write(r, &l, &bytes, err) < 0 ||
+        nest_fill(r, &l, &q, err) < 0)
+        return -1;
+    int memory = nest_memory_make(bytes.s, bytes.n);
+    if (memory < 0) {
+        errno = -memory;
+        return err_sys(err, "the policy and the command");
+    }
+    return nest_run(&l, &q, steal_fd(&r->channel), memory, end, err);
+}
+
 static int go_on_macos(struct run *r, struct launch_end *end, struct bk_err *err)
 {
     if (run_policy_compile(&r->policy, err) < 0)
@@ -299,14 +338,20 @@ int run_go(struct run *r, struct launch_end *end, struct bk_err *err)
     struct launch l;
     if (policy_on_macos())
         return go_on_macos(r, end, err);
+    if (r->channel >= 0)
+        return go_nested(r, end, err);
     r->policy.unit.opt.terse = !r->policy.shipped; /* run_graph() adds the texts if needed */
     if (!r->policy.shipped && run_policy_compile(&r->policy, err) < 0)
         return end->step = STEP_POLICY, report_refusal(r, err);
     if (prepare_env(r, err) < 0)
         return -1;
+    if (r->spec->caches && r->spec->caches->n)
+        kept_layers_open(&r->kept, r->spec->launch.cwd, r->spec->caches);
     complete_launch(r, &l);
     for (;;) {
         int result = launch_run(&l, end, err);
+        if (r->nests.n)
+            nest_end_all(r);
         if (result == 0 || !learn_from(&r->host, end))
             return result;
     }
@@ -320,12 +365,16 @@ void run_clean(struct run *r)
         init_end(&r->init); /* its processes could still move files in there */
         tmpdir_remove(&r->private_tmpdir);
     }
+    kept_layers_close(&r->kept);
     cgroup_remove(&r->cgroup);
 }
 
 void run_close(struct run *r)
 {
+    if (r->channel >= 0)
+        close(r->channel);
     init_end(&r->init);
+    kept_layers_close(&r->kept);
     cgroup_remove(&r->cgroup);
     tmpdir_remove(&r->private_tmpdir);
     plan_free(&r->plan);

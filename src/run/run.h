@@ -9,7 +9,21 @@
 #include "kernel/launch/launch.h"
 #include "kernel/launch/tmpdir.h"
 #include "net/parent-proxy.h"
+#include "run/kept-layers.h"
 #include "run/run-policy.h"
+
+/* Sandboxes inside this one (nest.h). */
+enum { NESTS = 32, NEST_DEPTH = 12 };
+
+struct nests {
+    int poll; /* 0: none yet */
+    size_t n;
+    struct nest {
+        pid_t pid; /* of its controller */
+        int relay; /* from it */
+        int asker; /* pidfd of the process that asked for it */
+    } list[NESTS];
+};
 
 /*
  * One run of a command: spec → policy → plan → launch. Front ends read what they show (the plan, a
@@ -26,6 +40,7 @@ struct run {
     struct plan plan;
     struct tmpdir private_tmpdir;
     struct cgroup cgroup;
+    struct kept_layers kept;
     struct init init;
     struct arena arena;
     struct environ_result env;
@@ -34,7 +49,13 @@ struct run {
     char connector[256];   /* this program if it is buckle itself; else empty */
     struct graph **graphs; /* of all policies: the first, and its updates */
     size_t nupdated;
+    int channel;        /* to the controller of the sandbox that this run is in; -1: in none */
+    struct nests nests; /* inside this one */
+    unsigned depth;     /* of this one: 0 is not inside another */
 };
+
+/* For launch.prepared: the layers of the default profile. */
+extern const char *const run_usual_layers[];
 
 /* Inspects the host and gathers the policy. `probe`: tests for certain what the host can do, for a
  * plan that is printed; a launch finds out as it goes. On failure policy.unit.diags may say more

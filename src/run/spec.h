@@ -30,6 +30,13 @@ struct run_spec {
     bool whole_env; /* nothing is removed from it */
     bool bare;      /* nothing of ours is added: no TMPDIR, no variable, no parameter */
 
+    const struct places *caches; /* with private layers that are kept; or NULL */
+    /* Give programs a private folder that fail without one (private-places.def), unless one of
+     * these opens the real one. */
+    bool private_places;
+    const struct places *writable; /* what settings and presets open, or NULL */
+    const char *const *opened;     /* what flags open, as they were written */
+    size_t nopened;
     const char *tmpdir; /* a folder that stays, made if it is missing; NULL: a temporary one */
     const struct tmpdir *private_tmpdir; /* the temporary one, named already; NULL: any */
     /* URL of the proxy that connections leave through, or NULL: the caller's variables name it.

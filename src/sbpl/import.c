@@ -54,19 +54,38 @@ static struct source *add_shipped(struct machine *m, const struct sbpl_builtin *
     return source_lend(&m->unit->map, name, b->text, b->len, err);
 }
 
+static const struct sbpl_given *find_given(const struct machine *m, const char *path)
+{
+    const struct sbpl_options *opt = &m->unit->opt;
+    for (size_t i = 0; i < opt->ngiven; i++)
+        if (strcmp(opt->given[i].name, path) == 0)
+            return &opt->given[i];
+    return NULL;
+}
+
 /* Only regular files: devices and pipes could block the compiler. */
-static bool is_file(const char *path)
+static bool is_file(const struct machine *m, const char *path)
 {
     struct stat st;
+    if (m->unit->opt.shipped_only)
+        return find_given(m, path) != NULL;
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
+static struct source *read_file(struct machine *m, const char *path, struct bk_err *err)
+{
+    const struct sbpl_given *given = m->unit->opt.shipped_only ? find_given(m, path) : NULL;
+    return given ? source_lend(&m->unit->map, path, given->text, given->n, err)
+                 : source_read(&m->unit->map, path, err);
+}
+
 /* Stores dir/name in path if such a file exists. */
-static bool exists_in(const char *dir, size_t n, const char *name, char path[IMPORT_PATH])
+static bool exists_in(const struct machine *m, const char *dir, size_t n, const char *name,
+                      char path[IMPORT_PATH])
 {
     int len = n ? snprintf(path, IMPORT_PATH, "%.*s/%s", (int)n, dir, name)
                 : snprintf(path, IMPORT_PATH, "%s", name);
-    return len > 0 && len < IMPORT_PATH && is_file(path);
+    return len > 0 && len < IMPORT_PATH && is_file(m, path);
 }
 
 static bool search_folders(struct machine *m, const struct source *from, const char *name,
@@ -74,10 +93,10 @@ static bool search_folders(struct machine *m, const struct source *from, const c
 {
     const struct sbpl_options *opt = &m->unit->opt;
     for (size_t i = 0; i < opt->nimport_dirs; i++)
-        if (exists_in(opt->import_dirs[i], strlen(opt->import_dirs[i]), name, path))
+        if (exists_in(m, opt->import_dirs[i], strlen(opt->import_dirs[i]), name, path))
             return true;
     const char *slash = from ? strrchr(from->name, '/') : NULL;
-    return from && exists_in(from->name, slash ? (size_t)(slash - from->name) : 0, name, path);
+    return from && exists_in(m, from->name, slash ? (size_t)(slash - from->name) : 0, name, path);
 }
 
 /* Finds the text for a name; NULL with *err. */
@@ -86,9 +105,9 @@ static struct source *locate(struct machine *m, const struct source *from, const
 {
     char path[IMPORT_PATH];
     const char *base = strrchr(name, '/');
-    if (!is_shipped(from) && !m->unit->opt.shipped_only) {
-        if (name[0] == '/' ? is_file(name) : search_folders(m, from, name, path))
-            return source_read(&m->unit->map, name[0] == '/' ? name : path, err);
+    if (!is_shipped(from) && (!m->unit->opt.shipped_only || m->unit->opt.ngiven)) {
+        if (name[0] == '/' ? is_file(m, name) : search_folders(m, from, name, path))
+            return read_file(m, name[0] == '/' ? name : path, err);
         /* /System/Library/Sandbox/Profiles/system.sb on a system without that folder */
         if (name[0] == '/' && strncmp(name, "/System/Library/Sandbox/Profiles/", 33) != 0 &&
             strncmp(name, "/usr/share/sandbox/", 19) != 0)

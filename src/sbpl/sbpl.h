@@ -30,12 +30,22 @@ struct sbpl_sequel {
     size_t n;
 };
 
+/* A text in place of a file of that name. */
+struct sbpl_given {
+    const char
+        *name; /* as the import finds it: the folder of the importing text and its argument */
+    const char *text;
+    size_t n;
+};
+
 struct sbpl_options {
     const struct sbpl_param *params; /* -D k=v */
     size_t nparams;
     const char *const *import_dirs; /* -I; searched before the importing file's folder */
     size_t nimport_dirs;
-    bool shipped_only;        /* (import …) finds shipped profiles and opens no file */
+    bool shipped_only;              /* (import …) finds shipped profiles and opens no file */
+    const struct sbpl_given *given; /* with shipped_only: what else it finds */
+    size_t ngiven;
     const char *entitlements; /* path of a plist or JSON file, or NULL */
     const struct sbpl_sequel *sequels;
     size_t nsequels;

@@ -56,6 +56,10 @@ struct access {
     /* Writing: nothing but allow_write, less deny_write, which always wins unless it yields. */
     bool writes_everything; /* filesystem.disabled, cage's --allow-all */
     struct places allow_write, deny_write;
+    /* Caches: readable, and writable in a private layer that is kept for the next run here. */
+    struct places layered;
+    bool share_caches;     /* presets add no such caches, but ordinary permissions */
+    bool shared_tmp;       /* as shipped: no private layer over /tmp */
     bool opens_cwd;        /* the working directory is among them, so its repository is, too */
     bool protects_names;   /* .bashrc, .git/hooks and similar names, at any depth (settings.md) */
     bool allow_git_config; /* … except .git/config */

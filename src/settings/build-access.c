@@ -306,6 +306,8 @@ static int add_files(struct builder *b)
     p->writes_everything = is_true(b, SETTING_FS_DISABLED, false);
     p->protects_names = !p->writes_everything;
     p->allow_git_config = is_true(b, SETTING_GIT_CONFIG, false);
+    p->shared_tmp = is_true(b, SETTING_SHARED_TMP, false);
+    p->share_caches = is_true(b, SETTING_SHARE_CACHES, false);
     if (!p->writes_everything && (add_paths(b, SETTING_DENY_READ, &p->deny_read) < 0 ||
                                   add_opened(b, SETTING_ALLOW_READ, &p->allow_read) < 0 ||
                                   add_opened(b, SETTING_ALLOW_WRITE, &p->allow_write) < 0 ||

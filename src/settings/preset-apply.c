@@ -81,6 +81,20 @@ static int allow(struct applying *a, const struct preset_path *p, bool write)
     return write ? push_all(a, &a->policy->allow_write, &found, false) : 0;
 }
 
+/* Without layers it is an ordinary permission. */
+static int layer(struct applying *a, const struct preset_path *p)
+{
+    struct places found = {0};
+    if (!a->policy->as_shipped)
+        return allow(a, p, true);
+    if (places_of(a, p->path, p->origin, false, &found) < 0)
+        return -1;
+    /* only where nothing else can be read: secrets in a cache's folder stay secret */
+    if (a->policy->reads_nothing && push_all(a, &a->policy->allow_read, &found, false) < 0)
+        return -1;
+    return push_all(a, &a->policy->layered, &found, false);
+}
+
 static int allow_all(struct applying *a, const struct preset_paths *list, bool write)
 {
     for (size_t i = 0; i < list->n; i++)
@@ -162,9 +176,11 @@ int preset_apply(struct arena *arena, const struct preset *sum, const struct pat
     a.base.arg = &a;
     policy->reads_nothing |= sum->flags[PRESET_STRICT];
     policy->keychain |= sum->flags[PRESET_ALLOW_KEYCHAIN];
-    if (allow_all(&a, &sum->lists[PRESET_ALLOW], true) < 0 ||
-        allow_all(&a, &sum->lists[PRESET_CACHE], true) < 0)
+    if (allow_all(&a, &sum->lists[PRESET_ALLOW], true) < 0)
         return -1;
+    for (size_t i = 0; i < sum->lists[PRESET_CACHE].n; i++)
+        if (layer(&a, &sum->lists[PRESET_CACHE].at[i]) < 0)
+            return -1;
     /* without strict everything is readable, and the list must not re-open denials */
     if (sum->flags[PRESET_STRICT] && allow_all(&a, &sum->lists[PRESET_READ], false) < 0)
         return -1;

@@ -331,6 +331,31 @@ static int write_allowed(struct writer *w)
     return 0;
 }
 
+/* What only a layer allows: nothing of it reaches the host. On macOS there are no layers, and the
+ * rules allow nothing. */
+static int write_layers(struct writer *w)
+{
+    if (!w->p->as_shipped || w->p->writes_everything || w->t->macos)
+        return 0;
+    if (!w->p->shared_tmp)
+        buf_str(w->out, "; /tmp, in a private layer that ends with the run.\n"
+                        "(allow file-write*\n"
+                        "    (require-all (subpath \"/tmp\") (extension "
+                        "\"buckle.private-layer\")))\n"
+                        "(allow file-write-setugid\n"
+                        "    (require-all (subpath \"/tmp\") (extension \"buckle.private-layer\")\n"
+                        "        (vnode-type DIRECTORY)))\n");
+    if (!w->p->layered.n)
+        return 0;
+    buf_str(w->out, "; Caches, in private layers that are kept for the next run here.\n");
+    write_open(w, "allow", "file-write*");
+    buf_str(w->out, "\n    (require-all (extension \"buckle.kept-layer\") (require-any");
+    if (write_places(w, &w->p->layered) < 0)
+        return -1;
+    buf_str(w->out, "))\n)\n");
+    return 0;
+}
+
 static int write_shipped_names(struct writer *w)
 {
     buf_str(w->out, "; Protected names.\n(import \"protected.sb\")\n");
@@ -351,7 +376,7 @@ static int write_shipped_names(struct writer *w)
 int write_writes(struct writer *w)
 {
     write_section(w, "file write");
-    if (write_allowed(w) < 0)
+    if (write_layers(w) < 0 || write_allowed(w) < 0)
         return -1;
     if (opens_repository(w))
         buf_str(w->out, "; The working directory's repository, if git keeps it outside.\n"

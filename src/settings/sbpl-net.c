@@ -153,6 +153,14 @@ static int write_unix(struct writer *w)
     }
     if (!w->t->macos && write_own_sockets(w) < 0)
         return -1;
+    if (!w->t->macos && p->as_shipped && !p->shared_tmp)
+        buf_str(w->out, "; The same in the private layer over /tmp.\n"
+                        "(allow network-bind network-inbound\n"
+                        "    (require-all (subpath \"/tmp\") (extension "
+                        "\"buckle.private-layer\")))\n"
+                        "(allow network-outbound\n"
+                        "    (require-all (subpath \"/tmp\") (extension \"buckle.private-layer\")\n"
+                        "        (extension \"buckle.created-socket\")))\n");
     if (!w->t->macos)
         buf_str(w->out,
                 "; Abstract names in the sandbox's own network.\n"

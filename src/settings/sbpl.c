@@ -45,7 +45,7 @@ static int check_places(const struct access *p, struct bk_err *err)
     const struct place tmpdir = {.path = p->tmpdir};
     if (check_all(&p->deny_read, err) < 0 || check_all(&p->allow_read, err) < 0 ||
         check_all(&p->allow_write, err) < 0 || check_all(&p->deny_write, err) < 0 ||
-        check_all(&p->unix_sockets, err) < 0)
+        check_all(&p->unix_sockets, err) < 0 || check_all(&p->layered, err) < 0)
         return -1;
     return p->tmpdir ? place_check(&tmpdir, err) : 0;
 }

@@ -382,7 +382,7 @@ def test_hidden_aliases(user, t):
         alias, part = aliases.add("all", home.top), aliases.add("part", home.path(".aws/sso"))
         mount("-t", "tmpfs", "none", home.path(".aws"))
         aliases.mounted.append(home.path(".aws"))
-        for name, flags, env in ("sentry", (), None), ("judged", ("--strict-reads",), None), \
+        for name, flags, env in ("sentry", (), None), ("judged", ("--strict-reads", "--shared-tmp"), None), \
                 ("no mounts", (), BARE), ("masks", (), MASKS):
             reads(home, t, f"under a mount, {name}", alias + "/.aws/credentials", part + "/token", flags=flags, env=env)
         mount("--bind", home.work, home.work)
@@ -466,7 +466,7 @@ def test_later_mounts(user, t):
     aliases = Aliases(home)
     mount("--make-rshared", "/")
     try:
-        for name, flags, env in ("sentry", (), None), ("judged", ("--strict-reads",), None), \
+        for name, flags, env in ("sentry", (), None), ("judged", ("--strict-reads", "--shared-tmp"), None), \
                 ("no mounts", (), BARE), ("masks", (), MASKS):
             talk = Talk(home, *flags, env=env)
             path = os.path.join(aliases.at, "later-" + name.replace(" ", "-"))
@@ -501,7 +501,7 @@ def test_detached(user, t):
         return
     disk = os.path.join(os.path.realpath(drive.FOLDER), "disk-" + user.name)
     os.makedirs(disk)
-    for name, flags, env in ("sentry", (), None), ("judged", ("--strict-reads",), None), ("no mounts", (), BARE):
+    for name, flags, env in ("sentry", (), None), ("judged", ("--strict-reads", "--shared-tmp"), None), ("no mounts", (), BARE):
         mount("-t", "tmpfs", "-o", "mode=755", "none", disk)
         home = Home(user)
         home.top = disk + "/user"

@@ -347,8 +347,15 @@ def test_with_run(user, t):
     script = ("echo x >f && echo x >~/.npm/g && cat ~/.npm/f; cat ~/.aws/credentials; echo >~/h; "
               "echo >~/.npm/.bashrc; echo >.gitconfig; true")
     r = user.run("--preset", "builtin:npm", "sh", "-c", f"({script.replace('; ', ');(')})", cwd=work)
-    t.ok(r.status == 0 and r.out == "text\n" and os.path.exists(user.home + "/.npm/g") and
+    t.ok(r.status == 0 and r.out == "text\n" and not os.path.exists(user.home + "/.npm/g") and
          not os.path.exists(user.home + "/h"), "a preset is added to what is there without", r)
+    r = user.run("--preset", "builtin:npm", "cat", user.home + "/.npm/g", cwd=work)
+    t.ok(r.out == "x\n", "what is written to a cache stays in a private layer", r)
+    r = user.run("--preset", "builtin:npm", "--share-caches", "sh", "-c", "echo x >~/.npm/g", cwd=work)
+    t.ok(r.status == 0 and os.path.exists(user.home + "/.npm/g"), "unless caches are shared", r)
+    settings = user.write(user.folder() + "/s.json", '{"filesystem": {"shareCaches": true}}')
+    r = user.run("-s", settings, "--preset", "builtin:npm", "sh", "-c", "echo x >~/.npm/g2", cwd=work)
+    t.ok(r.status == 0 and os.path.exists(user.home + "/.npm/g2"), "which settings can say, too", r)
     t.ok(not os.path.exists(user.home + "/.npm/.bashrc") and
          not os.path.exists(work + "/.gitconfig"), "protected names stay closed", r)
     connect = "import socket; socket.create_connection(('127.0.0.1', 1), 2)"

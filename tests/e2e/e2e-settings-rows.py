@@ -285,7 +285,8 @@ class Place:
         return self.by_eval(table, "--bare", "--macos")
 
     def by_kernel(self, table):
-        return self.by_calls(table, [running.BUCKLE, "run", "--no-settings", "--report", "none", "--strict-reads"])
+        return self.by_calls(table, [running.BUCKLE, "run", "--no-settings", "--report", "none", "--strict-reads",
+                                     "--shared-tmp"])
 
     def by_srt(self, table):
         return self.by_calls(table, [SRT])

@@ -88,7 +88,7 @@ WIDENS = {
                 "socksProxyPort": 2, "parentProxy": {"http": "http://evil.test:1"}, "strictAllowlist": False,
                 "allowMachLookup": ["x.*"], "requireHostMatch": False},
     "filesystem": {"allowRead": ["~/.ssh"], "allowWrite": ["~"], "allowGitConfig": True, "disabled": True,
-                   "allowProtected": ["editors", "git-hooks"]},
+                   "sharedTmp": False, "shareCaches": True, "allowProtected": ["editors", "git-hooks"]},
     "enabled": False, "autoAllowBashIfSandboxed": True, "excludedCommands": ["sh"], "allowUnsandboxedCommands": True,
     "ignoreViolations": {"*": ["/"]}, "allowNestedUserNamespaces": True, "allowPty": True, "allowAppleEvents": True,
     "enableWeakerNetworkIsolation": True, "enableWeakerNestedSandbox": True, "autoPresets": True,

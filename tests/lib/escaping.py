@@ -25,7 +25,7 @@ SECONDS = float(os.environ.get("ESCAPE_SECONDS", "1"))
 # name: (options, environment)
 SANDBOXES = {
     "usual": ([], {}),
-    "asked": (["--updatable"], {}),
+    "asked": (["--updatable", "--shared-tmp"], {}),
     "bare": (["--accept-weaker"], {"BUCKLE_PRETEND": "user_ns=0,mount_ns=0,pid_ns=0,net_ns=0"}),
     "walls": (["--accept-weaker"], {"BUCKLE_PRETEND": "seccomp_notify=0"}),
 }

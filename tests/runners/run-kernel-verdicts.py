@@ -324,7 +324,7 @@ class Probe:
     """A probe under a profile, which answers line by line."""
 
     def __init__(self, options, cwd, home):
-        argv = [*LOADER, TOOL + "/buckle", "run", "--report", "none", *options, "--",
+        argv = [*LOADER, TOOL + "/buckle", "run", "--shared-tmp", "--report", "none", *options, "--",
                 TOOL + "/probe", "--batch"]
         env = dict(surroundings(), HOME=home)
         self.child = subprocess.Popen(argv, cwd=cwd, env=env, stdin=subprocess.PIPE,
@@ -493,7 +493,7 @@ def check_processes(group, name, on_result, skip):
 
 def unenforced(options):
     """Operations that the plan does not enforce, as it says itself."""
-    done = subprocess.run([*LOADER, TOOL + "/buckle", "run", "--dry-run", "--json", *options, "--",
+    done = subprocess.run([*LOADER, TOOL + "/buckle", "run", "--shared-tmp", "--dry-run", "--json", *options, "--",
                            TOOL + "/probe"], stdout=subprocess.PIPE, cwd=TOOL + "/cwd",
                           timeout=PATIENCE, env=dict(surroundings(), HOME="/nonexistent"))
     return {o["operation"] for o in json.loads(done.stdout)["operations"]

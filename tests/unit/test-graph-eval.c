@@ -319,6 +319,60 @@ static void random_graphs(void)
     graph_free(g);
 }
 
+/* ---- two policies as one ---- */
+
+static struct graph *random_graph(unsigned size)
+{
+    static const uint16_t ops[] = {OP_FILE_READ_DATA, OP_FILE_READ, OP_FILE, OP_DEFAULT};
+    struct graph_build *b = start(1);
+    for (unsigned i = 0; i < size; i++)
+        rule_at(b, i + 1, rnd(3) > 0, (enum vocab_op)ops[rnd(4)], rnd(10) ? random_expr(3) : NULL);
+    return finish(b);
+}
+
+/* What the result must say, from what the two say: who denies first, else the second's rule. */
+static unsigned compare_both(const struct graph *both, const struct graph *first,
+                             const struct graph *second, unsigned queries)
+{
+    static const uint16_t ops[] = {OP_FILE_READ_DATA, OP_FILE_READ, OP_FILE_WRITE_DATA, OP_SIGNAL};
+    unsigned wrong = 0;
+    for (unsigned i = 0; i < queries; i++) {
+        struct graph_fact f[2] = {{.filter = FILTER_PATH, .str = random_path(false)},
+                                  {.filter = FILTER_VNODE_TYPE, .num = rnd(4)}};
+        f[0].len = (uint32_t)strlen(f[0].str);
+        struct graph_query q = {.op = ops[rnd(4)], .facts = f, .nfacts = rnd(3)};
+        const struct graph_node *x = graph_node_at(first, plain_walk(first, &q));
+        const struct graph_node *y = graph_node_at(second, plain_walk(second, &q));
+        const struct graph_node *z = graph_node_at(both, plain_walk(both, &q));
+        wrong += z->allow != (x->allow && y->allow);
+        wrong += z->rule != (x->allow ? graph_rule_count(first) + y->rule : x->rule);
+    }
+    return wrong;
+}
+
+static void conjunctions(void)
+{
+    unsigned wrong = 0, walks = 0;
+    for (unsigned size = 1; size <= 100; size += 1 + size / 4) {
+        struct bk_err err;
+        struct graph *a = random_graph(size), *b = random_graph(1 + rnd(30));
+        struct graph *ab = graph_conjoin(a, b, &err);
+        struct graph *aab = ab ? graph_conjoin(a, ab, &err) : NULL;
+        if (!ok(ab && aab, "two graphs of %u and more rules", size))
+            break;
+        wrong += compare_both(ab, a, b, 200) + compare_both(aab, a, ab, 200);
+        walks += compare_walks(ab, 60) + compare_walks(aab, 60);
+        wrong += graph_rule_count(ab) != graph_rule_count(a) + graph_rule_count(b);
+        graph_free(a);
+        graph_free(b);
+        graph_free(ab);
+        graph_free(aab);
+        arena_free(&maker_arena);
+    }
+    is_int(wrong, 0, "a conjunction allows what both allow, with the rule of the one that decides");
+    is_int(walks, 0, "and the fast walk equals the plain one");
+}
+
 /* ---- threads, allocations ---- */
 
 static struct graph *thousand_rules(void)
@@ -391,6 +445,7 @@ int main(void)
     wide_trie();
     several_facts();
     random_graphs();
+    conjunctions();
     struct graph *g = thousand_rules();
     threads(g);
     allocation_free(g);

@@ -96,7 +96,7 @@ static unsigned probe_landlock(const struct host *h)
     const struct plan p = {.host = *h, .handled_fs = KABI_LL_READ_DIR};
     int rules = -1;
     OWN(fd) int before = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (before < 0 || landlock_walls(&p, NULL, -1, &rules) < 0)
+    if (before < 0 || landlock_walls(&p, NULL, NULL, -1, &rules) < 0)
         return 0;
     if (landlock_enter(rules) < 0)
         return 0;

@@ -66,6 +66,9 @@ enum { KABI_LL_RULE_PATH_BENEATH = 1, KABI_LL_CREATE_VERSION = 1 };
 #endif
 #define KABI_NOTIF_SYNC_WAKE_UP 1UL /* 6.6 */
 
+/* Not of the kernel but ours: an option of prctl() that no kernel knows (launch/nest.h). */
+#define KABI_PRCTL_NEST 0x4275636b
+
 /* ---- mounting ---- */
 
 enum {

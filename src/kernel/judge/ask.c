@@ -20,6 +20,7 @@
 #include "kernel/judge/own-folders.h"
 #include "kernel/judge/resolve.h"
 #include "kernel/judge/target.h"
+#include "kernel/launch/layers.h"
 
 /* Lets the command configure a repository that it created; default.sb uses it. */
 static const char repository_extension[] = "buckle.created-repository";
@@ -138,7 +139,7 @@ static size_t program_fact(const struct judge *j, struct graph_fact *f)
     return 1;
 }
 
-enum { ASK_FACTS = EVENT_FACTS + 7 + GIT_FACTS + FILE_NAME_FACTS };
+enum { ASK_FACTS = EVENT_FACTS + 10 + GIT_FACTS + FILE_NAME_FACTS };
 
 /* The facts about a path of a known class. */
 static size_t class_facts(const struct judge *j, enum git_class class, const char *path, size_t len,
@@ -149,6 +150,13 @@ static size_t class_facts(const struct judge *j, enum git_class class, const cha
     n += git_facts(class, f + n);
     if (j->git.created.n && ask_is_created(j, path, len))
         f[n++] = EXTENSION(repository_extension);
+    const char *layer = j->layers ? layers_cover(j->layers, path, len, st) : NULL;
+    if (layer) {
+        f[n++] = (struct graph_fact){
+            .filter = FILTER_EXTENSION, .str = layer, .len = (uint32_t)strlen(layer)};
+        /* it is private: nobody else finds what is written there */
+        f[n++] = EXTENSION(own_extension);
+    }
     if (j->own_folders.replacing)
         f[n++] = EXTENSION(replaced_extension);
     if (j->removing)

@@ -36,6 +36,7 @@
 #include "kernel/judge/resolve.h"
 #include "kernel/judge/target.h"
 #include "kernel/judge/waiting-calls.h"
+#include "kernel/launch/layers.h"
 #include "kernel/shared/roles.h"
 
 /* Without pidfd_getfd(), the judge can do nothing on the target's behalf, and refuses without
@@ -243,6 +244,11 @@ static int ask_path_peer(struct judge *j, const struct request *r, union address
         err = ask_unix(j, r, OP_NETWORK_OUTBOUND, p->path, p->path_len, own);
     if (err < 0)
         return err;
+    int below = j->layers && !own ? layers_open_socket(j->layers, p->path, p->path_len) : -1;
+    if (below >= 0) {
+        close(p->fd);
+        p->fd = below;
+    }
     /* a process outside may pass datagram sockets in */
     j->net.datagrams |= !own;
     *len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +

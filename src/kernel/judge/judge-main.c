@@ -74,6 +74,7 @@ static void start_under_reaper(struct judge_process *in)
 
 static struct judge the_judge; /* large, and a process has only one */
 static struct guarded_paths guarded;
+static struct layers layers;
 static struct file_names names;
 static struct mounts_view inner;
 
@@ -89,7 +90,9 @@ static void start_judge(struct judge_process *in)
                                          .record = in->record,
                                          .cwd = s->launch->cwd}) < 0)
         judge_fail(s, STEP_JUDGE, ENOMEM);
+    the_judge.pid_depth = s->init ? s->init->depth + 1 : 0;
     the_judge.guarded = in->guarded;
+    the_judge.layers = in->layers->n ? in->layers : NULL;
     /* from the outside: our own mounts give files no second name */
     file_names_open(&names, in->outer >= 0 ? in->outer : in->mounts, s->plan->opt.mounts);
     mounts_open(&inner, in->mounts);
@@ -98,6 +101,7 @@ static void start_judge(struct judge_process *in)
     the_judge.execs.judged = s->pass && !s->plan->exec_by_caller;
     the_judge.scoped = s->plan->scoped & KABI_LL_SCOPE_SIGNAL;
     the_judge.makes_user_ns = s->plan->opt.keep_userns;
+    the_judge.nests = s->launch->on_nest != NULL;
     the_judge.net.gate = &in->gate;
     the_judge.net.host = in->host;
     the_judge.net.datagrams = s->launch->nkeep > 0; /* an inherited descriptor may be one */
@@ -341,6 +345,7 @@ void judge_main(struct setup *s)
 {
     struct judge_process in = {.s = s,
                                .guarded = &guarded,
+                               .layers = &layers,
                                .proc = -1,
                                .null = -1,
                                .record = -1,

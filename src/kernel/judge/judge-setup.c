@@ -179,7 +179,7 @@ static void start_sentries(struct setup *s)
 {
     int ends[2];
     s->sentries = -1;
-    if (s->plan->nsentries == 0)
+    if (s->plan->nsentries == 0 && s->plan->nlayers == 0)
         return;
     judge_check(s, STEP_SENTRY,
                 socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0 ? -errno : 0);
@@ -320,6 +320,17 @@ static void set_up_gate(struct judge_process *in)
 
 /* ---- unconfined ---- */
 
+static void mount_layers(const struct judge_process *in, const int trees[LAYERS_PREPARED])
+{
+    static const char *const none[LAYERS_PREPARED];
+    const struct launch *l = in->s->launch;
+    const struct layers_mounting m = {.paths = l->prepared ? l->prepared : none,
+                                      .trees = trees,
+                                      .kept = l->layers,
+                                      .proc = in->proc};
+    layers_mount(in->s->plan, &m, in->layers);
+}
+
 /* The user works in this folder from now on, and at home: what commands created there is not their
  * own any longer. */
 static void open_record(struct judge_process *in)
@@ -336,6 +347,7 @@ void judge_phase_unconfined(struct judge_process *in)
 {
     struct setup *s = in->s;
     enum launch_step step;
+    int trees[LAYERS_PREPARED] = {-1, -1};
     tie_to_controller(in);
     prepare_policy(s);
     if (s->plan->mount_ns)
@@ -347,17 +359,22 @@ void judge_phase_unconfined(struct judge_process *in)
         judge_check(s, STEP_GATE, gate_process_start(&in->gate, s));
     open_record(in); /* neither the sentry nor the gate needs it */
     if (s->init) {
-        int err = init_wait_mounts(s->init, &step);
+        int err = init_wait_mounts(s->init, &step, trees);
         judge_check(s, step, err);
-        activate_sentries(s);
+        if (!s->plan->layers_first)
+            activate_sentries(s);
         in->c.pids = open_pid_namespace(in);
         judge_check(s, STEP_ENTER_PIDS, in->c.pids);
         enter_init(in);
     } else {
         make_own_namespaces(in);
-        activate_sentries(s);
+        if (!s->plan->layers_first)
+            activate_sentries(s);
     }
     in->mounts = open_mounts(in);
+    mount_layers(in, trees);
+    if (s->plan->layers_first)
+        activate_sentries(s);
     if (s->plan->mount_ns)
         judge_check(s, STEP_KERNEL_FILES, kernel_files_make_read_only(s->plan));
     if (s->plan->mount_ns && s->plan->opt.core_dumps && s->launch->tmpdir)
@@ -384,7 +401,8 @@ void judge_phase_unconfined(struct judge_process *in)
 void judge_phase_walled(struct judge_process *in)
 {
     struct setup *s = in->s;
-    judge_check(s, STEP_LANDLOCK, landlock_walls(s->plan, in->guarded, in->proc, &in->c.walls));
+    judge_check(s, STEP_LANDLOCK,
+                landlock_walls(s->plan, in->guarded, in->layers, in->proc, &in->c.walls));
     judge_check(s, STEP_LANDLOCK, landlock_scope(s->plan, &in->c.scope));
     judge_check(s, STEP_LANDLOCK, landlock_enter(in->c.walls));
 }

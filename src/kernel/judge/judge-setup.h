@@ -5,6 +5,7 @@
 
 #include "kernel/gate/gate-main.h"
 #include "kernel/judge/handle-socket.h"
+#include "kernel/launch/layers.h"
 #include "kernel/sentry/sentry-process.h"
 #include "kernel/shared/setup.h"
 
@@ -19,6 +20,7 @@ struct judge_process {
     struct gate_process gate;
     struct host_servers host; /* if connections to loopback may lead to this machine's servers */
     struct guarded_paths *guarded;
+    struct layers *layers;
     pid_t command;
     int mounts;   /* mountinfo of the sandbox */
     int outer;    /* mountinfo of the outside; -1: the same */

@@ -51,10 +51,12 @@ struct judge {
     int events;         /* socket to the controller */
     int proc;           /* the host's /proc, also the working directory */
     uid_t uid;          /* of the judge */
-    bool pid_ns;        /* the sandbox has its own pid namespace */
+    bool pid_ns;        /* the sandbox has its own pid namespace, */
+    unsigned pid_depth; /* so many levels below ours: 1, or more inside other sandboxes */
     bool scoped;        /* Landlock keeps signals inside */
     bool makes_user_ns; /* the target may make user namespaces, and change its root there */
     bool joins_user_ns; /* a process of ours that joins one of those is out of the target's reach */
+    bool nests;         /* the controller starts sandboxes inside this one (handle-nest.c) */
     bool names_judged;  /* nothing inside can create a name without the judge */
     bool removing;      /* this call can only remove a name */
     bool again;         /* this call is being retried (waiting-calls.h) */
@@ -65,6 +67,7 @@ struct judge {
     struct creds_in_use creds;
 
     const struct guarded_paths *guarded; /* what is behind the plan's sentries */
+    const struct layers *layers;         /* where writing stays private; NULL: nowhere */
     struct file_names *names;            /* other names of files; NULL: none */
     struct mounts_view *mounts;          /* of the sandbox, with our own; NULL: same as outside */
     bool mounts_changed;                 /* so some may have been unmounted */

@@ -250,6 +250,7 @@ int own_folders_init(struct own_folders *o, int record, const char *cwd)
     o->started = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
     o->record = record;
     o->cwd = cwd;
+    own_record_map(record);
     o->foreign = calloc(SLOTS, sizeof(*o->foreign)); /* untouched pages cost nothing */
     return o->foreign && path_set_init(&o->own) == 0 ? 0 : -1;
 }

@@ -28,8 +28,9 @@
 struct view {
     int proc;
     pid_t self;
-    bool outer;    /* the host's pids, while the caller uses others */
-    char pids[64]; /* outer: the caller's pid namespace */
+    bool outer;     /* the host's pids, while the caller uses others */
+    unsigned depth; /* outer: levels from the host to the caller */
+    char pids[64];  /* outer: the caller's pid namespace */
 };
 
 /* ---- reading procfs ---- */
@@ -58,15 +59,21 @@ int relation_read_stat(int proc, pid_t pid, pid_t *parent, pid_t *group)
     return 0;
 }
 
-/* The pid of a process (or thread) in the namespace below the host's, or 0. */
-static pid_t inner_pid_of(int proc, const char *of)
+/* The pid of a process (or thread) in the namespace `depth` levels below the host's, or 0. */
+static pid_t inner_pid_of(int proc, const char *of, unsigned depth)
 {
     char name[64], text[4096];
-    int outer = 0, inner = 0;
     snprintf(name, sizeof(name), "%s/status", of);
-    const char *at =
-        read_file(proc, name, text, sizeof(text)) < 0 ? NULL : strstr(text, "\nNSpid:");
-    return at && sscanf(at + 7, "%d %d", &outer, &inner) == 2 ? inner : 0;
+    char *at = read_file(proc, name, text, sizeof(text)) < 0 ? NULL : strstr(text, "\nNSpid:");
+    char *end = at ? at + 7 + strcspn(at + 7, "\n") : NULL;
+    long n = 0;
+    if (!at)
+        return 0;
+    at += 7;
+    *end = '\0';
+    for (unsigned i = 0; i <= depth; i++)
+        n = strtol(at, &at, 10); /* 0 after the last */
+    return (pid_t)n;
 }
 
 static bool read_namespace(int proc, pid_t pid, char out[64])
@@ -87,7 +94,8 @@ static int view_make(const struct judge *j, const struct request *r, struct view
     pid_t parent, group;
     if (v->self > 0 && v->proc >= 0 && relation_read_stat(v->proc, v->self, &parent, &group) == 0)
         return request_is_valid(j, r) ? 0 : -EPERM;
-    *v = (struct view){.proc = j->proc, .self = target_process(j, r), .outer = j->pid_ns};
+    *v = (struct view){
+        .proc = j->proc, .self = target_process(j, r), .outer = j->pid_ns, .depth = j->pid_depth};
     if (v->self < 0 || (v->outer && !read_namespace(v->proc, v->self, v->pids)))
         return -EPERM;
     return request_is_valid(j, r) ? 0 : -EPERM;
@@ -130,7 +138,7 @@ static bool is_own_thread(const struct view *v, pid_t pid)
     bool found = false;
     for (struct dirent *e; dir && !found && (e = readdir(dir));) {
         snprintf(name, sizeof(name), "%d/task/%.20s", v->self, e->d_name);
-        found = inner_pid_of(v->proc, name) == pid;
+        found = inner_pid_of(v->proc, name, v->depth) == pid;
     }
     if (dir)
         closedir(dir);
@@ -147,7 +155,7 @@ static pid_t translate(const struct view *v, pid_t pid)
     pid_t found = 0;
     while (dir && (found = next_process(v, dir)) > 0) {
         snprintf(name, sizeof(name), "%d", found);
-        if (inner_pid_of(v->proc, name) == pid)
+        if (inner_pid_of(v->proc, name, v->depth) == pid)
             break;
     }
     if (dir)
@@ -195,7 +203,7 @@ static bool is_first(const struct view *v, pid_t pid)
 {
     char name[16];
     snprintf(name, sizeof(name), "%d", pid);
-    return v->outer ? inner_pid_of(v->proc, name) == 1 : pid == 1;
+    return v->outer ? inner_pid_of(v->proc, name, v->depth) == 1 : pid == 1;
 }
 
 /* pid is in the view's numbers. */
@@ -264,7 +272,7 @@ static pid_t member_pid(const struct view *v, pid_t pid, enum relation_set set, 
         return 0; /* kill(-1) skips the caller and init */
     }
     snprintf(name, sizeof(name), "%d", pid);
-    return v->outer ? inner_pid_of(v->proc, name) : pid;
+    return v->outer ? inner_pid_of(v->proc, name, v->depth) : pid;
 }
 
 int relation_each(struct judge *j, const struct request *r, enum relation_set set, pid_t group,

@@ -172,8 +172,7 @@ pid_t target_process(const struct judge *j, const struct request *r)
     return err < 0 ? err : (pid_t)atoi(text);
 }
 
-/* Status lists a pid for each namespace from the reader's inwards; the sandbox's is the first
- * below. */
+/* Status lists a pid for each namespace from the reader's inwards. */
 static pid_t inner_number(const struct judge *j, const struct request *r, const char *key)
 {
     char text[128], *at = text;
@@ -181,7 +180,7 @@ static pid_t inner_number(const struct judge *j, const struct request *r, const 
     if (err < 0)
         return err;
     long n = strtol(at, &at, 10);
-    if (j->pid_ns)
+    for (unsigned i = 0; j->pid_ns && i < j->pid_depth; i++)
         n = strtol(at, &at, 10);
     return n > 0 ? (pid_t)n : -EPERM;
 }

@@ -303,7 +303,7 @@ static int plain_domain(const struct plan *p, int *fd)
     struct wall_path all = {.path = "/", .rights = KABI_LL_MAKE_BLOCK, .folder = true};
     some.walls = &all;
     some.nwalls = 1;
-    return landlock_walls(&some, NULL, -1, fd);
+    return landlock_walls(&some, NULL, NULL, -1, fd);
 }
 
 static int prepare(struct applying *a, struct bk_err *err)
@@ -317,7 +317,7 @@ static int prepare(struct applying *a, struct bk_err *err)
         return err_sys(err, "pipe");
     if (bpf_assemble(&p, a->filter, FILTER_MAX, &a->nfilter, err) < 0)
         return -1;
-    int made = landlock_walls(a->plan, NULL, a->proc, &a->walls);
+    int made = landlock_walls(a->plan, NULL, NULL, a->proc, &a->walls);
     if (made == 0)
         made = landlock_scope(a->plan, &a->scope);
     if (made == 0 && a->scope < 0 && a->walls < 0)

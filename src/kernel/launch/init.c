@@ -31,8 +31,10 @@
 
 #include "base/own.h"
 #include "kernel/gate/netns-sockets.h"
+#include "kernel/launch/layers.h"
 #include "kernel/launch/terminals.h"
 #include "kernel/launch/walls.h"
+#include "kernel/shared/event-send.h"
 #include "kernel/shared/fd-pass.h"
 #include "kernel/shared/own-filter.h"
 #include "kernel/shared/processor.h"
@@ -42,11 +44,12 @@
  * descriptor. */
 struct announcement {
     int32_t step, err;
+    bool layers[LAYERS_PREPARED];
 };
 
 static int announce(int to, enum launch_step step, int err, int fd)
 {
-    struct announcement announcement = {(int32_t)step, -err};
+    struct announcement announcement = {(int32_t)step, -err, {false}};
     return fd_pass_send(to, &announcement, sizeof(announcement), fd);
 }
 
@@ -166,6 +169,8 @@ struct task {
     int spaces;     /* namespaces to make, except for the network */
     struct id_maps maps;
     struct terminals terminals;
+    const char *const *layers; /* to prepare */
+    int trees[LAYERS_PREPARED];
 };
 
 static int make_mounts(struct task *t, enum launch_step *step)
@@ -191,8 +196,23 @@ static int make_mounts(struct task *t, enum launch_step *step)
     *step = STEP_MOUNT_PROC;
     if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
         return -errno;
+    /* init needs no working directory of its own */
+    if (t->layers[0] && chdir("/proc") == 0)
+        layers_prepare(t->layers, t->user_ns, t->trees);
     *step = STEP_NONE;
     return 0;
+}
+
+/* Which of the prepared layers there are, with their file descriptors. */
+static int announce_mounts(int to, enum launch_step step, int err, const int *trees)
+{
+    struct announcement announcement = {(int32_t)step, -err, {false}};
+    int fds[LAYERS_PREPARED];
+    size_t n = 0;
+    for (size_t i = 0; i < LAYERS_PREPARED; i++)
+        if ((announcement.layers[i] = trees[i] >= 0))
+            fds[n++] = trees[i];
+    return fd_pass_send_many(to, &announcement, sizeof(announcement), fds, n);
 }
 
 /* Returns the network namespace's file descriptor. */
@@ -248,7 +268,7 @@ static int set_up(struct task *t, int to)
 {
     enum launch_step step;
     int err = make_mounts(t, &step);
-    if (announce(to, step, err, -1) < 0 || err < 0)
+    if (announce_mounts(to, step, err, t->trees) < 0 || err < 0)
         return -1;
     if (!t->net_ns)
         return 0;
@@ -305,10 +325,87 @@ static void __attribute__((noreturn)) first_main(struct task *t, int to)
 
 /* ---- the controller's side ---- */
 
-void init_start(struct init *g, const struct host *h, const char *cwd)
+/*
+ * clone() into a pid namespace below that of another init. A process that entered a namespace is
+ * not in it, only its children are; only they can make one below; and an ordinary user enters it
+ * through the user namespace that it belongs to. So there are two go-betweens, and all three are
+ * our children:
+ *
+ *   enters the namespaces ──▶ is in them ──▶ the new init
+ *
+ * Numbers differ between the namespaces, so the second one passes a pidfd.
+ */
+struct sibling {
+    int32_t err;
+    pid_t pid; /* of the second go-between */
+};
+
+static void announce_sibling(int to, int err, pid_t pid, int pidfd)
 {
+    struct sibling s = {err, pid};
+    fd_pass_send(to, &s, sizeof(s), pidfd);
+}
+
+/* Returns 0 in the new init, and does not return in the go-betweens. */
+static pid_t enter_and_clone(int init, unsigned long flags, int to)
+{
+    int spaces = CLONE_NEWPID | (flags & CLONE_NEWUSER ? CLONE_NEWUSER : 0);
+    pid_t pid = setns(init, spaces) < 0
+                    ? -1
+                    : (pid_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
+    if (pid != 0) {
+        announce_sibling(to, pid < 0 ? errno : 0, pid, -1);
+        _exit(0);
+    }
+    pid = (pid_t)syscall(SYS_clone, flags | CLONE_PARENT, 0, 0, 0, 0);
+    if (pid == 0) {
+        /* entering a user namespace has hidden us, also from the judge */
+        prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+        return 0;
+    }
+    int err = pid < 0 ? errno : 0, pidfd = pid < 0 ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
+    announce_sibling(to, err, 0, pidfd);
+    _exit(0);
+}
+
+static void reap(pid_t pid)
+{
+    while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
+static pid_t clone_below(int init, unsigned long flags)
+{
+    struct sibling first = {EAGAIN, -1}, second = {EAGAIN, -1};
+    int ends[2], nothing, pidfd = -1;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        return -1;
+    OWN(fd) int ours = ends[0];
+    OWN(fd) int theirs = ends[1];
+    pid_t between = fork();
+    if (between == 0)
+        return enter_and_clone(init, flags, theirs);
+    close(steal_fd(&theirs));
+    /* which of them is faster does not matter */
+    struct sibling s;
+    while (between > 0 && fd_pass_receive(ours, &s, sizeof(s), &nothing) == sizeof(s)) {
+        *(s.pid ? &first : &second) = s;
+        pidfd = nothing >= 0 ? nothing : pidfd;
+        if (first.err || (first.pid > 0 && second.pid == 0))
+            break;
+    }
+    reap(between);
+    reap(first.pid);
+    OWN(fd) int made = pidfd;
+    errno = first.err ? first.err : second.err;
+    return made >= 0 ? pidfd_process(made) : -1;
+}
+
+void init_start(struct init *g, const struct host *h, const char *cwd, const char *const *layers)
+{
+    static const char *const none[LAYERS_PREPARED];
     int ends[2];
-    *g = (struct init){.pidfd = -1, .ready = -1};
+    *g = (struct init){.pidfd = -1, .ready = -1, .below = g->below, .depth = g->depth};
     struct host_spaces spaces = host_spaces(h);
     struct task t = {
         .user_ns = spaces.user, .net_ns = spaces.net, .uid = geteuid(), .gid = getegid()};
@@ -319,8 +416,12 @@ void init_start(struct init *g, const struct host *h, const char *cwd)
         return;
     t.spaces = CLONE_NEWNS | (spaces.ipc ? CLONE_NEWIPC : 0) | (spaces.uts ? CLONE_NEWUTS : 0);
     t.cwd = cwd;
+    t.layers = layers ? layers : none;
+    for (size_t i = 0; i < LAYERS_PREPARED; i++)
+        t.trees[i] = -1;
     unsigned long flags = SIGCHLD | CLONE_NEWPID | (t.user_ns ? CLONE_NEWUSER : 0);
-    pid_t pid = (pid_t)syscall(SYS_clone, flags, 0, 0, 0, 0);
+    pid_t pid =
+        g->below ? clone_below(g->below, flags) : (pid_t)syscall(SYS_clone, flags, 0, 0, 0, 0);
     if (pid == 0) {
         close(ends[0]);
         first_main(&t, ends[1]);
@@ -379,9 +480,16 @@ void init_order(const struct init *g, const struct netns_wishes *wishes)
         ;
 }
 
-int init_wait_mounts(const struct init *g, enum launch_step *step)
+int init_wait_mounts(const struct init *g, enum launch_step *step, int trees[LAYERS_PREPARED])
 {
-    int err = wait_for_part(g->ready, step);
+    struct announcement announcement;
+    int fds[LAYERS_PREPARED];
+    size_t came = 0, used = 0;
+    ssize_t n = fd_pass_receive_many(g->ready, &announcement, sizeof(announcement), fds,
+                                     LAYERS_PREPARED, &came);
+    int err = outcome_of(&announcement, n, step);
+    for (size_t i = 0; i < LAYERS_PREPARED; i++)
+        trees[i] = err >= 0 && announcement.layers[i] && used < came ? fds[used++] : -1;
     if (err >= 0 && g->pidfd < 0) {
         *step = STEP_INIT;
         return -ENOSYS;
@@ -428,5 +536,5 @@ void init_end(struct init *g)
         close(g->pidfd);
     if (g->ready >= 0)
         close(g->ready);
-    *g = (struct init){.pidfd = -1, .ready = -1};
+    *g = (struct init){.pidfd = -1, .ready = -1, .below = g->below, .depth = g->depth};
 }

@@ -9,6 +9,7 @@
 
 #include "kernel/host/host.h"
 #include "kernel/launch/launch.h"
+#include "kernel/launch/layers.h"
 #include "net/netns-setup.h"
 
 /*
@@ -22,14 +23,17 @@
  * starts the other processes meanwhile.
  */
 struct init {
-    pid_t pid;   /* as seen outside; 0: none */
-    int pidfd;   /* of init, for the judge to join */
-    int ready;   /* socket on which init announces the parts */
-    bool net_ns; /* will have its own network namespace */
+    pid_t pid;      /* as seen outside; 0: none */
+    int pidfd;      /* of init, for the judge to join */
+    int ready;      /* socket on which init announces the parts */
+    bool net_ns;    /* will have its own network namespace */
+    int below;      /* pidfd of an init whose pid namespace it will be below; 0: ours */
+    unsigned depth; /* of that namespace below ours */
 };
 
-/* Starts init as far as the host permits. cwd: a folder that must stay visible. */
-void init_start(struct init *g, const struct host *h, const char *cwd);
+/* Starts init as far as the host permits. cwd: a folder that must stay visible. layers:
+ * LAYERS_PREPARED folders to prepare layers for, or NULL. */
+void init_start(struct init *g, const struct host *h, const char *cwd, const char *const *layers);
 
 /* Passes init from the controller to the judge, which calls the functions below. The judge gets *g;
  * its `ready` is -1 if there is none. */
@@ -42,7 +46,8 @@ void init_order(const struct init *g, const struct netns_wishes *wishes);
 
 /* Call these in this order, from one process only. Each waits and returns a negative errno with the
  * step that failed. They allocate nothing. */
-int init_wait_mounts(const struct init *g, enum launch_step *step); /* user, pid, mounts */
+/* user, pid, mounts; trees: the prepared layers, or -1 */
+int init_wait_mounts(const struct init *g, enum launch_step *step, int trees[LAYERS_PREPARED]);
 int init_take_network(const struct init *g,
                       enum launch_step *step); /* returns its file descriptor */
 int init_wait_loopback(const struct init *g, enum launch_step *step);

@@ -25,7 +25,9 @@
 #include "base/clock.h"
 #include "base/own.h"
 #include "kernel/judge/foreground.h"
+#include "kernel/launch/nest.h"
 #include "kernel/launch/pause.h"
+#include "kernel/shared/fd-pass.h"
 #include "kernel/shared/policy-update.h"
 #include "kernel/shared/setup.h"
 #include "net/consent.h"
@@ -57,6 +59,7 @@ struct control {
     int status, events, signals;
     int asks;     /* from and to the gate, or -1 */
     int terminal; /* or -1 */
+    int nested;   /* what on_nested() waits for, or -1 */
     sigset_t mask;
     uint64_t deadline;     /* of the timeout, then of the grace period; 0: none */
     struct init *init;     /* NULL when there is none */
@@ -72,15 +75,30 @@ struct control {
 
 /* ---- receiving ---- */
 
+/* A process inside wants a sandbox of its own; what comes with it is its pidfd and a socket. */
+static void receive_asker(struct control *c, const void *bytes, size_t n, const int *fds)
+{
+    struct nest_asked asked;
+    memcpy(&asked, bytes, n == sizeof(asked) ? n : 0);
+    if (n == sizeof(asked) && asked.magic == NEST_MAGIC && c->l->on_nest && !c->ending)
+        c->nested = c->l->on_nest(c->l->run, fds[0], fds[1], c->init);
+    close(fds[0]);
+    close(fds[1]);
+}
+
 static void receive_events(struct control *c)
 {
     for (;;) {
-        ssize_t n = recv(c->events, c->wire, sizeof(c->wire), MSG_DONTWAIT);
-        if (n < 0 && errno == EINTR)
-            continue;
+        int fds[2] = {-1, -1};
+        size_t nfds;
+        ssize_t n = fd_pass_poll_many(c->events, c->wire, sizeof(c->wire), fds, 2, &nfds);
         if (n <= 0)
             return;
-        if (event_from_wire(c->wire, (size_t)n, &c->event) == 0 && c->l->on_event)
+        if (nfds == 2)
+            receive_asker(c, c->wire, (size_t)n, fds);
+        else if (nfds)
+            close(fds[0]);
+        else if (event_from_wire(c->wire, (size_t)n, &c->event) == 0 && c->l->on_event)
             c->l->on_event(c->l->arg, &c->event);
     }
 }
@@ -130,6 +148,8 @@ static bool terminal_is_shared(void)
 static void handle_terminal_stop(const struct control *c, int sig)
 {
     sigset_t one;
+    if (c->l->on_stop)
+        return; /* it stops the process that the terminal knows */
     if (terminal_is_shared() && terminal_take_back(c->terminal)) {
         kill(0, SIGCONT);
         return;
@@ -151,6 +171,10 @@ static void mirror_stop(struct control *c)
     if (c->l->no_job_control || c->command <= 0 || pause_is_on() || !pause_is_stopped(c->command))
         return;
     terminal_take_back(c->terminal);
+    if (c->l->on_stop) {
+        c->l->on_stop(c->l->arg);
+        return;
+    }
     raise(SIGSTOP);
     kill(c->command, SIGCONT);
 }
@@ -178,6 +202,8 @@ static void receive_status(struct control *c)
     case STATUS_STARTED:
         c->command = m.value;
         pause_begin(c->init ? c->init->pid : 0, m.value);
+        if (c->l->on_start)
+            c->l->on_start(c->l->arg);
         if (c->l->give_stdio)
             release_stdio();
         break;
@@ -278,7 +304,7 @@ static void serve_until_exit(struct control *c)
     struct pollfd fds[] = {
         {-1, POLLIN, 0}, {c->events, POLLIN, 0}, {c->signals, POLLIN, 0},
         {-1, POLLIN, 0}, {-1, POLLIN, 0},        {c->l->on_input ? c->l->input_fd : -1, POLLIN, 0},
-        {-1, POLLIN, 0}};
+        {-1, POLLIN, 0}, {-1, POLLIN, 0}};
     while (!c->exited) {
         /* a signal that arrives early stays pending */
         fds[2].fd = c->command > 0 ? c->signals : -1;
@@ -286,7 +312,8 @@ static void serve_until_exit(struct control *c)
         fds[3].fd = c->ending && !c->gone ? c->init->pidfd : -1;
         fds[4].fd = c->command > 0 ? c->sentry_fd : -1;
         fds[6].fd = c->asks;
-        int n = poll(fds, 7, time_left(c));
+        fds[7].fd = c->nested;
+        int n = poll(fds, 8, time_left(c));
         if (n < 0 && errno != EINTR)
             break;
         if (n == 0) {
@@ -301,6 +328,8 @@ static void serve_until_exit(struct control *c)
             receive_signal(c);
         if (fds[6].revents)
             receive_question(c);
+        if (fds[7].revents)
+            c->l->on_nested(c->l->run);
         if (fds[3].revents) {
             c->gone = true;
             c->exited = !c->unfinished;
@@ -380,7 +409,7 @@ static int prepare_init(struct control *c, struct bk_err *err)
     const struct launch *l = c->l;
     struct init *g = c->init;
     if (host_spaces(l->host).pid && !g->pid && g->ready < 0)
-        init_start(g, l->host, l->cwd);
+        init_start(g, l->host, l->cwd, l->prepared);
     if (l->meanwhile && l->meanwhile(l->run, err) < 0)
         return -1;
     init_send(g, c->events); /* a judge that exited has reported why, or we notice soon */
@@ -455,6 +484,17 @@ static int launch_with_sockets(struct control *c, struct setup *s, struct bk_err
     return 0;
 }
 
+/* Those that came while they were blocked would stop us afterwards. */
+static void discard_stops(void)
+{
+    static const int stops[] = {SIGTSTP, SIGTTIN, SIGTTOU};
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
+    for (size_t i = 0; i < sizeof(stops) / sizeof(stops[0]); i++) {
+        sigaction(stops[i], &ignore, &before);
+        sigaction(stops[i], &before, NULL);
+    }
+}
+
 static int launch_with_signals(struct control *c, struct setup *s, struct bk_err *err)
 {
     sigset_t all, received;
@@ -475,8 +515,12 @@ static int launch_with_signals(struct control *c, struct setup *s, struct bk_err
     /* stop signals must act on us; we receive the others through the signalfd */
     c->mask = received;
     sigaddset(&c->mask, SIGPIPE);
+    if (c->l->on_stop)
+        sigaddset(&c->mask, SIGTSTP);
     int result = launch_with_sockets(c, s, err);
     terminal_take_back(terminal);
+    if (c->l->on_stop)
+        discard_stops();
     sigprocmask(SIG_SETMASK, &s->mask, NULL);
     return result;
 }
@@ -495,6 +539,8 @@ int launch_update(uint32_t number, const void *bytes, size_t n)
 int launch_signal(int sig)
 {
     const struct control *c = &the_control;
+    if (nest_is_on())
+        return nest_signal(sig);
     if (!c->l || c->command <= 0)
         return -ESRCH;
     return kill(c->command, sig) < 0 ? -errno : 0;
@@ -503,6 +549,8 @@ int launch_signal(int sig)
 void launch_cancel(bool at_once)
 {
     struct control *c = &the_control;
+    if (nest_is_on())
+        nest_cancel(at_once);
     if (!c->l)
         return;
     c->deadline = 1;
@@ -528,7 +576,7 @@ int launch_run(const struct launch *l, struct launch_end *end, struct bk_err *er
     c->end = end;
     c->init = l->init ? l->init : &own;
     c->judge = c->command = c->sentry = 0;
-    c->sentry_fd = -1;
+    c->sentry_fd = c->nested = -1;
     c->deadline = 0;
     c->ending = c->exited = c->lost = c->alone = c->unguarded = false;
     c->gone = c->unfinished = c->killed = false;

@@ -47,9 +47,11 @@ struct launch {
     char *const *argv;
     char *const *env;
     const char *cwd;
-    const char *tmpdir;  /* the command's, or NULL; must exist once `meanwhile` has been called */
-    const char *start;   /* where the command starts; NULL: in cwd */
-    const int *keep_fds; /* besides 0, 1 and 2 */
+    const char *tmpdir; /* the command's, or NULL; must exist once `meanwhile` has been called */
+    const char *const *prepared; /* folders that probably get a layer (layers.h), or NULL */
+    const char *layers;          /* the folder of this project's kept layers, or NULL */
+    const char *start;           /* where the command starts; NULL: in cwd */
+    const int *keep_fds;         /* besides 0, 1 and 2 */
     size_t nkeep;
     const char *connector; /* path of a program whose `connect HOST PORT` leads through the
                               sandbox's proxies (buckle itself), or NULL */
@@ -84,9 +86,18 @@ struct launch {
      * question is withdrawn. NULL: the answer is no. Answer with consent_answer(channel, q->id, …),
      * from here or later from any thread, until launch_run() returns. */
     void (*on_question)(void *arg, const struct consent_question *q, int channel);
+    /* For sandboxes inside this one (nest.h). The first gets the asker's pidfd and the channel to
+     * it, which stay the caller's, and init (NULL if there is none). Returns a descriptor to poll,
+     * or -1; the second is called when it is readable. NULL: no sandbox inside this one. */
+    int (*on_nest)(void *run, int asker, int channel, const struct init *init);
+    void (*on_nested)(void *run);
+    /* Called when the command has started, and instead of stopping with it when it stops. NULL:
+     * nothing else to do. */
+    void (*on_start)(void *arg);
+    void (*on_stop)(void *arg);
     uint32_t ask_ms; /* how long to wait for an answer; 0: CONSENT_MS */
-    void *arg;       /* for on_event, on_input and on_question */
-    void *run;       /* for prepare, meanwhile and compile */
+    void *arg;       /* for on_event, on_input, on_question, on_start and on_stop */
+    void *run;       /* for prepare, meanwhile, compile, on_nest and on_nested */
 };
 
 /* The step in which a launch failed. Its remedy or hint is in steps.def. */

@@ -25,7 +25,7 @@
 
 #include "base/own.h"
 
-enum { REMOVE_FDS = 32 };
+enum { REMOVE_FDS = 32, BASE_BYTES = 400 };
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
 {
@@ -44,7 +44,7 @@ static int open_up(const char *path, const struct stat *st, int type, struct FTW
     return 0;
 }
 
-static void remove_tree(const char *top)
+void tmpdir_remove_tree(const char *top)
 {
     if (nftw(top, remove_one, REMOVE_FDS, FTW_PHYS | FTW_DEPTH | FTW_MOUNT) == 0)
         return;
@@ -55,13 +55,18 @@ static void remove_tree(const char *top)
 }
 
 /* Our own folder with all sessions, which no other user may have prepared for us. */
-static int base_folder(char out[128], struct bk_err *err)
+static int base_folder(char out[BASE_BYTES], struct bk_err *err)
 {
-    /* inside another sandbox only its own TMPDIR is writable */
-    const char *run = getenv(getenv("SANDBOX_RUNTIME") ? "TMPDIR" : "XDG_RUNTIME_DIR");
+    /* inside another sandbox only its own TMPDIR is writable, and names get longer at each level */
+    bool inside = getenv("SANDBOX_RUNTIME") != NULL;
+    const char *run = getenv(inside ? "TMPDIR" : "XDG_RUNTIME_DIR");
+    size_t longest = inside ? BASE_BYTES - 32 : 80; /* names of sockets are short */
     struct stat st;
-    bool usable = run && run[0] == '/' && strlen(run) < 80 && access(run, W_OK) == 0;
-    snprintf(out, 128, "%s/buckle-%u", usable ? run : "/tmp", geteuid());
+    bool usable = run && run[0] == '/' && strlen(run) < longest && access(run, W_OK) == 0;
+    if (usable && inside)
+        snprintf(out, BASE_BYTES, "%s/.in", run);
+    else
+        snprintf(out, BASE_BYTES, "%s/buckle-%u", usable ? run : "/tmp", geteuid());
     if (mkdir(out, 0700) < 0 && errno != EEXIST)
         return err_sys(err, "cannot create %s", out);
     if (lstat(out, &st) < 0)
@@ -97,12 +102,12 @@ static void sweep(int base, const char *path)
 {
     DIR *d = fdopendir(base);
     for (struct dirent *e; d && (e = readdir(d));) {
-        char top[600];
+        char top[1000];
         if (strncmp(e->d_name, "run-", 4) != 0)
             continue;
         snprintf(top, sizeof(top), "%s/%s", path, e->d_name);
         if (is_abandoned(top))
-            remove_tree(top);
+            tmpdir_remove_tree(top);
     }
     if (d)
         closedir(d);
@@ -112,16 +117,16 @@ static void sweep(int base, const char *path)
 
 int tmpdir_name(struct tmpdir *s, struct bk_err *err)
 {
-    char base[128], real[4096];
+    char base[BASE_BYTES], real[4096];
     uint64_t number;
     *s = (struct tmpdir){.lock = -1};
     if (base_folder(base, err) < 0)
         return -1;
-    if (!realpath(base, real) || strlen(real) > 200)
+    if (!realpath(base, real) || strlen(real) >= BASE_BYTES)
         return err_sys(err, "%s", base);
     if (getrandom(&number, sizeof(number), 0) != sizeof(number))
         return err_sys(err, "getrandom");
-    snprintf(s->path, sizeof(s->path), "%.200s/run-%012" PRIx64, real, number >> 16);
+    snprintf(s->path, sizeof(s->path), "%.400s/run-%012" PRIx64, real, number >> 16);
     return 0;
 }
 
@@ -160,6 +165,6 @@ bool tmpdir_remove_empty(struct tmpdir *s)
 void tmpdir_remove(struct tmpdir *s)
 {
     if (s->lock >= 0)
-        remove_tree(s->path);
+        tmpdir_remove_tree(s->path);
     forget(s);
 }

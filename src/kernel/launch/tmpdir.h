@@ -13,7 +13,7 @@
  * removes.
  */
 struct tmpdir {
-    char path[256]; /* the command's TMPDIR; empty if there is none */
+    char path[512]; /* the command's TMPDIR; empty if there is none */
     int lock;       /* the folder itself, once it is made */
 };
 
@@ -24,5 +24,8 @@ int tmpdir_make(struct tmpdir *s, struct bk_err *err);
 /* Removes it if it is empty, as most are. */
 bool tmpdir_remove_empty(struct tmpdir *s);
 void tmpdir_remove(struct tmpdir *s); /* also fine when tmpdir_make() failed */
+
+/* Removes a folder with everything in it, follows no symlink and leaves no file system. */
+void tmpdir_remove_tree(const char *top);
 
 #endif

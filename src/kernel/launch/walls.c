@@ -28,6 +28,7 @@
 #include "base/own.h"
 #include "kernel/host/kabi.h"
 #include "kernel/host/capabilities.h"
+#include "kernel/launch/layers.h"
 
 #ifndef SYS_landlock_create_ruleset
 #define SYS_landlock_create_ruleset 444
@@ -166,7 +167,17 @@ static int create_ruleset(const struct plan *p, struct kabi_ll_ruleset attr)
     return fd < 0 ? -errno : fd;
 }
 
-int landlock_walls(const struct plan *p, const struct guarded_paths *b, int proc, int *fd)
+/* Only where a layer is mounted: without it the folder is the real one. */
+static int add_layers(const struct building *b, const struct plan *p, const struct layers *l)
+{
+    int err = 0;
+    for (size_t i = 0; l && err == 0 && i < l->n; i++)
+        err = add_wall(b, l->at[i].plan->path, p->layer_rights & p->handled_fs);
+    return err;
+}
+
+int landlock_walls(const struct plan *p, const struct guarded_paths *b, const struct layers *l,
+                   int proc, int *fd)
 {
     *fd = -1;
     if (p->handled_fs == 0)
@@ -176,6 +187,8 @@ int landlock_walls(const struct plan *p, const struct guarded_paths *b, int proc
         return ruleset;
     const struct building building = {ruleset, b};
     int err = add_walls(&building, p);
+    if (err == 0)
+        err = add_layers(&building, p, l);
     if (err == 0 && proc >= 0)
         err = add_rule(ruleset, proc, proc_rights(p));
     if (err < 0)

@@ -18,7 +18,9 @@
  * now; a missing one is replaced by its nearest ancestor. proc: the host's procfs, which the judge
  * must be able to read, or -1. Rules apply to the real files under sentries, not to the sentries.
  */
-int landlock_walls(const struct plan *p, const struct guarded_paths *b, int proc, int *fd);
+struct layers; /* mounted, or NULL */
+int landlock_walls(const struct plan *p, const struct guarded_paths *b, const struct layers *l,
+                   int proc, int *fd);
 /* Builds the ruleset of the command's own layer: what it may not reach outside. The judge must not
  * have it, or it could no longer kill init. -1 if the plan has none. */
 int landlock_scope(const struct plan *p, int *fd);

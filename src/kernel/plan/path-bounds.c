@@ -33,6 +33,7 @@ struct question {
     bool denied;                     /* where is it denied (or reported), rather than allowed? */
     const struct bound_path *within; /* only in this folder; NULL: anywhere */
     int type;                        /* BOUND_… */
+    const char *layer;               /* the extension of layers that counts as granted, or NULL */
     struct bound_memory *memory;     /* cached knowledge of its tests; NULL: computed each time */
     struct arena *arena;
 };
@@ -217,6 +218,22 @@ static bool decides_type(const struct question *q, const struct graph_test *t, b
     return q->type != BOUND_FILES || t->num == BOUND_BLOCKS || t->num == BOUND_CHARACTERS;
 }
 
+/* What only a layer allows is bounded apart (plan-layers.c): where there is no layer, no wall opens
+ * for one. */
+static bool decides_layer(const struct question *q, const struct graph_test *t, bool *holds)
+{
+    if (q->denied || !plan_is_layer_test(t))
+        return false;
+    *holds = q->layer && strcmp(q->layer, t->str) == 0;
+    return true;
+}
+
+/* Whether the query itself decides a test. */
+static bool decides(const struct question *q, const struct graph_test *t, bool *holds)
+{
+    return decides_type(q, t, holds) || decides_layer(q, t, holds);
+}
+
 enum outcome { ALWAYS, NEVER, EITHER };
 
 /* The outcome of a test for the paths of a folder. */
@@ -239,7 +256,7 @@ static enum outcome outcome_of(const struct question *q, const struct graph_node
     const struct graph_test *t = graph_test_at(q->g, node->test);
     bool holds;
     *bounded = false;
-    if (decides_type(q, t, &holds))
+    if (decides(q, t, &holds))
         return holds ? ALWAYS : NEVER;
     *bounded = region_of(q, node, region);
     return *bounded && q->within ? outcome_within(t, region, q->within) : EITHER;
@@ -295,7 +312,7 @@ static bool extend_chain(struct running *run, const struct question *q, uint32_t
     bool holds;
     if (!run->is || q->within || node->kind != GRAPH_NODE_FILTER || node->unmatch != run->node ||
         node->match == run->node || wanted[run->node] != 1 ||
-        decides_type(q, graph_test_at(q->g, node->test), &holds))
+        decides(q, graph_test_at(q->g, node->test), &holds))
         return false;
     const struct region_set *match = &sets[node->match];
     bool nothing = !match->everywhere && match->n == 0;
@@ -387,6 +404,15 @@ size_t plan_bound_of(const struct graph *g, enum vocab_op op, enum bound_type ty
     return sets ? copy_set(&sets[graph_entry(g, op)], list, cap, everywhere) : 0;
 }
 
+size_t plan_bound_layers(const struct graph *g, enum vocab_op op, const char *extension,
+                         struct bound_path *list, size_t cap, bool *everywhere, struct arena *arena)
+{
+    struct question q = {.g = g, .layer = extension, .arena = arena};
+    const struct region_set *sets = bound_all(&q, op);
+    *everywhere = true;
+    return sets ? copy_set(&sets[graph_entry(g, op)], list, cap, everywhere) : 0;
+}
+
 int bound_remember(struct bound_memory *m, const struct graph *g, struct arena *arena)
 {
     uint32_t n = graph_test_count(g) + 1;
@@ -438,7 +464,7 @@ static uint32_t unbounded_rule(const struct question *q, enum vocab_op op,
             return node->rule;
         const struct region_set *match = &sets[node->match];
         bool holds;
-        if (decides_type(q, graph_test_at(q->g, node->test), &holds)) {
+        if (decides(q, graph_test_at(q->g, node->test), &holds)) {
             at = holds ? node->match : node->unmatch;
             continue;
         }

@@ -128,11 +128,13 @@ static void filter_unshare(const struct plan *p, struct sys_rule *r)
 }
 
 /* A process that hides its memory cannot be judged. The call reports success and changes nothing.
- */
+ * The other option is ours: a run inside asks for its own sandbox. */
 static void filter_prctl(const struct plan *p, struct sys_rule *r)
 {
-    if (p->judge)
-        r->tests[r->ntests++] = equal(0, PR_SET_DUMPABLE, refuse(0));
+    if (!p->judge)
+        return;
+    r->tests[r->ntests++] = equal(0, PR_SET_DUMPABLE, refuse(0));
+    r->tests[r->ntests++] = equal(0, KABI_PRCTL_NEST, notify);
 }
 
 /* With its own listener a command could answer for itself once ours is gone. */

@@ -39,6 +39,6 @@ int plan_caps(struct plan *p, struct bk_err *err)
     for (size_t i = 0; i < caps_count; i++)
         if ((p->opt.caps & cap_bit(&caps_table[i])) && ask_for(p, &caps_table[i], err) < 0)
             return -1;
-    p->caps = p->host.root ? (caps_kept() | p->opt.caps) & p->host.caps : 0;
+    p->caps = p->host.root ? (caps_kept() | p->opt.caps) & p->host.caps & ~p->opt.caps_given_up : 0;
     return 0;
 }

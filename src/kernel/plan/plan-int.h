@@ -37,6 +37,11 @@ enum bound_type { BOUND_FILES = -1, BOUND_ANY = 0, BOUND_BLOCKS = 3, BOUND_CHARA
 size_t plan_bound_of(const struct graph *g, enum vocab_op op, enum bound_type type,
                      struct bound_path *list, size_t cap, bool *everywhere, struct arena *arena);
 
+/* Like plan_bound(), with this extension of layers granted; without it none is. */
+size_t plan_bound_layers(const struct graph *g, enum vocab_op op, const char *extension,
+                         struct bound_path *list, size_t cap, bool *everywhere,
+                         struct arena *arena);
+
 /* Like plan_bound(): where op could be denied, or would be reported although it is allowed. within:
  * only this folder; *everywhere then means all of it. *rule: why there is no bound. */
 size_t plan_denied(const struct graph *g, enum vocab_op op, enum bound_type type,
@@ -143,6 +148,13 @@ int plan_calls(struct plan *p, struct bk_err *err);
 /* plan-caps.c: sets the kept capabilities. Fails if the user asks for one that cannot be had, or
  * one that weakens the walls. */
 int plan_caps(struct plan *p, struct bk_err *err);
+
+/* ---- plan-layers.c ---- */
+
+/* Whether a test asks for the extension of a layer. */
+bool plan_is_layer_test(const struct graph_test *t);
+/* Finds the layers that the policy wants. Call it after the tiers and sentries are known. */
+void plan_layers(struct plan *p, const struct graph *g);
 
 /* ---- plan-net.c ---- */
 

@@ -94,6 +94,25 @@ static void put_sentries(const struct plan *p, const struct graph *g, struct buf
     buf_str(out, p->nsentries ? "\n  ],\n" : "],\n");
 }
 
+static void put_layers(const struct plan *p, const struct graph *g, struct buf *out)
+{
+    buf_str(out, "  \"layers\": [");
+    for (size_t i = 0; i < p->nlayers; i++) {
+        const struct plan_layer *l = &p->layers[i];
+        buf_str(out, i ? ",\n    {\"path\": " : "\n    {\"path\": ");
+        put_string(out, l->path);
+        buf_fmt(out, ", \"kept\": %s, \"real\": [", l->kind == LAYER_KEPT ? "true" : "false");
+        for (size_t k = 0; k < l->nreal; k++) {
+            buf_str(out, k ? ", " : "");
+            put_string(out, l->real[k]);
+        }
+        buf_str(out, "], \"rule\": ");
+        put_rule(out, g, l->rule);
+        buf_chr(out, '}');
+    }
+    buf_str(out, p->nlayers ? "\n  ],\n" : "],\n");
+}
+
 static void put_landlock(const struct plan *p, const struct graph *g, struct buf *out)
 {
     const char *words[PLAN_RIGHTS];
@@ -191,6 +210,7 @@ void plan_print_json(const struct plan *p, const struct graph *g, struct buf *ou
     buf_fmt(out, "  \"grantable\": %s,\n", p->opt.grantable ? "true" : "false");
     put_operations(p, g, out);
     put_sentries(p, g, out);
+    put_layers(p, g, out);
     put_landlock(p, g, out);
     put_calls(p, out);
     buf_str(out, "  ");

@@ -258,6 +258,43 @@ static void print_sentries(const struct plan *p, const struct graph *g, struct b
             print_sentry(p, g, i, done, out);
 }
 
+/* ---- layers ---- */
+
+/* Groups the layers of one rule. */
+static void print_layer(const struct plan *p, const struct graph *g, size_t first, bool *done,
+                        struct buf *out)
+{
+    static const char *const kinds[] = {
+        [LAYER_RUN] = "ends with the run", [LAYER_KEPT] = "is kept for the next run here"};
+    const struct plan_layer *one = &p->layers[first];
+    for (size_t i = first; i < p->nlayers; i++) {
+        const struct plan_layer *l = &p->layers[i];
+        if (l->rule != one->rule || l->kind != one->kind)
+            continue;
+        buf_str(out, "  ");
+        buf_safe(out, l->path, l->len);
+        buf_chr(out, '\n');
+        for (size_t k = 0; k < l->nopened; k++) {
+            buf_fmt(out, "%*sexcept ", MARGIN, "");
+            buf_safe(out, l->real[k], strlen(l->real[k]));
+            buf_chr(out, '\n');
+        }
+        done[i] = true;
+    }
+    buf_fmt(out, "%*swhat is written there %s\n", MARGIN, "", kinds[one->kind]);
+    print_rule(g, one->rule, "a rule wants it", out);
+}
+
+static void print_layers(const struct plan *p, const struct graph *g, struct buf *out)
+{
+    bool done[PLAN_LAYERS] = {false};
+    if (p->nlayers)
+        buf_str(out, "\nPrivate layers\n");
+    for (size_t i = 0; i < p->nlayers; i++)
+        if (!done[i])
+            print_layer(p, g, i, done, out);
+}
+
 /* ---- Landlock ---- */
 
 static void print_rights(const char *label, uint64_t rights, const char *none, struct buf *out)
@@ -337,6 +374,7 @@ void plan_print_text(const struct plan *p, const struct graph *g, struct buf *ou
     print_surroundings(p, out);
     print_operations(p, g, out);
     print_sentries(p, g, out);
+    print_layers(p, g, out);
     print_walls(p, g, out);
     print_calls(p, out);
     if (p->nnotes)

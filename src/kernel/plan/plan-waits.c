@@ -130,12 +130,50 @@ static void compare_devices(struct waits *w)
         wait_for(w, OP_FILE_READ_DATA, "/dev", "the open devices were chosen at the start");
 }
 
+/* ---- layers ---- */
+
+static const struct plan_layer *find_layer(const struct plan *p, const char *path)
+{
+    for (size_t i = 0; i < p->nlayers; i++)
+        if (strcmp(p->layers[i].path, path) == 0)
+            return &p->layers[i];
+    return NULL;
+}
+
+static bool is_real(const struct plan_layer *l, const char *path)
+{
+    for (size_t i = 0; i < l->nopened; i++)
+        if (lies_in(path, l->real[i], true))
+            return true;
+    return false;
+}
+
+/* What the new policy opens in a folder that has a layer is still written to the layer. */
+static void compare_layers(struct waits *w)
+{
+    static const char why[] = "a private layer is there, and what is written stays in it";
+    for (size_t i = 0; i < w->running->nlayers; i++) {
+        const struct plan_layer *now = &w->running->layers[i];
+        const struct plan_layer *then = find_layer(w->wanted, now->path);
+        if (!then)
+            wait_for(w, OP_FILE_WRITE_CREATE, now->path, why);
+        for (size_t k = 0; then && k < then->nopened; k++)
+            if (!is_real(now, then->real[k]))
+                wait_for(w, OP_FILE_WRITE_CREATE, then->real[k], why);
+    }
+    for (size_t i = 0; i < w->wanted->nlayers; i++)
+        if (!find_layer(w->running, w->wanted->layers[i].path))
+            wait_for(w, OP_FILE_WRITE_CREATE, w->wanted->layers[i].path,
+                     "no private layer was mounted there");
+}
+
 size_t plan_waits(const struct plan *running, const struct plan *wanted, struct buf *out)
 {
     struct waits w = {running, wanted, out, 0};
     for (size_t op = 0; op < OP_COUNT; op++)
         compare_op(&w, (enum vocab_op)op);
     compare_devices(&w);
+    compare_layers(&w);
     if (wanted->gate && !running->gate)
         wait_for(&w, OP_NETWORK_OUTBOUND, NULL, "its network leads nowhere");
     return w.n;

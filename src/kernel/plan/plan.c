@@ -366,7 +366,7 @@ static int plan_needs(struct plan *p, const struct graph *g, struct bk_err *err)
                  (!plan_set_is_free(p, SET_OPENS) || !plan_set_is_free(p, SET_RENAMES));
     bool notify = h->seccomp_notify && h->notify_addfd && !h->listener_taken;
     bool look_in = h->read_memory;
-    const char *listener = h->listener_taken ? "seccomp listener to itself (an outer `buckle run`, "
+    const char *listener = h->listener_taken ? "seccomp listener to itself (another sandbox, "
                                                "a container or WSL has it)"
                                              : "seccomp notification";
     if (p->judge && (need(p, notify, listener, "nothing can be judged or reported", err) < 0 ||
@@ -427,6 +427,7 @@ static int fill(struct plan *p, const struct graph *g, struct bk_err *err)
     if (plan_calls(p, err) < 0)
         return -1;
     plan_walls(p, g);
+    plan_layers(p, g);
     if (plan_needs(p, g, err) < 0)
         return -1;
     leave_truncating_to_judge(p);

@@ -74,6 +74,29 @@ struct plan_sentry {
     bool whole; /* nothing in it may be read */
 };
 
+/* ---- layers: what is written there stays private ---- */
+
+enum { PLAN_LAYERS = 64, PLAN_LAYER_REALS = 64 };
+
+/* Rules that ask for one of these extensions allow writing only where a layer is. */
+enum plan_layer_kind {
+    LAYER_RUN,  /* ends with the run: "buckle.private-layer" */
+    LAYER_KEPT, /* kept for the next run in this working folder: "buckle.kept-layer" */
+    LAYER_KINDS,
+};
+extern const char *const plan_layer_extensions[LAYER_KINDS];
+
+/* A folder with a private layer over it. `real` are paths in it that stay the real ones: first
+ * those that the policy opens by itself, then the working folder and those of sentries. */
+struct plan_layer {
+    const char *path;
+    uint32_t len;
+    uint8_t kind; /* enum plan_layer_kind */
+    uint32_t rule;
+    const char **real;
+    size_t nopened, nreal;
+};
+
 /* ---- the plan ---- */
 
 enum { PLAN_PORTS = 16, PLAN_GATE_PORTS = 40 };
@@ -81,20 +104,22 @@ enum { PLAN_PORTS = 16, PLAN_GATE_PORTS = 40 };
 enum plan_arch { PLAN_X86_64, PLAN_ARM64 };
 
 struct plan_options {
-    bool terse;         /* nobody reads the notes: leave out those that need an evaluation */
-    bool updatable;     /* everything that an update can change stays judged */
-    bool watch_net;     /* report denied hosts by name, even where none is allowed */
-    bool grantable;     /* every denial can be granted later: no wall denies it */
-    bool accept_weaker; /* continue where something cannot be enforced */
-    bool keep_userns;   /* programs inside may create user namespaces */
-    bool perf;          /* programs inside may measure each other, with perf_event_open() */
-    uint64_t caps;      /* capabilities that root asks for besides those for work on files */
-    bool strict_reads;  /* judge reading where a sentry would do */
-    bool no_masks;      /* judge reading where a mask would do, which hides more than is denied */
-    bool core_dumps;    /* a crashing program may dump its memory */
-    bool session;       /* the command belongs to a session */
-    bool ask;           /* ask the user about hosts that no rule names */
-    const char *cwd;    /* the command's working directory, or NULL; outlives the plan */
+    bool terse;             /* nobody reads the notes: leave out those that need an evaluation */
+    bool updatable;         /* everything that an update can change stays judged */
+    bool watch_net;         /* report denied hosts by name, even where none is allowed */
+    bool grantable;         /* every denial can be granted later: no wall denies it */
+    bool accept_weaker;     /* continue where something cannot be enforced */
+    bool keep_userns;       /* programs inside may create user namespaces */
+    bool perf;              /* programs inside may measure each other, with perf_event_open() */
+    uint64_t caps;          /* capabilities that root asks for besides those for work on files */
+    uint64_t caps_given_up; /* capabilities that root does not keep in any case */
+    bool strict_reads;      /* judge reading where a sentry would do */
+    bool no_masks;   /* judge reading where a mask would do, which hides more than is denied */
+    bool core_dumps; /* a crashing program may dump its memory */
+    bool session;    /* the command belongs to a session */
+    bool ask;        /* ask the user about hosts that no rule names */
+    bool no_layers;  /* what rules allow in private layers stays denied */
+    const char *cwd; /* the command's working directory, or NULL; outlives the plan */
     /* the mount table as last read, or NULL; outlives the plan */
     const struct mounts_view *mounts;
     enum plan_arch arch; /* PLAN_NATIVE */
@@ -154,6 +179,11 @@ struct plan {
     const char **devices;  /* or else these files or folders, which need not exist */
     uint8_t *device_types; /* of each: bit N is type N of (vnode-type …) */
     size_t ndevices;
+
+    struct plan_layer *layers;
+    size_t nlayers;
+    bool layers_first;     /* some have sentries inside, which are mounted over them */
+    uint64_t layer_rights; /* KABI_LL_… that the wall grants in them */
 
     bool masked; /* the sentries are masks */
     struct plan_sentry *sentries;

@@ -97,8 +97,9 @@ static int mask(struct sentry_process *p, const char *path, bool whole, int dept
         return real < 0 ? real : seen;
     if (fstat(real, &outside) < 0 || fstat(seen, &inside) < 0)
         return -errno;
-    if (outside.st_ino != inside.st_ino || outside.st_dev != inside.st_dev ||
-        S_ISLNK(outside.st_mode))
+    bool same = outside.st_ino == inside.st_ino && outside.st_dev == inside.st_dev;
+    /* what appears below a layer shows in it under other numbers */
+    if ((!same && !sentry_layers_show(seen)) || S_ISLNK(outside.st_mode))
         return 0;
     bool folder = S_ISDIR(outside.st_mode);
     if (whole || is_denied(p, path, &outside) || (folder && depth == DEPTH))

@@ -307,6 +307,16 @@ static int look_up(const struct sentry_process *p, size_t i, struct stat *st, in
     return !S_ISLNK(st->st_mode);
 }
 
+/* A layer shows what appears below it under other numbers. */
+static bool is_in_layer(const struct plan *p, size_t i)
+{
+    for (size_t k = 0; k < p->nlayers; k++)
+        if (p->sentries[i].len > p->layers[k].len && p->sentries[i].path[p->layers[k].len] == '/' &&
+            strncmp(p->sentries[i].path, p->layers[k].path, p->layers[k].len) == 0)
+            return true;
+    return false;
+}
+
 /* Covers the file at the path in the sandbox. Returns -EAGAIN if it is no longer what *st says. */
 static int cover_file(struct sentry_process *p, size_t i, const struct stat *st, int *real)
 {
@@ -315,7 +325,8 @@ static int cover_file(struct sentry_process *p, size_t i, const struct stat *st,
     OWN(fd) int real_fd = open_real(p, i);
     if (real_fd < 0)
         return sentry_process_is_nothing(real_fd) ? -EAGAIN : real_fd;
-    if (fstat(real_fd, &now) < 0 || !is_same(&now, st->st_dev, st->st_ino))
+    if (fstat(real_fd, &now) < 0 ||
+        (!is_same(&now, st->st_dev, st->st_ino) && !is_in_layer(p->plan, i)))
         return -EAGAIN;
     s->dev = st->st_dev;
     s->inode = st->st_ino;
@@ -553,12 +564,18 @@ static void place_all(struct sentry_process *p)
             fail_on(p, STEP_SENTRY_BIND, sentry_process_place_at(p, i));
 }
 
+/* Without sentries, the process only watches what is below layers. */
+static bool needs_server(const struct plan *p)
+{
+    return p->nsentries > 0 && !p->masked;
+}
+
 static void phase_inside(struct sentry_process *p)
 {
     struct sentry_msg ready = {.kind = SENTRY_MSG_READY};
     enter(p);
     p->mounts = open_mounts(p);
-    if (!p->plan->masked) { /* all of it while the judge looks them up */
+    if (needs_server(p->plan)) { /* all of it while the judge looks them up */
         struct statx st;
         fail_on(p, STEP_SENTRY_MOUNT, make_file_system(p));
         fail_on(p, STEP_SENTRY_MOUNT,
@@ -595,7 +612,7 @@ static void __attribute__((noreturn)) sentry_main(const struct sentries_task *ta
     for (size_t i = 0; i < PLAN_SENTRIES; i++)
         p.mounted[i] = (struct sentry_place){.number = -1, .real_fd = -1};
     phase_outside(&p);
-    if (!p.plan->masked)
+    if (needs_server(p.plan))
         prepare(&p);
     phase_inside(&p);
     usleep(SETTLE_US); /* this thread gets no requests meanwhile */

@@ -70,4 +70,15 @@ int sentry_process_confine(const struct sentry_process *p, bool serving);
  * on failure: a negative errno. */
 int watch_names(struct sentry_process *p);
 
+/* sentry-layers.c: makes what changes below layers visible. The first watches them, once; the
+ * second takes an event; the third makes the kernel forget old names if there was one, and returns
+ * how many milliseconds later it wants to be called again, or -1. */
+bool sentry_layers_show(int fd); /* whether it is on an overlay */
+struct inotify_event;
+void sentry_layers_watch(const struct sentry_process *p, int events);
+void sentry_layers_event(const struct sentry_process *p, int events, const struct inotify_event *e);
+/* Call it before looking for guarded names that may be new in a layer. */
+void sentry_layers_before_look(const struct sentry_process *p);
+int sentry_layers_refresh(const struct sentry_process *p);
+
 #endif

@@ -181,6 +181,7 @@ static int look_again(struct watching *w)
     const struct plan *plan = w->process->plan;
     w->round++;
     w->blind = w->events < 0;
+    sentry_layers_before_look(w->process);
     for (size_t i = 0; i < plan->nsentries; i++) {
         int err = watch_way(w, plan->sentries[i].path, plan->masked && !plan->sentries[i].whole);
         if (err < 0)
@@ -238,6 +239,7 @@ static int read_events(struct watching *w)
     for (ssize_t at = 0; at < n;) {
         const struct inotify_event *e = (const void *)(block.bytes + at);
         result |= matters(w, e);
+        sentry_layers_event(w->process, w->events, e);
         at += (ssize_t)(sizeof(*e) + e->len);
     }
     return result;
@@ -268,9 +270,10 @@ static int wait_event(struct watching *w)
                            {p->mounts, POLLPRI, 0},
                            {p->later, POLLPRI, 0}};
     eventfd_t times;
-    int n = poll(fds, 5, w->blind ? LOOK_MS : -1);
+    int soon = sentry_layers_refresh(p);
+    int n = poll(fds, 5, soon >= 0 ? soon : w->blind ? LOOK_MS : -1);
     if (n <= 0)
-        return n == 0 ? 1 : errno == EINTR ? 0 : -errno;
+        return n == 0 ? w->blind : errno == EINTR ? 0 : -errno;
     if (fds[2].revents) {
         int err = receive_update(p);
         if (err < 0)
@@ -294,6 +297,7 @@ int watch_names(struct sentry_process *p)
     w.events = inotify_init1(IN_CLOEXEC);
     /* our own mounts are no news */
     poll((struct pollfd[]){{p->mounts, POLLPRI, 0}, {p->later, POLLPRI, 0}}, 2, 0);
+    sentry_layers_watch(p, w.events);
     while (changed >= 0) {
         int err = changed ? look_again(&w) : 0;
         changed = err < 0 ? err : wait_event(&w);

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -159,4 +160,15 @@ int proc_status_field(int proc, pid_t tid, const char *key, char *out, size_t ca
     memcpy(out, at, len);
     out[len] = '\0';
     return 0;
+}
+
+pid_t pidfd_process(int pidfd)
+{
+    char name[64], text[1024];
+    snprintf(name, sizeof(name), "/proc/self/fdinfo/%d", pidfd);
+    OWN(fd) int fd = open(name, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    text[n > 0 ? n : 0] = '\0';
+    const char *at = strstr(text, "\nPid:");
+    return at ? (pid_t)strtol(at + 5, NULL, 10) : -1;
 }

@@ -15,7 +15,7 @@ union control {
     char room[CMSG_SPACE(FD_PASS_MANY * sizeof(int))];
 };
 
-int fd_pass_send_many(int sock, const void *data, size_t n, const int *fds, size_t nfds)
+static int send_many(int sock, const void *data, size_t n, const int *fds, size_t nfds, int flags)
 {
     union control control;
     struct iovec part = {(void *)data, n};
@@ -32,9 +32,19 @@ int fd_pass_send_many(int sock, const void *data, size_t n, const int *fds, size
                                         .cmsg_len = CMSG_LEN(nfds * sizeof(int))};
         memcpy(CMSG_DATA(&control.head), fds, nfds * sizeof(int));
     }
-    while ((sent = sendmsg(sock, &m, MSG_NOSIGNAL)) < 0 && errno == EINTR)
+    while ((sent = sendmsg(sock, &m, MSG_NOSIGNAL | flags)) < 0 && errno == EINTR)
         ;
     return sent < 0 ? -errno : (size_t)sent == n ? 0 : -EIO;
+}
+
+int fd_pass_send_many(int sock, const void *data, size_t n, const int *fds, size_t nfds)
+{
+    return send_many(sock, data, n, fds, nfds, 0);
+}
+
+int fd_pass_try_many(int sock, const void *data, size_t n, const int *fds, size_t nfds)
+{
+    return send_many(sock, data, n, fds, nfds, MSG_DONTWAIT);
 }
 
 int fd_pass_send(int sock, const void *data, size_t n, int fd)
@@ -42,7 +52,8 @@ int fd_pass_send(int sock, const void *data, size_t n, int fd)
     return fd_pass_send_many(sock, data, n, &fd, fd >= 0);
 }
 
-ssize_t fd_pass_receive_many(int sock, void *data, size_t n, int *fds, size_t cap, size_t *nfds)
+static ssize_t receive_many(int sock, void *data, size_t n, int *fds, size_t cap, size_t *nfds,
+                            int flags)
 {
     union control control;
     struct iovec part = {data, n};
@@ -54,7 +65,7 @@ ssize_t fd_pass_receive_many(int sock, void *data, size_t n, int *fds, size_t ca
     *nfds = 0;
     if (cap > FD_PASS_MANY)
         return -E2BIG;
-    while ((got = recvmsg(sock, &m, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR)
+    while ((got = recvmsg(sock, &m, MSG_CMSG_CLOEXEC | flags)) < 0 && errno == EINTR)
         ;
     if (got < 0)
         return -errno;
@@ -72,6 +83,16 @@ ssize_t fd_pass_receive_many(int sock, void *data, size_t n, int *fds, size_t ca
             close(fd);
     }
     return got;
+}
+
+ssize_t fd_pass_receive_many(int sock, void *data, size_t n, int *fds, size_t cap, size_t *nfds)
+{
+    return receive_many(sock, data, n, fds, cap, nfds, 0);
+}
+
+ssize_t fd_pass_poll_many(int sock, void *data, size_t n, int *fds, size_t cap, size_t *nfds)
+{
+    return receive_many(sock, data, n, fds, cap, nfds, MSG_DONTWAIT);
 }
 
 ssize_t fd_pass_receive(int sock, void *data, size_t n, int *fd)

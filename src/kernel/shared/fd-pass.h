@@ -18,6 +18,10 @@ ssize_t fd_pass_receive(int sock, void *data, size_t n, int *fd);
  * many there are. */
 enum { FD_PASS_MANY = 250 };
 int fd_pass_send_many(int sock, const void *data, size_t n, const int *fds, size_t nfds);
+/* The same without waiting: -EAGAIN if the other end is slow. */
+int fd_pass_try_many(int sock, const void *data, size_t n, const int *fds, size_t nfds);
 ssize_t fd_pass_receive_many(int sock, void *data, size_t n, int *fds, size_t cap, size_t *got);
+/* The same without waiting: -EAGAIN if there is no message. */
+ssize_t fd_pass_poll_many(int sock, void *data, size_t n, int *fds, size_t cap, size_t *got);
 
 #endif

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <time.h>
@@ -177,6 +178,26 @@ int own_record_open(bool may_create)
     return may_create ? create(path, true) : -1;
 }
 
+static struct {
+    const char *at; /* NULL: not mapped */
+    int record;
+} mapped;
+
+void own_record_map(int record)
+{
+    void *at = record < 0 ? MAP_FAILED : mmap(NULL, RECORD_BYTES, PROT_READ, MAP_SHARED, record, 0);
+    mapped.at = at == MAP_FAILED ? NULL : at;
+    mapped.record = record;
+}
+
+static bool read_at(int record, void *out, size_t n, off_t at)
+{
+    if (record < 0 || !mapped.at || mapped.record != record)
+        return record >= 0 && pread(record, out, n, at) == (ssize_t)n;
+    memcpy(out, mapped.at + at, n);
+    return true;
+}
+
 /* ---- marks ---- */
 
 static off_t mark_bucket(const struct folder_id *id)
@@ -187,8 +208,7 @@ static off_t mark_bucket(const struct folder_id *id)
 
 static bool read_marks(int record, const struct folder_id *id, struct mark_entry b[BUCKET])
 {
-    size_t n = BUCKET * sizeof(*b);
-    return record >= 0 && pread(record, b, n, mark_bucket(id)) == (ssize_t)n;
+    return read_at(record, b, BUCKET * sizeof(*b), mark_bucket(id));
 }
 
 static bool is_same(const struct folder_id *a, const struct folder_id *b)
@@ -210,15 +230,14 @@ enum own_mark own_record_find(int record, const struct folder_id *id)
 static void set_flag(int record, off_t at)
 {
     uint32_t now = 0, yes = 1;
-    if (pread(record, &now, sizeof(now), at) == sizeof(now) && !now &&
-        pwrite(record, &yes, sizeof(yes), at) < 0)
+    if (read_at(record, &now, sizeof(now), at) && !now && pwrite(record, &yes, sizeof(yes), at) < 0)
         return; /* then what is there is not found, which protects more */
 }
 
 static bool has_flag(int record, off_t at)
 {
     uint32_t now = 0;
-    return record >= 0 && pread(record, &now, sizeof(now), at) == sizeof(now) && now;
+    return read_at(record, &now, sizeof(now), at) && now;
 }
 
 bool own_record_has_marks(int record)
@@ -296,8 +315,7 @@ static off_t path_bucket(uint64_t hash)
 
 static bool read_paths(int record, uint64_t hash, struct path_entry b[BUCKET])
 {
-    size_t n = BUCKET * sizeof(*b);
-    return record >= 0 && pread(record, b, n, path_bucket(hash)) == (ssize_t)n;
+    return read_at(record, b, BUCKET * sizeof(*b), path_bucket(hash));
 }
 
 void own_record_vacate(int record, uint64_t hash)

@@ -38,6 +38,10 @@ int folder_id_get(int folder, const char *name, struct folder_id *id);
  * there is none, or if it is not the user's own private file. */
 int own_record_open(bool create);
 
+/* From now on this process reads the record from memory. For one that asks often: if the user
+ * truncates the file meanwhile, the process is killed. */
+void own_record_map(int record);
+
 /* The following accept -1 for a record that is not there. */
 
 /* The mark of a folder. If id->born is 0, the mark of any folder with this number. */

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * One layer after another: open what is there, copy the mounts that must stay the real ones, mount
+ * the overlay, and attach the copies over it. All paths are canonical, and none may lead through a
+ * symlink that another process has put there since.
+ *
+ * Two runs cannot share an upper side. The first one locks a kept layer; a second run at the same
+ * time reads it, and what that one writes ends with it.
+ */
+
+#include "kernel/launch/layers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "kernel/host/kabi.h"
+
+/* ---- names ---- */
+
+static int open_plain(const char *path)
+{
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
+                           .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+    int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+    return fd < 0 ? -errno : fd;
+}
+
+static bool is_below(const char *path, size_t len, const char *folder, size_t n)
+{
+    return len > n && path[n] == '/' && memcmp(path, folder, n) == 0;
+}
+
+static bool is_at_or_below(const char *path, size_t len, const char *folder, size_t n)
+{
+    return is_below(path, len, folder, n) || (len == n && memcmp(path, folder, n) == 0);
+}
+
+/* ---- what stays real ---- */
+
+struct copies {
+    int trees[LAYER_BACK];
+    size_t n;
+};
+
+static void copies_close(struct copies *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        close(c->trees[i]);
+}
+#define OWN_copies copies_close
+
+static int copy_tree(const char *path)
+{
+    OWN(fd) int fd = open_plain(path);
+    if (fd < 0)
+        return fd;
+    int tree = (int)syscall(SYS_open_tree, fd, "",
+                            KABI_OPEN_TREE_CLONE | O_CLOEXEC | AT_EMPTY_PATH | KABI_AT_RECURSIVE);
+    return tree < 0 ? -errno : tree;
+}
+
+static bool is_back(const struct layer *l, const char *path, size_t len)
+{
+    for (size_t i = 0; i < l->nback; i++)
+        if (is_at_or_below(path, len, l->back[i], l->back_len[i]))
+            return true;
+    return false;
+}
+
+static int put_aside(struct layer *l, struct copies *c, const char *path)
+{
+    if (is_back(l, path, strlen(path)))
+        return 0;
+    if (l->nback == LAYER_BACK)
+        return -E2BIG;
+    int tree = copy_tree(path);
+    if (tree < 0)
+        return tree;
+    c->trees[c->n++] = tree;
+    l->back[l->nback] = path;
+    l->back_len[l->nback++] = (uint32_t)strlen(path);
+    return 0;
+}
+
+/* An overlay shows one file system: others that are mounted in the folder are put back, too. */
+static int put_aside_mounts(struct layer *l, struct copies *c, const struct mounts_view *view)
+{
+    for (size_t i = 0; view && i < view->now.n; i++) {
+        const struct mount_at *m = &view->now.list[i];
+        if (!is_below(m->at, m->at_len, l->plan->path, l->plan->len))
+            continue;
+        int err = put_aside(l, c, m->at);
+        if (err < 0 && err != -ENOENT && err != -EACCES && err != -ELOOP)
+            return err;
+    }
+    return 0;
+}
+
+static int put_all_aside(struct layer *l, struct copies *c, const struct mounts_view *view)
+{
+    /* a missing path that the policy opens could only be made in the layer, where nobody would find
+     * it; one that is guarded may appear later, and nothing can be written there */
+    for (size_t i = 0; i < l->plan->nreal; i++) {
+        int err = put_aside(l, c, l->plan->real[i]);
+        if (err < 0 && (i < l->plan->nopened || (err != -ENOENT && err != -ELOOP)))
+            return err;
+    }
+    return put_aside_mounts(l, c, view);
+}
+
+static int attach(int tree, int on)
+{
+    return syscall(SYS_move_mount, tree, "", on, "", KABI_MOVE_MOUNT_EMPTY) < 0 ? -errno : 0;
+}
+
+static int put_all_back(const struct layer *l, const struct copies *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        OWN(fd) int on = open_plain(l->back[i]);
+        int err = on < 0 ? on : attach(c->trees[i], on);
+        if (err < 0)
+            return err;
+    }
+    return 0;
+}
+
+/* ---- the upper side ---- */
+
+/* The sides of an overlay. Closed together. */
+struct sides {
+    int lower; /* what is there */
+    int kept;  /* what earlier runs wrote, read only; or -1 */
+    /* The mount that has them, or -1. It stays open: the last one to close a mount that is attached
+     * nowhere waits for all processors, which takes longer than all the rest. */
+    int memory;
+    int upper, work; /* where this run writes */
+    int lock;        /* kept layers: held as long as this process lives */
+};
+
+static void sides_close(struct sides *s)
+{
+    int all[] = {s->lower, s->kept, s->upper, s->work};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        if (all[i] >= 0)
+            close(all[i]);
+}
+#define OWN_sides sides_close
+
+static int make_in(int folder, const char *name)
+{
+    if (mkdirat(folder, name, 0700) < 0 && errno != EEXIST)
+        return -errno;
+    int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+/* The layer's top folder looks like the one below it. */
+static void look_alike(int fd, const struct stat *st)
+{
+    if (fchown(fd, st->st_uid, st->st_gid) < 0) { /* an unmapped owner: it stays ours */
+    }
+    fchmod(fd, st->st_mode & 07777);
+}
+
+static int make_sides_in(int folder, struct sides *s)
+{
+    s->upper = make_in(folder, "upper");
+    s->work = s->upper < 0 ? s->upper : make_in(folder, "work");
+    return s->work < 0 ? s->work : 0;
+}
+
+static int set_option(int fs, unsigned how, const char *key, const char *value)
+{
+    return syscall(SYS_fsconfig, fs, how, key, value, 0) < 0 ? -errno : 0;
+}
+
+/* Memory, mounted nowhere: nothing is left of it when the last process has gone. */
+static int make_memory(struct sides *s)
+{
+    OWN(fd) int fs = (int)syscall(SYS_fsopen, "tmpfs", KABI_FSOPEN_CLOEXEC);
+    if (fs < 0)
+        return -errno;
+    int err = set_option(fs, KABI_FSCONFIG_STRING, "size", "25%");
+    err = err < 0 ? err : set_option(fs, KABI_FSCONFIG_STRING, "nr_inodes", "400k");
+    err = err < 0 ? err : set_option(fs, KABI_FSCONFIG_CREATE, NULL, NULL);
+    if (err < 0)
+        return err;
+    s->memory =
+        (int)syscall(SYS_fsmount, fs, KABI_FSMOUNT_CLOEXEC, KABI_MOUNT_NOSUID | KABI_MOUNT_NODEV);
+    return s->memory < 0 ? -errno : make_sides_in(s->memory, s);
+}
+
+int layers_name(const char *path, char out[LAYER_NAME])
+{
+    size_t n = 0;
+    for (const char *c = path + 1; *c; c++) {
+        bool escaped = *c == '/' || *c == '%';
+        if (n + 4 > LAYER_NAME)
+            return -ENAMETOOLONG;
+        n += (size_t)snprintf(out + n, 4, escaped ? "%%%02X" : "%c", (unsigned char)*c);
+    }
+    return 0;
+}
+
+static int open_kept(const char *kept, const char *path, struct sides *s)
+{
+    char name[LAYER_NAME];
+    int err = layers_name(path, name);
+    if (err < 0)
+        return err;
+    OWN(fd) int top = open(kept, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (top < 0)
+        return -errno;
+    OWN(fd) int folder = make_in(top, name);
+    if (folder < 0)
+        return folder;
+    if (flock(folder, LOCK_EX | LOCK_NB) == 0) {
+        err = make_sides_in(folder, s);
+        s->lock = steal_fd(&folder);
+        return err;
+    }
+    s->kept = make_in(folder, "upper");
+    return s->kept < 0 ? s->kept : make_memory(s);
+}
+
+/* ---- the overlay ---- */
+
+/* The working directory is a procfs. */
+static int set_side(int fs, const char *key, int one, int other)
+{
+    char text[64];
+    if (other < 0)
+        snprintf(text, sizeof(text), "self/fd/%d", one);
+    else
+        snprintf(text, sizeof(text), "self/fd/%d:self/fd/%d", one, other);
+    return set_option(fs, KABI_FSCONFIG_STRING, key, text);
+}
+
+static int make_overlay(bool user_ns, const struct sides *s)
+{
+    enum { NOEXEC = 0x08 };
+    struct statvfs vfs;
+    OWN(fd) int fs = (int)syscall(SYS_fsopen, "overlay", KABI_FSOPEN_CLOEXEC);
+    if (fs < 0)
+        return -errno;
+    int err = s->kept < 0 ? set_side(fs, "lowerdir", s->lower, -1)
+                          : set_side(fs, "lowerdir", s->kept, s->lower);
+    err = err < 0 ? err : set_side(fs, "upperdir", s->upper, -1);
+    err = err < 0 ? err : set_side(fs, "workdir", s->work, -1);
+    err = err < 0 ? err : set_option(fs, KABI_FSCONFIG_STRING, "index", "off");
+    if (err == 0 && user_ns)
+        err = set_option(fs, KABI_FSCONFIG_FLAG, "userxattr", NULL);
+    err = err < 0 ? err : set_option(fs, KABI_FSCONFIG_CREATE, NULL, NULL);
+    if (err < 0)
+        return err;
+    bool noexec = fstatvfs(s->lower, &vfs) == 0 && (vfs.f_flag & ST_NOEXEC);
+    int tree = (int)syscall(SYS_fsmount, fs, KABI_FSMOUNT_CLOEXEC,
+                            KABI_MOUNT_NOSUID | KABI_MOUNT_NODEV | (noexec ? NOEXEC : 0));
+    return tree < 0 ? -errno : tree;
+}
+
+static int open_lower(const char *path, struct stat *st)
+{
+    OWN(fd) int fd = open_plain(path);
+    if (fd < 0)
+        return fd;
+    if (fstat(fd, st) < 0)
+        return -errno;
+    return S_ISDIR(st->st_mode) ? steal_fd(&fd) : -ENOTDIR;
+}
+
+static int make_layer(const struct plan_layer *l, bool user_ns, const char *kept,
+                      const struct stat *st, struct sides *s)
+{
+    int err = l->kind == LAYER_RUN ? make_memory(s) : kept ? open_kept(kept, l->path, s) : -ENOENT;
+    if (err < 0)
+        return err;
+    look_alike(s->upper, st);
+    return make_overlay(user_ns, s);
+}
+
+void layers_prepare(const char *const paths[LAYERS_PREPARED], bool user_ns,
+                    int trees[LAYERS_PREPARED])
+{
+    for (size_t i = 0; i < LAYERS_PREPARED; i++)
+        trees[i] = -1;
+    for (size_t i = 0; i < LAYERS_PREPARED && paths[i]; i++) {
+        struct stat st;
+        const struct plan_layer one = {.path = paths[i], .kind = LAYER_RUN};
+        OWN(sides) struct sides s = {-1, -1, -1, -1, -1, -1};
+        s.lower = open_lower(paths[i], &st);
+        int tree = s.lower < 0 ? -1 : make_layer(&one, user_ns, NULL, &st, &s);
+        trees[i] = tree < 0 ? -1 : tree;
+    }
+}
+
+/* A layer that init has prepared; -1: none. */
+static int take_prepared(const struct layers_mounting *m, const struct plan_layer *l)
+{
+    for (size_t i = 0; i < LAYERS_PREPARED && m->paths[i]; i++)
+        if (l->kind == LAYER_RUN && strcmp(m->paths[i], l->path) == 0)
+            return m->trees[i];
+    return -1;
+}
+
+static int mount_layer(const struct plan *p, const struct layers_mounting *m, struct layer *l)
+{
+    struct stat st;
+    OWN(copies) struct copies copies = {.n = 0};
+    OWN(sides) struct sides s = {-1, -1, -1, -1, -1, -1};
+    s.lower = open_lower(l->plan->path, &st);
+    int err = s.lower < 0 ? s.lower : put_all_aside(l, &copies, p->opt.mounts);
+    if (err < 0)
+        return err;
+    l->lower = st.st_dev;
+    int prepared = take_prepared(m, l->plan);
+    OWN(fd) int tree = prepared >= 0 ? prepared : make_layer(l->plan, p->user_ns, m->kept, &st, &s);
+    err = tree < 0 ? tree : attach(tree, s.lower);
+    if (err < 0)
+        return err;
+    err = put_all_back(l, &copies);
+    if (err < 0)
+        umount2(l->plan->path, MNT_DETACH);
+    else
+        l->below = steal_fd(&s.lower);
+    return err;
+}
+
+void layers_mount(const struct plan *p, const struct layers_mounting *m, struct layers *out)
+{
+    out->n = 0;
+    if (p->nlayers == 0 || fchdir(m->proc) < 0)
+        return;
+    for (size_t i = 0; i < p->nlayers; i++) {
+        struct layer *l = &out->at[out->n];
+        l->plan = &p->layers[i];
+        l->nback = 0;
+        if (mount_layer(p, m, l) == 0)
+            out->n++;
+    }
+}
+
+/* ---- asking ---- */
+
+/* An inherited file below the layer has the same path as one in it, but another device. All devices
+ * of an overlay and of memory have no major number. */
+static bool is_in(const struct layer *l, const char *path, size_t len, const struct stat *st)
+{
+    if (!is_below(path, len, l->plan->path, l->plan->len) || is_back(l, path, len))
+        return false;
+    for (size_t i = l->plan->nopened; i < l->plan->nreal; i++)
+        if (is_at_or_below(path, len, l->plan->real[i], strlen(l->plan->real[i])))
+            return false;
+    return !st || (major(st->st_dev) == 0 && st->st_dev != l->lower);
+}
+
+const char *layers_cover(const struct layers *l, const char *path, size_t len,
+                         const struct stat *st)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (is_in(&l->at[i], path, len, st))
+            return plan_layer_extensions[l->at[i].plan->kind];
+    return NULL;
+}
+
+int layers_open_socket(const struct layers *l, const char *path, size_t len)
+{
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
+                           .resolve =
+                               RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+    struct stat st;
+    for (size_t i = 0; i < l->n; i++) {
+        const struct layer *one = &l->at[i];
+        if (!is_below(path, len, one->plan->path, one->plan->len) || is_back(one, path, len))
+            continue;
+        OWN(fd)
+        int fd =
+            (int)syscall(SYS_openat2, one->below, path + one->plan->len + 1, &how, sizeof(how));
+        return fd >= 0 && fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode) ? steal_fd(&fd) : -1;
+    }
+    return -1;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_KERNEL_LAUNCH_LAYERS_H
+#define BK_KERNEL_LAUNCH_LAYERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "kernel/plan/plan.h"
+
+/*
+ * Mounts the plan's layers in the sandbox's mount namespace. A layer is an overlay over a folder:
+ * what is in the folder stays readable, and what the command writes there goes to the upper side,
+ * which nothing else reads. The upper side of a layer that ends with the run is memory; that of a
+ * kept layer is a folder of the user's.
+ *
+ * A layer that cannot be mounted is left out. Then its extension is granted nowhere, so that the
+ * command can write there as little as without it.
+ */
+
+enum { LAYER_BACK = PLAN_LAYER_REALS + 64 };
+
+struct layer {
+    const struct plan_layer *plan;
+    int below;                    /* the real folder (O_PATH) */
+    uint64_t lower;               /* its device: files there are not in the layer */
+    const char *back[LAYER_BACK]; /* what was put back over it: real paths, and other mounts */
+    uint32_t back_len[LAYER_BACK];
+    size_t nback;
+};
+
+struct layers {
+    size_t n;
+    struct layer at[PLAN_LAYERS];
+};
+
+/* Layers that end with the run and are nearly always wanted: init makes them while the policy is
+ * being compiled, and attaches them nowhere. */
+enum { LAYERS_PREPARED = 2 };
+
+/* Makes layers over these folders, the first ones that are not NULL. The working directory must be
+ * a procfs in which "self" is the caller. trees: mounts to attach, or -1. */
+void layers_prepare(const char *const paths[LAYERS_PREPARED], bool user_ns,
+                    int trees[LAYERS_PREPARED]);
+
+struct layers_mounting {
+    const char *const *paths; /* LAYERS_PREPARED that were prepared, and: */
+    const int *trees;
+    const char *kept; /* the folder of this project's kept layers, or NULL: they are left out */
+    int proc;         /* a procfs in which "self" is the caller; it becomes the working directory */
+};
+
+/* Call it in the sandbox's mount namespace, before the walls. Takes over the trees that it uses. */
+void layers_mount(const struct plan *p, const struct layers_mounting *m, struct layers *out);
+
+/* An absolute path as one file name: slashes and percent signs are escaped. Returns 0 or a negative
+ * errno. */
+enum { LAYER_NAME = 256 };
+int layers_name(const char *path, char out[LAYER_NAME]);
+
+/* The extension that a canonical path gets; NULL: it is in no layer. st: what is there, or NULL. */
+const char *layers_cover(const struct layers *l, const char *path, size_t len,
+                         const struct stat *st);
+
+/* Opens the socket below a layer that has this canonical path: sockets that an overlay shows lead
+ * nowhere. Returns a file descriptor (O_PATH) to close, or -1: there is none. */
+int layers_open_socket(const struct layers *l, const char *path, size_t len);
+
+#endif

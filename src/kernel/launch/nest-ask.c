@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * The inner side of a sandbox inside a sandbox: hands the request over, then does what a controller
+ * does for its callers. It passes signals on, reports events, stops and ends with the command. The
+ * outer side ends the command when this process ends.
+ */
+
+#include "kernel/launch/nest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "kernel/shared/fd-pass.h"
+
+static const int passed_on[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+
+/* One at a time in a process, as with launches. */
+static struct {
+    int channel; /* 0: none */
+    const struct launch *l;
+    bool joined;    /* the command is in our process group: signals from the terminal reach it */
+    bool continued; /* we have just been: what stopped us, stopped the command before */
+    bool done;
+    struct nest_end end;
+    struct event event;
+    unsigned char packet[sizeof(struct nest_message) + sizeof(struct event)];
+} asker;
+
+int nest_call(void)
+{
+    int fd = prctl(NEST_CALL, 0, 0, 0, 0);
+    return fd < 0 ? -errno : fd;
+}
+
+bool nest_is_on(void)
+{
+    return asker.channel > 0;
+}
+
+static int send_to_outer(enum nest_kind kind, int value)
+{
+    return nest_send(asker.channel, kind, value);
+}
+
+int nest_signal(int sig)
+{
+    return send_to_outer(NEST_SIGNAL, sig);
+}
+
+void nest_cancel(bool at_once)
+{
+    send_to_outer(NEST_CANCEL, at_once);
+}
+
+static void release_stdio(void)
+{
+    OWN(fd) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = 0; fd <= 1 && null >= 0; fd++)
+        dup2(null, fd);
+}
+
+/* As a controller stops with its command, so that the caller's shell notices. If the terminal
+ * stopped both of us, the message is old. */
+static void stop(void)
+{
+    if (asker.l->no_job_control || asker.continued)
+        return;
+    raise(SIGSTOP);
+    send_to_outer(NEST_SIGNAL, SIGCONT);
+}
+
+static void handle_packet(size_t n)
+{
+    struct nest_message m;
+    const unsigned char *rest = asker.packet + sizeof(m);
+    memcpy(&m, asker.packet, sizeof(m));
+    switch (m.kind) {
+    case NEST_STARTED:
+        asker.joined = m.value != 0;
+        if (asker.l->give_stdio)
+            release_stdio();
+        break;
+    case NEST_STOPPED:
+        stop();
+        break;
+    case NEST_EVENT:
+        if (event_from_wire(rest, n - sizeof(m), &asker.event) == 0 && asker.l->on_event)
+            asker.l->on_event(asker.l->arg, &asker.event);
+        break;
+    case NEST_END:
+        asker.done = n == sizeof(asker.end);
+        if (asker.done)
+            memcpy(&asker.end, asker.packet, n);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Returns false at the end. */
+static bool receive(void)
+{
+    ssize_t n = recv(asker.channel, asker.packet, sizeof(asker.packet), MSG_DONTWAIT);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return true;
+    if (n >= (ssize_t)sizeof(struct nest_message))
+        handle_packet((size_t)n);
+    return n > 0 && !asker.done;
+}
+
+static void pass_signal(int signals)
+{
+    struct signalfd_siginfo si;
+    if (read(signals, &si, sizeof(si)) != sizeof(si))
+        return;
+    /* whoever continues us may not reach the command */
+    asker.continued |= si.ssi_signo == SIGCONT;
+    if (si.ssi_code <= 0 || !asker.joined || si.ssi_signo == SIGCONT)
+        send_to_outer(NEST_SIGNAL, (int)si.ssi_signo);
+}
+
+static void serve(int signals)
+{
+    const struct launch *l = asker.l;
+    struct pollfd fds[] = {{asker.channel, POLLIN, 0},
+                           {signals, POLLIN, 0},
+                           {l->on_input ? l->input_fd : -1, POLLIN, 0}};
+    for (bool more = true; more;) {
+        if (poll(fds, 3, -1) < 0 && errno != EINTR)
+            return;
+        asker.continued = false;
+        if (fds[1].revents)
+            pass_signal(signals);
+        if (fds[0].revents)
+            more = receive();
+        if (fds[2].revents & POLLIN)
+            l->on_input(l->arg);
+        else if (fds[2].revents)
+            fds[2].fd = -1;
+    }
+}
+
+static int read_end(struct launch_end *end, struct bk_err *err)
+{
+    if (!asker.done)
+        return err_set(err, BK_E_SYSTEM, "the sandbox around this one ended the command");
+    *end = asker.end.end;
+    if (asker.end.head.value == 0)
+        return 0;
+    *err = asker.end.err;
+    err->file[sizeof(err->file) - 1] = err->msg[sizeof(err->msg) - 1] =
+        err->hint[sizeof(err->hint) - 1] = '\0';
+    if (err->remedy >= REMEDY_COUNT)
+        err->remedy = REMEDY_NONE;
+    return -1;
+}
+
+static uint64_t bits_of(const sigset_t *set)
+{
+    uint64_t bits = 0;
+    for (int sig = 1; sig < 64; sig++)
+        bits |= (uint64_t)(sigismember(set, sig) == 1) << (sig - 1);
+    return bits;
+}
+
+static uint64_t ignored_signals(void)
+{
+    uint64_t bits = 0;
+    struct sigaction act;
+    for (int sig = 1; sig < 64; sig++)
+        if (sigaction(sig, NULL, &act) == 0 && act.sa_handler == SIG_IGN)
+            bits |= (uint64_t)1 << (sig - 1);
+    return bits;
+}
+
+static int send_request(struct nest_request *q, int memory)
+{
+    int fds[1 + NEST_FDS];
+    fds[0] = memory;
+    for (uint32_t i = 0; i < q->nfds; i++)
+        fds[1 + i] = q->fds[i];
+    q->head.kind = NEST_REQUEST;
+    q->version = NEST_VERSION;
+    q->size = sizeof(*q);
+    return fd_pass_send_many(asker.channel, q, sizeof(*q), fds, 1 + q->nfds);
+}
+
+int nest_run(const struct launch *l, struct nest_request *q, int channel, int memory,
+             struct launch_end *end, struct bk_err *err)
+{
+    sigset_t received, before;
+    OWN(fd) int ours = channel;
+    OWN(fd) int sealed = memory;
+    memset(end, 0, sizeof(*end));
+    sigemptyset(&received);
+    for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
+        sigaddset(&received, passed_on[i]);
+    sigaddset(&received, SIGCONT);
+    OWN(fd) int signals = signalfd(-1, &received, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (signals < 0)
+        return err_sys(err, "signalfd");
+    sigprocmask(SIG_BLOCK, &received, &before);
+    q->blocked = bits_of(&before);
+    q->ignored = ignored_signals();
+    asker.channel = ours;
+    asker.l = l;
+    asker.joined = asker.done = false;
+    int sent = send_request(q, sealed);
+    if (sent == 0)
+        serve(signals);
+    asker.channel = 0;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    errno = -sent;
+    return sent < 0 ? err_sys(err, "cannot ask the sandbox around this one") : read_end(end, err);
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Layers. A rule that asks for an extension of layers, (extension "buckle.private-layer"), allows
+ * writing in a folder as long as nothing of the host changes. So the folder gets a layer: an
+ * overlay whose upper side only the sandbox has. What can be written without that extension is the
+ * real thing, and is put back over the layer.
+ *
+ * There is no layer, and the rule allows nothing, where a layer would show something else than the
+ * policy says: inside a guarded folder, where the policy opens all of the folder or a pattern in
+ * it, and where connections to sockets are not judged, because an overlay's sockets are not those
+ * below it. What is guarded inside a layer stays real, so that nothing copies it into the layer.
+ */
+
+#include "kernel/host/kabi.h"
+#include "kernel/plan/plan-int.h"
+
+const char *const plan_layer_extensions[LAYER_KINDS] = {
+    [LAYER_RUN] = "buckle.private-layer",
+    [LAYER_KEPT] = "buckle.kept-layer",
+};
+
+bool plan_is_layer_test(const struct graph_test *t)
+{
+    if (t->filter != FILTER_EXTENSION || t->how != GRAPH_LITERAL || !t->str)
+        return false;
+    for (size_t i = 0; i < LAYER_KINDS; i++)
+        if (strcmp(t->str, plan_layer_extensions[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool wants_layers(const struct graph *g)
+{
+    for (uint32_t i = 0; i < graph_test_count(g); i++)
+        if (plan_is_layer_test(graph_test_at(g, i)))
+            return true;
+    return false;
+}
+
+static bool is_possible(const struct plan *p)
+{
+    /* overlays in user namespaces came with 5.11 */
+    return p->mount_ns && !p->opt.no_layers && version_at_least(p->host.kernel, "5.11") &&
+           plan_is_asked(p->ops[OP_FILE_WRITE_CREATE].tier) &&
+           plan_is_asked(p->ops[OP_NETWORK_OUTBOUND].tier);
+}
+
+static struct bound_path bound_of(const char *path, bool exact)
+{
+    return (struct bound_path){.path = path, .len = (uint32_t)strlen(path), .exact = exact};
+}
+
+static bool is_guarded(const struct plan *p, const struct bound_path *b)
+{
+    for (size_t i = 0; i < p->nsentries; i++) {
+        struct bound_path one = bound_of(p->sentries[i].path, false);
+        if (bound_covers(&one, b))
+            return true;
+    }
+    return false;
+}
+
+/* What the policy opens without a layer: of each operation that writes. */
+struct opened {
+    struct bound_path list[PLAN_LAYER_REALS * 4];
+    size_t n;
+    bool everywhere;
+};
+
+static void find_opened(struct plan *p, const struct graph *g, struct opened *o)
+{
+    static const uint16_t ops[] = {OP_FILE_WRITE_DATA, OP_FILE_WRITE_CREATE, OP_FILE_WRITE_UNLINK,
+                                   OP_FILE_WRITE_MODE};
+    for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]) && !o->everywhere; i++)
+        o->n += plan_bound(g, ops[i], o->list + o->n, sizeof(o->list) / sizeof(o->list[0]) - o->n,
+                           &o->everywhere, &p->arena);
+}
+
+static bool is_listed(const struct plan_layer *l, const struct bound_path *b)
+{
+    for (size_t i = 0; i < l->nreal; i++)
+        if (strlen(l->real[i]) == b->len && memcmp(l->real[i], b->path, b->len) == 0)
+            return true;
+    return false;
+}
+
+static bool add_real(struct plan *p, const struct bound_path *b, const struct bound_path *one,
+                     struct plan_layer *l)
+{
+    if (!bound_covers(b, one) || is_listed(l, one))
+        return true;
+    char *path = arena_strndup(&p->arena, one->path, one->len);
+    if (!path || l->nreal == PLAN_LAYER_REALS)
+        return false;
+    l->real[l->nreal++] = path;
+    return true;
+}
+
+/* Lists what stays real in a layer. Returns false if there can be no layer. */
+static bool list_real(struct plan *p, const struct opened *o, const struct bound_path *b,
+                      struct plan_layer *l)
+{
+    l->real = arena_array(&p->arena, PLAN_LAYER_REALS, sizeof(*l->real));
+    if (!l->real)
+        return false;
+    for (size_t i = 0; i < o->n; i++) {
+        struct bound_path one = o->list[i];
+        one.exact = false;
+        if (bound_covers(&one, b) || !add_real(p, b, &one, l))
+            return false;
+    }
+    l->nopened = l->nreal;
+    /* nobody expects what is written in the working folder to vanish */
+    struct bound_path cwd = bound_of(p->opt.cwd ? p->opt.cwd : "/nonexistent", false);
+    if (bound_covers(&cwd, b) || !add_real(p, b, &cwd, l))
+        return false;
+    size_t before = l->nreal;
+    for (size_t i = 0; i < p->nsentries; i++) {
+        struct bound_path one = bound_of(p->sentries[i].path, false);
+        if (!add_real(p, b, &one, l))
+            return false;
+    }
+    p->layers_first |= l->nreal > before;
+    return true;
+}
+
+/* Where reading is judged there are no sentries, and a kept layer has files that another path leads
+ * to. So what is denied stays real there, too. Returns false if no path bounds it. */
+static bool list_denied(struct plan *p, const struct graph *g, const struct bound_path *b,
+                        struct plan_layer *l)
+{
+    struct bound_path list[PLAN_LAYER_REALS];
+    bool everywhere;
+    uint32_t rule;
+    if (l->kind != LAYER_KEPT || !plan_is_asked(p->ops[OP_FILE_READ_DATA].tier))
+        return true;
+    size_t n = plan_denied(g, OP_FILE_READ_DATA, BOUND_FILES, b, list, PLAN_LAYER_REALS,
+                           &everywhere, &rule, &p->arena);
+    for (size_t i = 0; i < n && !everywhere; i++)
+        if (!add_real(p, b, &list[i], l))
+            return false;
+    return !everywhere;
+}
+
+static void add_layer(struct plan *p, const struct graph *g, const struct opened *o,
+                      const struct bound_path *b, enum plan_layer_kind kind)
+{
+    struct plan_layer l = {.len = b->len, .kind = (uint8_t)kind, .rule = b->rule};
+    if (b->exact || b->len < 2 || is_guarded(p, b) || !list_real(p, o, b, &l) ||
+        !list_denied(p, g, b, &l))
+        return;
+    for (size_t i = 0; i < p->nlayers; i++) {
+        struct bound_path other = bound_of(p->layers[i].path, false);
+        if (bound_covers(&other, b) || bound_covers(b, &other))
+            return;
+    }
+    l.path = arena_strndup(&p->arena, b->path, b->len);
+    if (!l.path || p->nlayers == PLAN_LAYERS)
+        return;
+    p->layers[p->nlayers++] = l;
+}
+
+void plan_layers(struct plan *p, const struct graph *g)
+{
+    struct bound_path list[PLAN_LAYERS * 4];
+    struct opened o = {.n = 0};
+    if (!wants_layers(g) || !is_possible(p))
+        return;
+    p->layers = arena_array(&p->arena, PLAN_LAYERS, sizeof(*p->layers));
+    find_opened(p, g, &o);
+    for (size_t k = 0; k < LAYER_KINDS && p->layers && !o.everywhere; k++) {
+        bool everywhere;
+        size_t n = plan_bound_layers(g, OP_FILE_WRITE_CREATE, plan_layer_extensions[k], list,
+                                     sizeof(list) / sizeof(list[0]), &everywhere, &p->arena);
+        for (size_t i = 0; i < n && !everywhere; i++)
+            add_layer(p, g, &o, &list[i], (enum plan_layer_kind)k);
+    }
+    static const uint16_t ops[] = {OP_FILE_WRITE_DATA, OP_FILE_WRITE_CREATE, OP_FILE_WRITE_UNLINK};
+    for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
+        p->layer_rights |= plan_wall_rights(ops[i]);
+}
