@@ -347,6 +347,14 @@ const char *dialer_special(struct dialer *d, const uint8_t addr[16])
     return own ? "an address of this machine" : NULL;
 }
 
+static bool is_open_here(struct net_rules *rules, const uint8_t addr[16], uint16_t port,
+                         uint16_t proto)
+{
+    struct peer host;
+    peer_from_address(addr, &host);
+    return rules_open_here(rules, &host, port, proto);
+}
+
 static const char *address_refusal(const struct dial *dial, const uint8_t addr[16])
 {
     struct net_rules *rules = dial->dialer->rules;
@@ -358,7 +366,7 @@ static const char *address_refusal(const struct dial *dial, const uint8_t addr[1
         return NULL;
     if (rules_deny_address(rules, addr, dial->port, proto))
         return "a denied address";
-    if (dial->here && addr_is_loopback(addr)) /* the policy allows it, if not by name */
+    if (dial->here && addr_is_loopback(addr) && is_open_here(rules, addr, dial->port, proto))
         return NULL;
     const char *why = dialer_special(dial->dialer, addr);
     return why && !rules_name_address(rules, addr, dial->port, proto) ? why : NULL;

@@ -250,6 +250,15 @@ bool rules_deny_address(struct net_rules *r, const uint8_t addr[16], uint16_t po
     return address_verdict_is(r, addr, port, proto, false);
 }
 
+bool rules_open_here(struct net_rules *r, const struct peer *host, uint16_t port, uint16_t proto)
+{
+    struct rule_match n;
+    struct graph_verdict v = rules_ask(r, host, port, proto);
+    bool unfiltered = v.allow && v.rule < graph_rule_count(r->graph) &&
+                      !graph_rule_at(r->graph, v.rule)->filtered;
+    return unfiltered || (trace(r, host, port, proto, &n) && n.named);
+}
+
 bool rules_lead_out(const struct graph *g)
 {
     struct net_rules r;
@@ -421,7 +430,7 @@ bool rules_local_all(const struct graph *g)
     struct net_rules r;
     if (rules_init(&r, g) < 0)
         return false;
-    bool all = rules_ask(&r, &here, unnamed_port(g), NET_TCP).allow;
+    bool all = rules_open_here(&r, &here, unnamed_port(g), NET_TCP);
     rules_free(&r);
     return all;
 }

@@ -46,6 +46,10 @@ bool rules_name_address(struct net_rules *r, const uint8_t addr[16], uint16_t po
 /* Whether a rule denies this specific address or its range; no name may then lead there. */
 bool rules_deny_address(struct net_rules *r, const uint8_t addr[16], uint16_t port, uint16_t proto);
 
+/* Whether it is meant to allow this loopback host: a rule names it, or allows everything. A rule
+ * for every host ("*") means other machines. */
+bool rules_open_here(struct net_rules *r, const struct peer *host, uint16_t port, uint16_t proto);
+
 /* Whether the policy could allow any host beyond this machine. */
 bool rules_lead_out(const struct graph *g);
 

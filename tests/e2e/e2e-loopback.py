@@ -225,6 +225,11 @@ def test_limits(who):
         tap.ok(f"127.0.0.1:{other.port}" in done.err and "not among the allowed" in done.err,
                f"{who.name}: also beside one that is allowed", done)
         refused(["--allow-net", "example.test"], "a host")
+        refused(["--allow-net", "*"], "every host")
+        done = who.boxed(["sh", "-c", f"curl -sS -m 5 --noproxy '' http://localhost:{other.port}/; "
+                          f"curl -sS -m 5 --noproxy '' -p http://127.0.0.1:{other.port}/"], world, ["--allow-net", "*"])
+        tap.ok(other.calls == 0 and "other" not in done.out and "loopback" in done.err,
+               f"{who.name}: every host: not through the proxies either", done)
         refused(settings_of(world, allowLocalPorts=[one.port]), "allowLocalPorts")
         refused(["--allow-net", "localhost:*", "--deny-net", "localhost"], "all denied again")
         refused(["--allow-net", "localhost:*", "--deny-net", f"localhost:{other.port}", "--deny-net",
