@@ -27,6 +27,7 @@ struct run {
     struct tmpdir private_tmpdir;
     struct cgroup cgroup;
     struct init init;
+    struct launch launch; /* as it is, or was, performed */
     struct arena arena;
     struct environ_result env;
     struct parent_proxies parents;

@@ -29,6 +29,9 @@ struct run_spec {
     size_t nset_env;
     bool whole_env; /* nothing is removed from it */
     bool bare;      /* nothing of ours is added: no TMPDIR, no variable, no parameter */
+    /* A policy that says nothing about processes lets the command see those outside, and leave some
+     * running (leave.h). */
+    bool may_leave;
 
     const char *tmpdir; /* a folder that stays, made if it is missing; NULL: a temporary one */
     const struct tmpdir *private_tmpdir; /* the temporary one, named already; NULL: any */
