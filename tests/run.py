@@ -263,7 +263,7 @@ SLOW_E2E = ("e2e-ask.py", "e2e-attacks.py", "e2e-cleanup.py", "e2e-clients.py", 
 
 # Half a minute and more under the sanitizers; what is inside them has unit tests and fuzzers there.
 LATER_SANITIZED = ("e2e-bundles.py", "e2e-catalog.py", "e2e-compile.py", "e2e-git-config.py", "e2e-git-inside.py", "e2e-live.py",
-                   "e2e-names.py", "e2e-places.py", "e2e-presets.py", "e2e-run.py", "e2e-sentry.py",
+                   "e2e-names.py", "e2e-own-record.py", "e2e-places.py", "e2e-presets.py", "e2e-run.py", "e2e-sentry.py",
                    "e2e-settings.py")
 
 

@@ -3,7 +3,9 @@
 
 /* `buckle status`: a short overview of sandboxing in the working directory. */
 
+#include <limits.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/control-socket.h"
 #include "base/own.h"
@@ -38,6 +40,17 @@ static void list_layers(const struct settings *s, struct buf *out)
     buf_str(out, any ? "\n" : "none; the default profile\n");
 }
 
+static void print_provenance(struct buf *out)
+{
+    char cwd[PATH_MAX];
+    OWN(buf) struct buf text = {0};
+    if (!getcwd(cwd, sizeof(cwd)))
+        return;
+    view_provenance(cwd, &text);
+    if (text.n > 0 && buf_ok(&text))
+        buf_fmt(out, "folder          %s\n", text.s);
+}
+
 static void print_status(const struct agent_view *v, struct buf *out)
 {
     const struct settings_result *r = &v->result;
@@ -52,6 +65,7 @@ static void print_status(const struct agent_view *v, struct buf *out)
     list_layers(&v->settings, out);
     buf_fmt(out, "active          %zu run%s, %zu session%s\n", runs, plural(runs), sessions,
             plural(sessions));
+    print_provenance(out);
     buf_chr(out, '\n');
     summary_rules(v, out);
 }
@@ -66,7 +80,8 @@ const struct cli_command cmd_status = {
     .usage = "[OPTION…]",
     .brief = "show whether and how commands are sandboxed here",
     .about = "Shows whether agents' commands run in a sandbox in the working directory, which\n"
-             "settings apply, what is running, and what commands may read, write and reach.",
+             "settings apply, what is running, and what commands may read, write and reach. Says\n"
+             "so if a sandboxed command created the working directory.",
     .options = options,
     .run = cmd_status_run,
 };

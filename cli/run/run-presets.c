@@ -6,6 +6,7 @@
 #include "cli/run/run-presets.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/own.h"
 #include "cli/run/debug.h"
@@ -31,15 +32,24 @@ int run_presets_request(const struct cli_args *args, struct arena *a, struct pol
     return 0;
 }
 
+static bool is_first(const struct registries *list, size_t source, size_t host)
+{
+    const char *name = list->at[source].hosts.at[host];
+    for (size_t i = 0; i <= source; i++)
+        for (size_t k = 0; k < (i < source ? list->at[i].hosts.n : host); k++)
+            if (list->at[i].counts && strcmp(list->at[i].hosts.at[k], name) == 0)
+                return false;
+    return true;
+}
+
 /* The hosts of registries are the user's own choice, and worth a look. */
-static void add_registries(const struct assembly *policy, struct buf *out)
+static void add_registries(const struct registries *list, struct buf *out)
 {
     size_t n = 0;
-    for (size_t i = 0; i < policy->registries.n; i++) {
-        const struct registry_source *r = &policy->registries.at[i];
-        for (size_t k = 0; r->counts && k < r->hosts.n; k++)
-            buf_fmt(out, "%s%s", n++ ? ", " : "; registry: ", r->hosts.at[k]);
-    }
+    for (size_t i = 0; i < list->n; i++)
+        for (size_t k = 0; list->at[i].counts && k < list->at[i].hosts.n; k++)
+            if (is_first(list, i, k))
+                buf_fmt(out, "%s%s", n++ ? ", " : "; registry: ", list->at[i].hosts.at[k]);
 }
 
 void run_presets_announce(const struct assembly *policy)
@@ -51,7 +61,7 @@ void run_presets_announce(const struct assembly *policy)
     buf_fmt(&out, "buckle: added preset%s", names->n == 1 ? "" : "s");
     for (size_t i = 0; i < names->n; i++)
         buf_fmt(&out, "%s %s", i ? "," : "", names->at[i]);
-    add_registries(policy, &out);
+    add_registries(&policy->registries, &out);
     fprintf(stderr, "%s\n", out.s ? out.s : "");
 }
 

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/own.h"
+#include "kernel/shared/own-record.h"
 #include "run/run-policy.h"
 
 int view_read(struct agent_view *v, const char *cwd, const char *const *files, size_t nfiles,
@@ -35,6 +37,19 @@ void view_free(struct agent_view *v)
 const char *view_root_is_all(struct agent_view *v, const char *root)
 {
     return settings_list_writes(&v->settings) ? NULL : run_place_is_all(root);
+}
+
+void view_provenance(const char *folder, struct buf *out)
+{
+    size_t n = 0;
+    OWN(fd) int record = own_record_open(false);
+    enum own_mark mark = own_record_above(record, folder, &n);
+    if (mark == MARK_NONE)
+        return;
+    buf_safe(out, folder, n);
+    buf_str(out, mark == MARK_OWN ? " was created by a sandboxed command and is its own until you "
+                                    "start a run in it"
+                                  : " was created by a sandboxed command; you have adopted it");
 }
 
 struct decide_settings view_decides(const struct agent_view *v)

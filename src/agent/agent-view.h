@@ -28,6 +28,9 @@ void view_free(struct agent_view *v);
  * don't narrow it; NULL if it is fine. */
 const char *view_root_is_all(struct agent_view *v, const char *root);
 
+/* Describes the folder if a sandboxed command created it or one above it; nothing if not. */
+void view_provenance(const char *folder, struct buf *out);
+
 struct decide_settings view_decides(const struct agent_view *v);
 
 /* Parses "open", "prompt", "none" or an agent's own names. Returns false for other words. Sets

@@ -49,11 +49,20 @@ int presets_apply(struct arena *a, const struct preset *sum, const struct path_b
 
 /* ---- hosts ---- */
 
+static bool has_word(const struct words *list, const char *word)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (strcmp(list->at[i], word) == 0)
+            return true;
+    return false;
+}
+
 static int allow_hosts(struct arena *a, const struct words *hosts, struct access *access,
                        struct bk_err *err)
 {
     for (size_t i = 0; i < hosts->n; i++)
-        if (words_push(a, &access->allowed_domains, hosts->at[i]) < 0)
+        if (!has_word(&access->allowed_domains, hosts->at[i]) &&
+            words_push(a, &access->allowed_domains, hosts->at[i]) < 0)
             return err_nomem(err);
     return 0;
 }

@@ -3,7 +3,7 @@
 
 /*
  * A tool that is kept from its cache and its registry is denied dozens of paths and hosts, and one
- * preset allows them all. Those rows become one line:
+ * preset allows them all. Those denials become one line:
  *
  *     npm needs its cache and registry: --preset npm
  */
@@ -39,13 +39,13 @@ static bool is_below(const char *path, size_t n, const char *folder, size_t m)
 }
 
 /* exact: not the folders on the way to a cache. */
-static bool has_path(const struct preset_hint *h, const struct row *row, bool exact)
+static bool has_path(const struct preset_hint *h, const struct group *group, bool exact)
 {
-    bool creates = row->group->op == OP_FILE_WRITE_CREATE && row->groups == 1;
+    bool creates = group->op == OP_FILE_WRITE_CREATE;
     for (size_t i = 0; i < h->npaths; i++) {
         size_t n = strlen(h->paths[i]);
-        if (is_below(row->group->path, row->path_len, h->paths[i], n) ||
-            (!exact && creates && is_below(h->paths[i], n, row->group->path, row->path_len)))
+        if (is_below(group->path, group->path_len, h->paths[i], n) ||
+            (!exact && creates && is_below(h->paths[i], n, group->path, group->path_len)))
             return true;
     }
     return false;
@@ -53,9 +53,9 @@ static bool has_path(const struct preset_hint *h, const struct row *row, bool ex
 
 /* Without any host in the policy, names are not even looked up: then the command says whose
  * registry is meant. */
-static bool has_host(const struct preset_hint *h, const struct row *row)
+static bool has_host(const struct preset_hint *h, const struct group *group)
 {
-    const char *host = row->group->path;
+    const char *host = group->path;
     if (host[0] == '/' || host[0] == '@' || !h->nhosts)
         return false;
     if (strchr(host, ' '))
@@ -69,41 +69,39 @@ static bool has_host(const struct preset_hint *h, const struct row *row)
     return false;
 }
 
-static bool fits(const struct preset_hint *h, const struct row *row, bool exact)
+static bool fits(const struct preset_hint *h, const struct group *group, bool exact)
 {
-    if (row->group->op == OP_NETWORK_OUTBOUND)
-        return has_host(h, row);
-    return vocab_op_is_within(row->group->op, OP_FILE_WRITE) && has_path(h, row, exact);
+    if (group->op == OP_NETWORK_OUTBOUND)
+        return has_host(h, group);
+    return vocab_op_is_within(group->op, OP_FILE_WRITE) && has_path(h, group, exact);
 }
 
 /* Those for the command itself come first. A tool makes the folders on the way to its cache, too,
  * but ~/.cache is on the way to many. */
-static size_t find_hint(const struct report *r, const struct row *row)
+static size_t find_hint(const struct report *r, const struct group *group)
 {
     size_t near = HINTS, count = 0;
     for (int called = 1; called >= 0; called--)
         for (size_t i = 0; i < r->nhints; i++)
-            if (r->hints[i].called == called && fits(&r->hints[i], row, !called))
+            if (r->hints[i].called == called && fits(&r->hints[i], group, !called))
                 return i;
     for (size_t i = 0; i < r->nhints; i++)
-        if (fits(&r->hints[i], row, false)) {
+        if (fits(&r->hints[i], group, false)) {
             near = i;
             count++;
         }
     return count == 1 ? near : HINTS;
 }
 
-size_t report_preset_rows(const struct report *r, const struct policies *p, size_t n,
-                          struct buf *out)
+void report_preset_rows(const struct report *r, const struct policies *p, struct buf *out)
 {
     bool fitting[HINTS] = {false};
-    size_t kept = 0;
-    for (size_t i = 0; i < n; i++) {
-        size_t hint = is_open_to_presets(p, r->rows[i].group) ? find_hint(r, &r->rows[i]) : HINTS;
-        if (hint < HINTS)
+    for (size_t i = 0; i < r->used; i++) {
+        struct group *group = &r->groups[i];
+        size_t hint = is_open_to_presets(p, group) ? find_hint(r, group) : HINTS;
+        group->by_preset = hint < HINTS;
+        if (group->by_preset)
             fitting[hint] = true;
-        else
-            r->rows[kept++] = r->rows[i];
     }
     for (size_t i = 0; i < r->nhints; i++)
         if (fitting[i])
@@ -112,5 +110,4 @@ size_t report_preset_rows(const struct report *r, const struct policies *p, size
                     : !r->hints[i].npaths ? "registry"
                                           : "cache and registry",
                     remedy_words(REMEDY_PRESET), r->hints[i].name);
-    return kept;
 }

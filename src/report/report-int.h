@@ -50,6 +50,7 @@ struct group {
     uint32_t policy, rule, path_len; /* as in struct event */
     uint16_t op;
     bool failure;
+    bool by_preset;        /* a preset allows it (preset-rows.c) */
     uint32_t chain;        /* next in the hash chain */
     uint32_t newer, older; /* ordered by the last event */
     char detail[EVENT_DETAIL];
@@ -99,9 +100,8 @@ void report_caches(const struct row *rows, size_t n, bool more, struct buf *out)
 
 /* ---- preset-rows.c ---- */
 
-/* Takes the rows that a preset fits out of r->rows, of which there are n, and prints a line for
- * each such preset. Returns how many are left. */
-size_t report_preset_rows(const struct report *r, const struct policies *p, size_t n,
-                          struct buf *out);
+/* Marks the groups that a preset would allow, and prints a line for each such preset. They get no
+ * row. */
+void report_preset_rows(const struct report *r, const struct policies *p, struct buf *out);
 
 #endif

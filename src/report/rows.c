@@ -159,10 +159,12 @@ static bool fold_deepest(struct row *rows, size_t *n)
 
 size_t report_rows(const struct report *r)
 {
-    size_t n = r->used, before;
-    for (size_t i = 0; i < n; i++) {
+    size_t n = 0, before;
+    for (size_t i = 0; i < r->used; i++) {
         const struct group *g = &r->groups[i];
-        r->rows[i] = (struct row){
+        if (g->by_preset)
+            continue;
+        r->rows[n++] = (struct row){
             .group = g, .path_len = g->path_len, .groups = 1, .count = g->count, .first = g->first};
     }
     do {

@@ -497,8 +497,9 @@ void report_summary(const struct report *r, const struct policies *p, const stru
     if (r->total == 0)
         return;
     OWN(buf) struct buf presets = {0};
-    size_t all = report_preset_rows(r, p, report_rows(r), &presets);
-    size_t n = report_order(r, all, end->failed), shown = n < ROWS_SHOWN ? n : ROWS_SHOWN;
+    report_preset_rows(r, p, &presets);
+    size_t all = report_rows(r), n = report_order(r, all, end->failed);
+    size_t shown = n < ROWS_SHOWN ? n : ROWS_SHOWN;
     uint64_t others = r->forgotten;
     struct columns c = measure(r->rows, shown, p);
     buf_fmt(out, "buckle: %llu operation%s denied\n", (unsigned long long)r->total,

@@ -156,8 +156,9 @@ static void find_all(struct found *f, const char *cwd)
     static const char *const settings[] = {"settings.json", "trust", NULL};
     static const char *const presets[] = {"presets.yaml", "presets.yml", NULL};
     static const char *const policy[] = {"policy.json", NULL};
+    static const char *const record[] = {"own-folders", NULL};
     const char *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-    const char *more = getenv("BUCKLE_POLICY");
+    const char *more = getenv("BUCKLE_POLICY"), *state = getenv("XDG_STATE_HOME");
     if (xdg && xdg[0] == '/') {
         find_place(f, xdg, "buckle", settings);
         find_place(f, xdg, "cage", presets);
@@ -166,7 +167,10 @@ static void find_all(struct found *f, const char *cwd)
         find_place(f, home, ".config/buckle", settings);
         find_place(f, home, ".config/cage", presets);
         find_place(f, home, ".srt-settings.json", none);
+        find_place(f, home, ".local/state/buckle", record);
     }
+    if (state && state[0] == '/')
+        find_place(f, state, "buckle", record);
     find_place(f, "/etc", "buckle", policy);
     if (more && more[0] == '/')
         find_place(f, more, "", none);

@@ -11,9 +11,9 @@
 
 /*
  * Rules that end every policy: no sandboxed process can write files that decide about sandboxes,
- * whatever a profile, settings or flags allow. These are Buckle's settings, trust and machine
- * policy, and the settings of the compat names' originals, at their real paths, whether they exist
- * or not.
+ * whatever a profile, settings or flags allow. These are Buckle's settings, trust, machine policy
+ * and record of own folders, and the settings of the compat names' originals, at their real paths,
+ * whether they exist or not.
  */
 int own_rules(const char *cwd, struct buf *out, struct bk_err *err);
 

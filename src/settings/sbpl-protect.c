@@ -133,6 +133,8 @@ static void write_unless_allowed(struct writer *w, enum protected_class class)
 /* A repository that the command created itself may be removed: on Linux the judge grants this
  * extension for it. */
 static const char created[] = "(extension \"buckle.created-repository\")";
+/* A name is removed, not moved. */
+static const char removal[] = "(extension \"buckle.removal\")";
 
 /* The patterns, unless Linux's judge has inspected the change; and the changes that it finds
  * harmful (see profiles/protected.sb). */
@@ -196,7 +198,8 @@ static void write_holders(struct writer *w)
     buf_str(w->out, "\n    (require-all (vnode-type DIRECTORY) ");
     write_regex(w, moved, 1);
     if (!w->t->macos)
-        buf_fmt(w->out, " (require-not %s)", created);
+        buf_fmt(w->out, " (require-not %s)\n        (require-any (require-not %s) %s)", created,
+                removal, "(regex #\"/\\.claude$\")");
     buf_chr(w->out, ')');
     write_close(w, "protected: contains settings that programs outside obey");
     write_open(w, "deny", "file-write-create");
@@ -216,6 +219,9 @@ static void write_names(struct writer *w, const struct protection *p, bool first
     write_regex(w, p->patterns, 4);
     if (ownable)
         buf_str(w->out, "\n        (require-not (extension \"buckle.own-folder\"))");
+    /* the others may be start-up files in the home folder, which this text does not know */
+    if (ownable && p->class == PROTECTED_EDITORS)
+        buf_str(w->out, "\n        (require-not (extension \"buckle.removal\"))");
     if (later)
         write_unless_allowed(w, p->class);
     if (ownable || later)

@@ -130,6 +130,76 @@ def test_attacks(person, t):
            extra=(".mcp.json", "src/.vscode/tasks.json"))
 
 
+# after what was there is removed: scripts, and what must not be there
+THEIRS = (".vscode/tasks.json", ".idea/x.xml", ".bashrc", ".ripgreprc", "src/.vscode/tasks.json", ".hg/hgrc")
+REMADE = {
+    "a folder": ("rm -rf .vscode; mkdir .vscode; echo evil >.vscode/tasks.json", [".vscode"]),
+    "a file": ("rm .bashrc; echo evil >.bashrc; cp src/a.c .bashrc; touch .bashrc", [".bashrc"]),
+    "a file in the folder": ("rm .vscode/tasks.json; echo evil >.vscode/tasks.json; mkdir .vscode/tasks.json",
+                             [".vscode/tasks.json"]),
+    "another file in the folder": ("rm .vscode/tasks.json; echo evil >.vscode/settings.json", [".vscode/settings.json"]),
+    "a symlink": (MAKE + "rm -rf .vscode; ln -s own/.vscode .vscode; ln -s own .idea", [".vscode"]),
+    "a symlink, moved": (MAKE + "rm -rf .vscode; ln -s own/.vscode l; mv l .vscode", [".vscode"]),
+    "a hard link": ("mkdir own; echo evil >own/.bashrc; rm .bashrc; ln own/.bashrc .bashrc", [".bashrc"]),
+    "an own folder": (MAKE + "rm -rf .vscode; mv own/.vscode .vscode", [".vscode"]),
+    "an own folder, exchanged": (MAKE + "rm .vscode/tasks.json; SWAP own/.vscode .vscode; SWAP own .vscode", [".vscode/tasks.json"]),
+    "an own folder over it": (MAKE + "rm .vscode/tasks.json; mv -T own/.vscode .vscode", [".vscode/tasks.json"]),
+    "an own file": ("mkdir own; echo evil >own/.bashrc; rm .bashrc; mv own/.bashrc .bashrc", [".bashrc"]),
+    "a folder around it": ("rm -rf src/.vscode; mkdir own; mv src own/src; mkdir own/src/.vscode; mv own/src src",
+                           ["src/.vscode", "own/src/.vscode"]),
+    "a folder around it, made anew": ("rm -rf src; mkdir src; mkdir src/.vscode", ["src/.vscode"]),
+    "the name in another place": (MAKE + "rm -rf src/.vscode; mv own/.vscode src/; cp -a own/.vscode lib/",
+                                  ["src/.vscode", "lib/.vscode"]),
+    "the settings of another version control system": ("rm -rf .hg; mkdir .hg; echo evil >.hg/hgrc", [".hg/hgrc"]),
+    "a pipe or socket": ("rm .bashrc; mkfifo .bashrc", [".bashrc"]),
+    "a name moved away and back": ("mv .vscode own; mv .bashrc b; echo evil >>b; mv b .bashrc; mv own/tasks.json t; "
+                                   "echo evil >>t; mv t .vscode/tasks.json", [".bashrc", ".vscode/tasks.json"]),
+}
+
+
+def test_remade(person, t):
+    for name, (script, planted) in REMADE.items():
+        attack(person, t, f"removed and made again: {name}", script, planted, extra=THEIRS)
+
+
+def test_removed(person, t):
+    """Removing is not planting: what everyday work removes, and what stays."""
+    up, work = repository(person), person.folder()
+    for path in THEIRS + ("a/.gitconfig", "node_modules/p/.idea/x.xml", "node_modules/p/.claude/settings.json",
+                          "node_modules/.q/.vscode/x", "keep/.claude/settings.json", ".mcp.json", ".claude/settings.json",
+                          ".codex/hooks.json"):
+        person.write(os.path.join(work, path), "the user's\n")
+    person.write(f"{work}/.buckle/settings.json", "{}\n")
+    person.sh(f"git clone -q {up} theirs && cd theirs && rm -rf .claude .codex .cursor .mcp.json && cd .. && "
+              f"git clone -q {up} hooked && echo x >hooked/.git/hooks/pre-commit && git init -q -b main . && "
+              "git add -f .idea && git commit -q -m one && git rm -q -r --cached .idea && git commit -q -m two && "
+              "git reset -q --hard HEAD~1", cwd=work)
+    t.quiet(person.run("git", "clone", "-q", up, "clone", cwd=work), "a clone")
+    t.quiet(person.run("rm", "-rf", "clone", cwd=work), "rm -rf of a clone of an earlier run")
+    t.quiet(person.run("rm", "-rf", "node_modules", cwd=work), "rm -rf node_modules")
+    t.quiet(person.run("rm", "-rf", "theirs", cwd=work), "rm -rf of a clone that the user made")
+    t.quiet(person.run("rm", "-rf", ".vscode", ".bashrc", ".ripgreprc", "src", ".hg", "a", cwd=work), "rm of protected names")
+    t.quiet(person.run("git", "checkout", "-q", "main", cwd=work), "git that stays where it is")
+    t.quiet(person.run("git", "rm", "-q", "-r", ".idea", cwd=work), "git rm")
+    left = [path for path in (*THEIRS, "clone", "node_modules", "theirs", "a/.gitconfig")
+            if os.path.lexists(os.path.join(work, path))]
+    t.equal(left, [], "all of it is gone")
+    keep = [".mcp.json", ".claude/settings.json", ".codex/hooks.json", ".buckle/settings.json", ".git/config", ".git/hooks",
+            ".git", "hooked/.git/hooks/pre-commit", "keep/.claude/settings.json"]
+    for path in keep:
+        person.run("--report", "none", "rm", "-rf", path, cwd=work)
+    person.run("--report", "none", "rm", "-rf", "hooked", "keep", cwd=work)
+    t.equal([path for path in keep if not os.path.exists(os.path.join(work, path))], [],
+            "agents' settings, hooks and the working folder's repository stay")
+    home = [".bashrc", ".profile", ".gitconfig", ".zshenv", ".config/fish/config.fish"]
+    for path in home:
+        person.write(os.path.join(person.home, path), "the user's\n")
+    person.run("--report", "none", "--allow-write", person.home, "sh", "-c", "cd && rm -rf " + " ".join(home), cwd=work)
+    t.equal([path for path in home if not os.path.exists(os.path.join(person.home, path))], [], "start-up files stay")
+    for path in home:
+        os.unlink(os.path.join(person.home, path))
+
+
 def test_bounds(person, t):
     """More folders than the judge remembers: it forgets, and denies."""
     work = person.folder()
@@ -145,5 +215,5 @@ os.mkdir("src/.vscode")
          "nine thousand folders", done)
 
 
-for_everybody([test_work, test_attacks, test_bounds])
+for_everybody([test_work, test_attacks, test_removed, test_remade, test_bounds])
 sys.exit(tap.done())

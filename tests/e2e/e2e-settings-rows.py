@@ -212,7 +212,6 @@ NESTED = Table(
     {"filesystem": {"allowWrite": ["."]}},
     """
     write  w/a/.git/config                        deny
-    remove w/a/.git/config                        deny
     write  w/a/.git/modules/m/config              deny
     write  w/a/.git/modules/m/n/hooks/x           deny
     make   w/a/.git/modules/m/n/hooks/y           deny

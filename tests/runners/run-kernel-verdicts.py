@@ -92,6 +92,10 @@ SERVES = {"connect-seqpacket": socket.SOCK_SEQPACKET,
           **dict.fromkeys(("connect-dgram", "sendto-unix", "sendmsg-unix", "sendmmsg-unix"),
                           socket.SOCK_DGRAM)}
 MADE = "buckle.created-repository"
+REMOVAL = "buckle.removal"
+# Names that may be removed, but not moved away.
+REMOVABLE = re.compile(r"/\.(bashrc|bash_profile|zshrc|zprofile|profile|gitconfig|ripgreprc)$|/\.(vscode|idea|zed)(/|$)|"
+                       r"/\.hg/hgrc|/\.jj/(repo/config|workspace-config)\.toml$|/\.sl/config$|/\.git$")
 # Patterns only match names; the judge also checks for a repository and for the data written.
 GIT_JUDGES = re.compile("/\\.gitmodules$|/\\.git/modules/.*/(config|hooks)(/|$)|"
                         "/\\.git/worktrees/[^/]*/(gitdir|commondir)$|/\\.G[iI][tT]/")
@@ -108,6 +112,7 @@ class Row:
         words = shlex.split(question)
         self.operation, self.path, self.kind, self.repository = words[0], None, None, None
         self.given, self.xattr, self.mode = set(), None, None
+        removal = False
         for word in words[1:]:
             name, equals, value = word.partition("=")
             if word.startswith(("/", "@")) and self.path is None:
@@ -116,6 +121,8 @@ class Row:
                 self.kind = KINDS[value]
             elif word == "extension=" + MADE:
                 self.repository = True
+            elif word == "extension=" + REMOVAL:
+                removal = True
             elif word in (f"uid={os.geteuid()}", f"gid={os.getegid()}"):
                 self.given.add(name)
             elif equals and name in ("uid", "gid"):
@@ -129,6 +136,9 @@ class Row:
             else:
                 raise NotHere("asks about an address that is not a Unix socket's"
                               if self.operation.startswith("network") else "names no path")
+        if self.operation == "file-write-unlink" and not removal and not self.repository and \
+                REMOVABLE.search(self.path or ""):
+            raise NotHere("without its extension this is about moving: e2e-own-folders.py")
         self.reads = self.operation.startswith(READING)
         self.check_path()
         self.plan()

@@ -381,6 +381,33 @@ static void many(void)
                "too many lines: what has the deepest folder in common, but no flag for a wide one");
 }
 
+static void presets(void)
+{
+    static const char *const npm[] = {"/home/u/.npm", "/home/u/.cache/yarn"};
+    static const char *const pip[] = {"/home/u/.cache/pip"};
+    static const char *const hosts[] = {"*.npm.test:443", "own.test:8443"};
+    const struct preset_hint hints[] = {{"npm", npm, 2, hosts, 2, false},
+                                        {"pip", pip, 1, NULL, 0, false}};
+    struct report *r = report_new(0);
+    char path[64];
+    report_set_hints(r, hints, 2);
+    for (int i = 0; i < 30; i++) {
+        snprintf(path, sizeof(path), "/home/u/.npm/%d/%d", i % 3, i);
+        deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, path);
+    }
+    deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, "/home/u/.npmrc");
+    deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, "/home/u/.cache");
+    deny(r, OP_FILE_WRITE_DATA, RULE_DEFAULT, "/home/u/.cache/pip/x");
+    summary_is(r,
+               "buckle: 33 operations were denied\n"
+               "  create  /home/u/.npmrc  t.sb:12\n"
+               "  create  /home/u/.cache  t.sb:12\n"
+               "npm needs its cache and registry: --preset npm\n"
+               "pip needs its cache: --preset pip\n"
+               "allow with: --allow-write /home/u/.npmrc --allow-write /home/u/.cache\n",
+               "what a preset allows is one line; a folder on the way to several is none");
+}
+
 static void bounded(void)
 {
     OWN(buf) struct buf out = {0};
@@ -448,9 +475,10 @@ static void hostile(void)
 
 /* Most expectations above are those of a program that has flags. */
 static const char *const flags[REMEDY_COUNT] = {
-    [REMEDY_ALLOW_WRITE] = "--allow-write",   [REMEDY_ALLOW_READ] = "--allow-read",
-    [REMEDY_ALLOW_NET] = "--allow-net",       [REMEDY_ALLOW_SOCKET] = "--allow-socket",
-    [REMEDY_ALLOW_USERNS] = "--allow-userns", [REMEDY_ALLOW_PROTECTED] = "--allow-protected",
+    [REMEDY_ALLOW_WRITE] = "--allow-write",         [REMEDY_PRESET] = "--preset",
+    [REMEDY_ALLOW_READ] = "--allow-read",           [REMEDY_ALLOW_NET] = "--allow-net",
+    [REMEDY_ALLOW_SOCKET] = "--allow-socket",       [REMEDY_ALLOW_USERNS] = "--allow-userns",
+    [REMEDY_ALLOW_PROTECTED] = "--allow-protected",
 };
 
 static void library_words(void)
@@ -503,6 +531,7 @@ int main(void)
     order();
     classes();
     many();
+    presets();
     bounded();
     hostile();
     graph_free(graph);

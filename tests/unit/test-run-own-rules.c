@@ -49,6 +49,9 @@ static void test_absent(void)
        "the person's settings, though they are not there");
     ok(has(&text, "places", "home/.srt-settings.json") && has(&text, "places", "/etc/buckle"),
        "those of others, and the machine's");
+    ok(has(&text, "places", "home/.local/state/buckle") &&
+           has(&text, "holders", "home/.local/state"),
+       "the record of own folders");
     ok(has(&text, "holders", "home/.config") && has(&text, "holders", "home") &&
            has(&text, "holders", top),
        "folders around them, to the top");
@@ -61,11 +64,14 @@ static void test_variables(void)
     OWN(buf) struct buf text = {0};
     setenv("XDG_CONFIG_HOME", in_top("work/cfg"), 1);
     setenv("BUCKLE_POLICY", in_top("work/policy.json"), 1);
+    setenv("XDG_STATE_HOME", in_top("work/state"), 1);
     look("work", &text);
     ok(has(&text, "places", "work/cfg/buckle") && has(&text, "places", "home/.config/buckle"),
        "XDG_CONFIG_HOME's, and those without");
     ok(has(&text, "places", "work/policy.json") && has(&text, "holders", "work/cfg"),
        "another policy, and folders that are not there yet");
+    ok(has(&text, "places", "work/state/buckle"), "XDG_STATE_HOME's");
+    unsetenv("XDG_STATE_HOME");
     unsetenv("XDG_CONFIG_HOME");
     unsetenv("BUCKLE_POLICY");
 }
@@ -104,6 +110,7 @@ int main(void)
         return 1;
     setenv("HOME", in_top("home"), 1);
     unsetenv("XDG_CONFIG_HOME");
+    unsetenv("XDG_STATE_HOME");
     unsetenv("BUCKLE_POLICY");
     test_absent();
     test_variables();

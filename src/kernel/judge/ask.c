@@ -25,6 +25,8 @@
 static const char repository_extension[] = "buckle.created-repository";
 /* Protected names are the command's to write there; protected.sb uses it. */
 static const char own_extension[] = "buckle.own-folder";
+/* A name is removed, by a call that can only remove; protected.sb uses it. */
+static const char removal_extension[] = "buckle.removal";
 /* A symlink in place of a folder that was not the command's own; protected.sb uses it. */
 static const char replaced_extension[] = "buckle.replaced-folder";
 /* Lets the command connect to its own sockets; common.sb uses it. */
@@ -53,21 +55,21 @@ bool ask_is_created(const struct judge *j, const char *path, size_t len)
 }
 
 /* Whether a folder that moves to `to` stays the command's own there. */
-static bool stays_own(const struct own_folders *o, const struct pinned *to)
+static bool stays_own(struct own_folders *o, const struct pinned *to)
 {
     bool replaces =
         to->found && S_ISDIR(to->st.st_mode) && !own_folders_contain(o, to->path, to->path_len);
     return !replaces && own_folders_may_begin(o, to->path, to->path_len);
 }
 
-/* Whether a path is in a folder of the command's own. While one moves, paths below its new name
- * count if they do below the old one. */
-static bool is_own(const struct judge *j, const char *path, size_t len)
+/* Whether a path is in a folder of the command's own, or goes with a package. While one moves,
+ * paths below its new name count if they do below the old one. */
+static bool is_own(struct judge *j, const char *path, size_t len)
 {
-    const struct own_folders *o = &j->own_folders;
+    struct own_folders *o = &j->own_folders;
     const struct pinned *old = j->git.moving, *to = j->git.moving_to;
-    if (o->own.n == 0)
-        return false;
+    if (j->removing && own_folders_is_dependency(o, path, len))
+        return true;
     if (own_folders_cover(o, path, len, "", 0))
         return true;
     if (!is_at_or_below(to, path, len) || len == to->path_len || !S_ISDIR(old->st.st_mode) ||
@@ -83,6 +85,17 @@ bool policy_asks_caller(const struct graph *g)
     for (uint32_t i = 0; i < graph_test_count(g); i++) {
         uint16_t filter = graph_test_at(g, i)->filter;
         if (filter == FILTER_PROCESS_PATH || filter == FILTER_UID || filter == FILTER_GID)
+            return true;
+    }
+    return false;
+}
+
+bool policy_asks_own(const struct graph *g)
+{
+    for (uint32_t i = 0; i < graph_test_count(g); i++) {
+        const struct graph_test *t = graph_test_at(g, i);
+        if (t->filter == FILTER_EXTENSION && t->len == sizeof(own_extension) - 1 &&
+            memcmp(t->str, own_extension, t->len) == 0)
             return true;
     }
     return false;
@@ -125,7 +138,7 @@ static size_t program_fact(const struct judge *j, struct graph_fact *f)
     return 1;
 }
 
-enum { ASK_FACTS = EVENT_FACTS + 6 + GIT_FACTS + FILE_NAME_FACTS };
+enum { ASK_FACTS = EVENT_FACTS + 7 + GIT_FACTS + FILE_NAME_FACTS };
 
 /* The facts about a path of a known class. */
 static size_t class_facts(const struct judge *j, enum git_class class, const char *path, size_t len,
@@ -136,10 +149,10 @@ static size_t class_facts(const struct judge *j, enum git_class class, const cha
     n += git_facts(class, f + n);
     if (j->git.created.n && ask_is_created(j, path, len))
         f[n++] = EXTENSION(repository_extension);
-    if (is_own(j, path, len))
-        f[n++] = EXTENSION(own_extension);
     if (j->own_folders.replacing)
         f[n++] = EXTENSION(replaced_extension);
+    if (j->removing)
+        f[n++] = EXTENSION(removal_extension);
     if (j->names)
         n += file_names_facts(j->names, path, len, f + n);
     return n;
@@ -158,6 +171,19 @@ static struct graph_verdict evaluate(const struct judge *j, const struct graph_q
     if (j->names)
         return file_names_eval(j->names, j->graph, j->cache, q);
     return graph_eval(j->graph, j->cache, q);
+}
+
+/* The same for a path. Whether it is in an own folder can take long to find out, and can only allow
+ * more: it is asked only about what is denied otherwise. The facts have room for one more. */
+static struct graph_verdict evaluate_path(struct judge *j, struct graph_query *q,
+                                          struct graph_fact *facts, const char *path, size_t len)
+{
+    struct graph_verdict v = evaluate(j, q);
+    if (v.allow || !j->own_folders.wanted || q->op == OP_FILE_READ_DATA ||
+        q->op == OP_FILE_READ_METADATA || !is_own(j, path, len))
+        return v;
+    facts[q->nfacts++] = EXTENSION(own_extension);
+    return evaluate(j, q);
 }
 
 /* ---- verdicts ---- */
@@ -190,7 +216,7 @@ int ask_git(struct judge *j, const struct request *r, enum git_class class, cons
     enum vocab_op op = OP_FILE_WRITE_CREATE;
     struct graph_query q = {
         .op = op, .facts = facts, .nfacts = class_facts(j, class, path, len, st, facts)};
-    struct graph_verdict v = evaluate(j, &q);
+    struct graph_verdict v = evaluate_path(j, &q, facts, path, len);
     return v.allow && v.flags == 0 ? 0 : apply_verdict(j, r, op, &v, path, len);
 }
 
@@ -201,7 +227,7 @@ void ask_git_later(struct judge *j, enum git_class class, const char *path, size
     struct graph_query q = {.op = OP_FILE_WRITE_DATA,
                             .facts = facts,
                             .nfacts = class_facts(j, class, path, len, &st, facts)};
-    struct graph_verdict v = evaluate(j, &q);
+    struct graph_verdict v = evaluate_path(j, &q, facts, path, len);
     struct event_sender t = {j->proc, j->events, &j->event};
     struct event_facts what = {.op = OP_FILE_WRITE_DATA, .verdict = &v, .err = EPERM, .path = path};
     what.len = len;
@@ -261,7 +287,7 @@ static int ask_any_name(struct judge *j, const struct request *r, enum vocab_op 
     struct graph_fact facts[ASK_FACTS];
     struct graph_query q = {
         .op = op, .facts = facts, .nfacts = path_facts(j, op, path, len, st, facts)};
-    struct graph_verdict v = evaluate(j, &q);
+    struct graph_verdict v = evaluate_path(j, &q, facts, path, len);
     if (v.allow && v.flags == 0)
         return 0;
     if (!v.allow && !is_about_files(j, v.rule) && semaphore_is_allowed(j, op, path, len))
@@ -309,7 +335,7 @@ bool would_allow(struct judge *j, enum vocab_op op, const char *path, size_t len
     struct graph_fact facts[ASK_FACTS];
     struct graph_query q = {
         .op = op, .facts = facts, .nfacts = path_facts(j, op, path, len, st, facts)};
-    return evaluate(j, &q).allow;
+    return evaluate_path(j, &q, facts, path, len).allow;
 }
 
 bool is_out_of_bounds(struct judge *j, enum vocab_op op, const char *path, size_t len,
@@ -336,7 +362,7 @@ int ask_xattr(struct judge *j, const struct request *r, enum vocab_op op, const 
         facts[n++] =
             (struct graph_fact){.filter = FILTER_XATTR, .str = name, .len = (uint32_t)strlen(name)};
     struct graph_query q = {.op = op, .facts = facts, .nfacts = n};
-    struct graph_verdict v = evaluate(j, &q);
+    struct graph_verdict v = evaluate_path(j, &q, facts, p->path, p->path_len);
     return v.allow && v.flags == 0 ? 0 : apply_verdict(j, r, op, &v, p->path, p->path_len);
 }
 

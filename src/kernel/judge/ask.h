@@ -30,6 +30,8 @@ struct caller {
 
 /* Whether a policy has rules about the caller. */
 bool policy_asks_caller(const struct graph *g);
+/* Whether a policy has rules about the command's own folders. */
+bool policy_asks_own(const struct graph *g);
 /* Fills in j->caller for the questions that follow. Returns 0 or a negative errno. */
 int read_caller(struct judge *j, const struct request *r);
 

@@ -159,18 +159,48 @@ static bool in_gitdir(const struct asked *a)
     return git_is_gitdir(a->j, a->path, a->parent);
 }
 
-/* Removing settings plants nothing, but a working tree's settings must stay. */
+/* Whether the folder that the user works in, or one above it, has a file .git: its repository is
+ * somewhere else. */
+static bool cwd_is_linked(const char *cwd)
+{
+    char path[PATH_BYTES + 8];
+    struct stat st;
+    for (size_t n = strlen(cwd); n > 0 && n < PATH_BYTES; n--)
+        if (cwd[n] == '\0' || cwd[n] == '/') {
+            snprintf(path, sizeof(path), "%.*s/.git", (int)n, cwd);
+            if (lstat(path, &st) == 0)
+                return !S_ISDIR(st.st_mode);
+        }
+    return false;
+}
+
+/* Whether a repository, the first bytes of the path, may be removed: it is not the one that the
+ * user works in. */
+static bool is_removable(const struct asked *a, size_t gitdir)
+{
+    const char *cwd = a->j->own_folders.cwd;
+    size_t n = git_parent_len(a->path, gitdir), len = strlen(cwd);
+    if (!git_path_ends_in(a->path, gitdir, ".git"))
+        return true;
+    bool above = strncmp(a->path, cwd, n) == 0 && (cwd[n] == '\0' || cwd[n] == '/');
+    bool below = n > len && strncmp(a->path, cwd, len) == 0 && a->path[len] == '/';
+    return len > 0 && !above && (below || !cwd_is_linked(cwd));
+}
+
+/* Removing settings plants nothing, but those of the working tree must stay. */
 static enum git_class classify_settings(const struct asked *a)
 {
     if (!in_gitdir(a) || (a->action != ACTION_CONTENT && is_created(a)))
         return GIT_JUDGED;
-    bool named = git_path_ends_in(a->path, a->parent, ".git");
-    return a->action == ACTION_REMOVE && !named ? GIT_JUDGED : GIT_SETTINGS;
+    return a->action == ACTION_REMOVE && is_removable(a, a->parent) ? GIT_JUDGED : GIT_SETTINGS;
 }
 
 /* No other file has this name. */
 static enum git_class classify_worktree_settings(const struct asked *a)
 {
+    if (a->action == ACTION_REMOVE && git_path_ends_in(a->path, a->parent, ".git") &&
+        is_removable(a, a->parent))
+        return GIT_JUDGED;
     return a->action != ACTION_CONTENT && is_created(a) ? GIT_JUDGED : GIT_SETTINGS;
 }
 
@@ -282,7 +312,8 @@ static enum git_class classify_hook(const struct asked *a, size_t gitdir, size_t
     if (created && (a->action == ACTION_REMOVE || is_template(a, in)))
         return GIT_JUDGED;
     bool named = git_path_ends_in(a->path, gitdir, ".git");
-    return a->action == ACTION_REMOVE && !named ? GIT_JUDGED : GIT_HOOKS;
+    bool harmless = !named || (is_template(a, in) && is_removable(a, gitdir));
+    return a->action == ACTION_REMOVE && harmless ? GIT_JUDGED : GIT_HOOKS;
 }
 
 /* Any folder on the path may be a repository's hooks folder. */

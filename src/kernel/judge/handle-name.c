@@ -106,7 +106,7 @@ struct answer handle_mkdir(struct judge *j, const struct request *r)
         return answer_errno(errno);
     if (is_git_folder(&p))
         path_set_add(&j->git.created, p.path, p.path_len);
-    own_folders_created(&j->own_folders, p.path, p.path_len);
+    own_folders_created(&j->own_folders, p.parent, p.name, p.path, p.path_len);
     return answer_value(0);
 }
 
@@ -141,9 +141,9 @@ static bool may_lead_to_own(struct judge *j, int folder, const char *text)
 }
 
 /* Whether a folder that was not the command's own has, or had, this path. */
-static bool replaces_folder(const struct judge *j, const struct pinned *p)
+static bool replaces_folder(struct judge *j, const struct pinned *p)
 {
-    const struct own_folders *o = &j->own_folders;
+    struct own_folders *o = &j->own_folders;
     bool now = p->found && S_ISDIR(p->st.st_mode);
     return own_folders_replaced(o, p->path, p->path_len) ||
            (now && !own_folders_contain(o, p->path, p->path_len));
@@ -268,6 +268,7 @@ static int ask_beneath(struct judge *j, const struct request *r, const struct pi
 {
     static struct carry c; /* only one thread performs calls */
     int depth = 0;
+    bool recorded = own_folders_has_record(&j->own_folders);
     memcpy(c.from, old->path, old->path_len + 1);
     memcpy(c.to, new->path, new->path_len + 1);
     c.from_len[0] = old->path_len;
@@ -283,7 +284,7 @@ static int ask_beneath(struct judge *j, const struct request *r, const struct pi
         }
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
             continue;
-        struct stat st;
+        struct stat st = {.st_mode = 0};
         int n = append_name(c.from, c.from_len[depth], e->d_name);
         int m = append_name(c.to, c.to_len[depth], e->d_name);
         bool folder = e->d_type == DT_DIR || e->d_type == DT_UNKNOWN;
@@ -293,6 +294,9 @@ static int ask_beneath(struct judge *j, const struct request *r, const struct pi
         else if (err == 0)
             err = ask_moved_entry(j, r, c.from, (size_t)n, c.to, (size_t)m, &st);
         if (err == 0 && folder && S_ISDIR(st.st_mode)) {
+            if (recorded)
+                own_folders_notice(&j->own_folders, dirfd(c.open[depth]), e->d_name, &st, c.from,
+                                   (size_t)n);
             err = depth + 1 == CARRY_DEPTH ? -EPERM : 0;
             DIR *d = err ? NULL : open_folder(dirfd(c.open[depth]), e->d_name);
             if (!d && err == 0)
@@ -381,17 +385,23 @@ struct answer handle_unlink(struct judge *j, const struct request *r)
     int err = pin_parent(j, r, a.dirfd, a.path, 0, &p);
     if (err == 0 && !p.found)
         err = -ENOENT;
+    j->removing = true;
     if (err == 0 && (flags & AT_REMOVEDIR) &&
         !would_allow(j, OP_FILE_WRITE_UNLINK, p.path, p.path_len, &p.st) && is_full_folder(&p))
         err = -ENOTEMPTY; /* git tries this on purpose; no report is needed */
     if (err == 0)
         err = ask_path(j, r, OP_FILE_WRITE_UNLINK, &p);
+    j->removing = false;
     if (err < 0)
         return answer_value(err);
+    struct own_folders *own = &j->own_folders;
+    struct own_removal what = {0};
+    if (flags & AT_REMOVEDIR)
+        what = own_folders_before_removal(own, p.parent, p.name, p.path, p.path_len);
     if (unlinkat(p.parent, p.name, flags) < 0)
         return answer_errno(errno);
     if (flags & AT_REMOVEDIR)
-        own_folders_removed(&j->own_folders, p.path, p.path_len);
+        own_folders_removed(own, p.path, p.path_len, &what);
     return answer_value(0);
 }
 
@@ -426,23 +436,46 @@ static int ask_move(struct judge *j, const struct request *r, const struct pinne
     return err;
 }
 
+static bool moves_folder(const struct pinned *old, const struct pinned *new)
+{
+    return S_ISDIR(old->st.st_mode) || (new->found &&S_ISDIR(new->st.st_mode));
+}
+
 /* What is remembered of folders follows them. */
 static void after_move(struct judge *j, const struct pinned *old, const struct pinned *new,
-                       unsigned flags)
+                       const struct own_move *m)
 {
     struct own_folders *own = &j->own_folders;
     bool folder = S_ISDIR(old->st.st_mode), replaced = new->found &&S_ISDIR(new->st.st_mode);
     if (folder)
         path_set_moved(&j->git.created, old->path, old->path_len, new->path, new->path_len);
-    if (flags & RENAME_EXCHANGE) {
+    if (m->exchange) {
         if (folder || replaced)
-            own_folders_exchanged(own, old->path, old->path_len, new->path, new->path_len);
+            own_folders_exchanged(own, m);
         return;
     }
     if (replaced) /* an empty folder, which is gone */
-        own_folders_removed(own, new->path, new->path_len);
+        own_folders_removed(own, new->path, new->path_len,
+                            &(struct own_removal){.own = m->replaced_own, .lasting = true});
     if (folder)
-        own_folders_moved(own, old->path, old->path_len, new->path, new->path_len);
+        own_folders_moved(own, new->parent, new->name, m);
+}
+
+static int move(struct judge *j, const struct pinned *old, const struct pinned *new, unsigned flags)
+{
+    struct own_move m = {.from = old->path,
+                         .to = new->path,
+                         .nfrom = old->path_len,
+                         .nto = new->path_len,
+                         .parent = old->parent,
+                         .name = old->name,
+                         .exchange = flags &RENAME_EXCHANGE};
+    if (moves_folder(old, new) && own_folders_before_move(&j->own_folders, &m) < 0)
+        return -EPERM;
+    if (syscall(SYS_renameat2, old->parent, old->name, new->parent, new->name, flags) < 0)
+        return -errno;
+    after_move(j, old, new, &m);
+    return 0;
 }
 
 struct answer handle_rename(struct judge *j, const struct request *r)
@@ -480,8 +513,5 @@ struct answer handle_rename(struct judge *j, const struct request *r)
         return answer_value(err);
     if (judged > 0)
         return answer_value(git_put_copy(&old, &new));
-    if (syscall(SYS_renameat2, old.parent, old.name, new.parent, new.name, flags) < 0)
-        return answer_errno(errno);
-    after_move(j, &old, &new, flags);
-    return answer_value(0);
+    return answer_value(move(j, &old, &new, flags));
 }

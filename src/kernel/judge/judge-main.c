@@ -81,8 +81,13 @@ static void start_judge(struct judge_process *in)
 {
     const struct setup *s = in->s;
     in->ready = true;
-    if (judge_init(&the_judge, s->plan, s->graph, in->listener, s->events, in->proc,
-                   in->c.pids >= 0) < 0)
+    if (judge_init(&the_judge, s->plan, s->graph,
+                   &(struct judge_start){.listener = in->listener,
+                                         .events = s->events,
+                                         .proc = in->proc,
+                                         .pid_ns = in->c.pids >= 0,
+                                         .record = in->record,
+                                         .cwd = s->launch->cwd}) < 0)
         judge_fail(s, STEP_JUDGE, ENOMEM);
     the_judge.guarded = in->guarded;
     /* from the outside: our own mounts give files no second name */
@@ -338,6 +343,7 @@ void judge_main(struct setup *s)
                                .guarded = &guarded,
                                .proc = -1,
                                .null = -1,
+                               .record = -1,
                                .mounts = -1,
                                .outer = -1,
                                .reaper = -1,

@@ -14,6 +14,8 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
@@ -22,11 +24,13 @@
 #include <unistd.h>
 
 #include "kernel/gate/resolver-files.h"
+#include "kernel/judge/ask.h"
 #include "kernel/launch/core-files.h"
 #include "kernel/launch/device-wall.h"
 #include "kernel/launch/kernel-files.h"
 #include "kernel/launch/terminals.h"
 #include "kernel/launch/walls.h"
+#include "kernel/shared/own-record.h"
 #include "kernel/shared/roles.h"
 #include "net/rules.h"
 
@@ -313,6 +317,18 @@ static void set_up_gate(struct judge_process *in)
 
 /* ---- unconfined ---- */
 
+/* The user works in this folder from now on, and at home: what commands created there is not their
+ * own any longer. */
+static void open_record(struct judge_process *in)
+{
+    const char *cwd = in->s->launch->cwd, *home = getenv("HOME");
+    size_t n = home ? strlen(home) : 0;
+    in->record = own_record_open(policy_asks_own(in->s->graph));
+    own_record_adopt(in->record, cwd);
+    if (n > 0 && !(strncmp(cwd, home, n) == 0 && (cwd[n] == '\0' || cwd[n] == '/')))
+        own_record_adopt(in->record, home);
+}
+
 void judge_phase_unconfined(struct judge_process *in)
 {
     struct setup *s = in->s;
@@ -326,6 +342,7 @@ void judge_phase_unconfined(struct judge_process *in)
     start_sentries(s);
     if (s->plan->gate)
         judge_check(s, STEP_GATE, gate_process_start(&in->gate, s));
+    open_record(in); /* neither the sentry nor the gate needs it */
     if (s->init) {
         int err = init_wait_mounts(s->init, &step);
         judge_check(s, step, err);

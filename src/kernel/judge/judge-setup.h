@@ -13,6 +13,7 @@
 struct judge_process {
     struct setup *s;
     int proc, null; /* the host's /proc; /dev/null */
+    int record;     /* of own folders, or -1 */
     struct command c;
     struct gate_process gate;
     struct guarded_paths *guarded;

@@ -34,20 +34,21 @@ static handler_fn *const handlers[HANDLE_COUNT] = {
 #include "kernel/plan/syscalls.def"
 };
 
-int judge_init(struct judge *j, const struct plan *plan, const struct graph *g, int listener,
-               int events, int proc, bool pid_ns)
+int judge_init(struct judge *j, const struct plan *plan, const struct graph *g,
+               const struct judge_start *from)
 {
     struct stat st;
     j->graph = g;
-    j->listener = listener;
-    j->events = events;
-    j->proc = proc;
+    j->listener = from->listener;
+    j->events = from->events;
+    j->proc = from->proc;
     j->procfs.inner = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    j->pid_ns = pid_ns;
+    j->pid_ns = from->pid_ns;
     j->uid = j->caller.uid = getuid();
     j->caller.gid = getgid();
     j->caller.matters = policy_asks_caller(g);
     git_read_policy(j);
+    j->own_folders.wanted = policy_asks_own(g);
     j->git.started = time(NULL);
     j->names_judged = !plan_set_is_free(plan, SET_CREATES);
     j->net.own_ns = plan->net_ns;
@@ -60,8 +61,9 @@ int judge_init(struct judge *j, const struct plan *plan, const struct graph *g, 
     j->umask = umask(022);
     umask(j->umask);
     j->cache = graph_cache_new(g);
-    if (!j->cache || path_set_init(&j->git.created) < 0 || own_folders_init(&j->own_folders) < 0 ||
-        fstat(j->procfs.inner >= 0 ? j->procfs.inner : proc, &st) < 0)
+    if (!j->cache || path_set_init(&j->git.created) < 0 ||
+        own_folders_init(&j->own_folders, from->record, from->cwd) < 0 ||
+        fstat(j->procfs.inner >= 0 ? j->procfs.inner : from->proc, &st) < 0)
         return -1;
     j->procfs.dev = st.st_dev;
     j->procfs.block = st.st_blksize;
@@ -82,6 +84,7 @@ int judge_update(struct judge *j, struct graph *g)
     j->graph = j->updated = g;
     j->caller.matters = policy_asks_caller(g);
     git_read_policy(j);
+    j->own_folders.wanted = policy_asks_own(g);
     return 0;
 }
 

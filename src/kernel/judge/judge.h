@@ -56,6 +56,7 @@ struct judge {
     bool makes_user_ns; /* the target may make user namespaces, and change its root there */
     bool joins_user_ns; /* a process of ours that joins one of those is out of the target's reach */
     bool names_judged;  /* nothing inside can create a name without the judge */
+    bool removing;      /* this call can only remove a name */
     bool again;         /* this call is being retried (waiting-calls.h) */
     mode_t umask;       /* in force in this process */
     struct procfs_view procfs;
@@ -91,8 +92,14 @@ struct judge {
 
 /* j must be zeroed: it is large, and clearing it here would take longer than the rest. Returns 0 or
  * -1. */
-int judge_init(struct judge *j, const struct plan *plan, const struct graph *g, int listener,
-               int events, int proc, bool pid_ns);
+struct judge_start {
+    int listener, events, proc;
+    bool pid_ns;
+    int record;      /* of own folders, or -1; taken over */
+    const char *cwd; /* where the user started the run, or "" */
+};
+int judge_init(struct judge *j, const struct plan *plan, const struct graph *g,
+               const struct judge_start *from);
 
 /* Replaces the policy; takes over g. Returns 0, or -ENOMEM with the old policy still in force. */
 int judge_update(struct judge *j, struct graph *g);

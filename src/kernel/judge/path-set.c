@@ -38,17 +38,23 @@ static bool is_member(const struct path_set *m, uint64_t hash, const char *head,
     return false;
 }
 
-bool path_set_covers(const struct path_set *m, const char *head, size_t nhead, const char *tail,
-                     size_t ntail)
+size_t path_set_covering(const struct path_set *m, const char *head, size_t nhead, const char *tail,
+                         size_t ntail)
 {
     uint64_t hash = PATH_HASH_START;
     for (size_t i = 0; m->n > 0 && i <= nhead + ntail; i++) {
         char c = i < nhead ? head[i] : i < nhead + ntail ? tail[i - nhead] : '/';
         if (c == '/' && i > 0 && is_member(m, hash, head, nhead, tail, i))
-            return true;
+            return i;
         hash = path_hash_step(hash, c);
     }
-    return false;
+    return 0;
+}
+
+bool path_set_covers(const struct path_set *m, const char *head, size_t nhead, const char *tail,
+                     size_t ntail)
+{
+    return path_set_covering(m, head, nhead, tail, ntail) > 0;
 }
 
 void path_set_add(struct path_set *m, const char *path, size_t len)

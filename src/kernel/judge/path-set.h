@@ -38,6 +38,9 @@ const char *path_set_at(const struct path_set *m, uint32_t i, size_t *len);
 /* Whether the path head + tail is a member or inside one. Either part may be empty. */
 bool path_set_covers(const struct path_set *m, const char *head, size_t nhead, const char *tail,
                      size_t ntail);
+/* The length of the first member on the way there, or 0. */
+size_t path_set_covering(const struct path_set *m, const char *head, size_t nhead, const char *tail,
+                         size_t ntail);
 /* Removes the members at or below a path. */
 void path_set_forget(struct path_set *m, const char *path, size_t len);
 /* A folder was renamed: adds the new paths of members at or below it. */

@@ -195,7 +195,11 @@ static int become_judge(const struct applying *a, int pidfd, int listener, int e
 {
     struct judge *j = &the_judge;
     struct stat exe;
-    if (judge_init(j, a->plan, a->graph, listener, events, a->proc, false) < 0)
+    if (judge_init(
+            j, a->plan, a->graph,
+            &(struct judge_start){
+                .listener = listener, .events = events, .proc = a->proc, .record = -1, .cwd = ""}) <
+        0)
         return -1;
     int mounts = openat(a->proc, "self/mountinfo", O_RDONLY | O_CLOEXEC);
     if (mounts < 0)
