@@ -50,7 +50,7 @@ struct news {
 
 static int told = -1; /* the pipe; -1: told already */
 
-static void tell(const struct news *n)
+static void report(const struct news *n)
 {
     if (told < 0)
         return;
@@ -69,7 +69,7 @@ static void on_exit_status(const struct launch_end *end)
     OWN(fd) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int fd = 0; fd <= 2 && null >= 0; fd++)
         dup2(null, fd);
-    tell(&n);
+    report(&n);
 }
 
 /* ---- the caller ---- */
@@ -94,7 +94,7 @@ static void pass_on(int signals, pid_t keeper)
     }
 }
 
-static int hear(int from, int signals, pid_t keeper, struct news *n)
+static int receive(int from, int signals, pid_t keeper, struct news *n)
 {
     struct pollfd fds[] = {{from, POLLIN, 0}, {signals, POLLIN, 0}};
     for (;;) {
@@ -115,7 +115,7 @@ static int wait_for_news(int from, pid_t keeper, const sigset_t *mask, struct la
     OWN(fd) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int fd = 0; fd <= 1 && null >= 0; fd++) /* their readers wait for the command only */
         dup2(null, fd);
-    if (signals < 0 || hear(from, signals, keeper, &n) < 0)
+    if (signals < 0 || receive(from, signals, keeper, &n) < 0)
         return err_set(err, BK_E_BUG, "the sandbox's keeper ended unexpectedly");
     *end = n.end;
     *err = n.err;
@@ -153,7 +153,7 @@ int leave_run(struct launch *l, int (*start)(void *arg, struct launch_end *end, 
         l->on_exit = on_exit_status;
         memset(&n, 0, sizeof(n));
         n.result = start(arg, &n.end, &n.err);
-        tell(&n);
+        report(&n);
         _exit(0);
     }
     close(steal_fd(&to));
