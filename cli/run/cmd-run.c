@@ -27,6 +27,7 @@
 #include "cli/run/run-watch.h"
 #include "kernel/host/capabilities.h"
 #include "run/ask-tty.h"
+#include "run/left-out.h"
 #include "run/run.h"
 #include "vocab/protected-classes.h"
 
@@ -419,6 +420,7 @@ static int fill_spec(struct invocation *r, struct bk_err *err)
         return -1;
     if (args_has(r->args, "session") && join_session(r, err) < 0)
         return -1;
+    r->spec.plan.session = r->live.link > 0;
     if (asked_caps(r->args, &r->spec.plan.caps, err) < 0 || choose_limits(r, err) < 0 ||
         choose_asking(r, err) < 0 || run_flags_read(&r->flags, r->args, &r->spec, err) < 0 ||
         choose_kept(r, err) < 0)
@@ -449,6 +451,7 @@ static void __attribute__((noreturn)) finish(struct invocation *r, const struct 
                                 r->report);
         struct report_end how = {.failed = end->status != 0, .no_flags = hopeless};
         report_summary(r->report, &policies, &how, &summary);
+        run_left_out(r->report, &policies, &summary);
     }
     exit_write(STDERR_FILENO, &summary);
     exit_write(STDERR_FILENO, &hint);

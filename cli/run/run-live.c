@@ -185,6 +185,23 @@ static int find_session(const char *where, struct bk_err *err)
     return (int)fd;
 }
 
+/* The session leads to the servers of its other runs, and from them to ours. A session of an older
+ * version does not; then each run has its servers for itself. */
+static void link_session(struct live *l)
+{
+    int ends[2];
+    struct bk_err err;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        return;
+    OWN(fd) int theirs = ends[1];
+    OWN(fd) int ours = ends[0];
+    OWN(json) json_t *message = json_pack("{s:b}", "link", 1);
+    OWN(json)
+    json_t *answer = control_server_ask_with(l->session, message, theirs, CONTROL_LONG_MS, &err);
+    if (answer)
+        l->link = steal_fd(&ours);
+}
+
 int live_join(struct live *l, const char *where, const char *command, bool shipped,
               struct buf *rules, struct buf *links, struct bk_err *err)
 {
@@ -199,6 +216,7 @@ int live_join(struct live *l, const char *where, const char *command, bool shipp
     if (!answer || add_grants(json_object_get(answer, "grants"), shipped, rules, links, err) < 0)
         return -1;
     l->session = steal_fd(&socket_fd);
+    link_session(l);
     return 0;
 }
 
@@ -218,6 +236,8 @@ void live_open(struct live *l, struct run *r, struct run_spec *spec)
     l->server = (struct control_server){.fds = &l->fd_watch, .fn = answer, .arg = l};
     (void)control_server_open(&l->server, "run", 0, &err);
     spec->launch.input_fd = l->fd_watch.fd;
+    spec->launch.linked = l->link > 0;
+    spec->launch.link = l->link;
     const int own[] = {l->fd_watch.fd, l->server.listener, l->server.key, l->session};
     spec->launch.nuser_fds = 0;
     spec->launch.user_fds = l->own;

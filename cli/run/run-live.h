@@ -21,6 +21,7 @@ struct live {
     struct event *events; /* the newest, in a ring; NULL until there is one */
     uint64_t total;
     int session;     /* the session that gets events; 0: none */
+    int link;        /* to the servers of its other runs (net/session-link.h); 0: none */
     int own[4];      /* for launch.user_fds */
     uint64_t missed; /* denials that it did not get */
 };

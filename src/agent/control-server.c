@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "net/session-link.h"
 
 /* ---- answers ---- */
 
@@ -45,6 +46,25 @@ static void drop_client(struct control_server *d, int client)
     close(client);
 }
 
+/* With the descriptor that came along, or -1. */
+static ssize_t receive_message(int client, char *to, size_t cap, int *passed)
+{
+    struct iovec part = {to, cap};
+    union {
+        struct cmsghdr head;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } extra;
+    struct msghdr h = {.msg_iov = &part,
+                       .msg_iovlen = 1,
+                       .msg_control = &extra,
+                       .msg_controllen = sizeof(extra.bytes)};
+    *passed = -1;
+    ssize_t n = recvmsg(client, &h, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
+    if (n >= 0)
+        *passed = link_passed(&h);
+    return n;
+}
+
 /* Never blocks: a client that doesn't read its answer is disconnected. */
 static void on_client_message(void *arg, int client)
 {
@@ -52,7 +72,7 @@ static void on_client_message(void *arg, int client)
         message[CONTROL_MESSAGE]; /* static because it is large; there is one thread per server */
     struct control_server *d = arg;
     OWN(buf) struct buf answer = {0};
-    ssize_t n = recv(client, message, sizeof(message), MSG_DONTWAIT | MSG_TRUNC);
+    ssize_t n = receive_message(client, message, sizeof(message), &d->passed);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     bool fine = n > 0 && (size_t)n <= sizeof(message);
@@ -60,6 +80,8 @@ static void on_client_message(void *arg, int client)
         OWN(json) json_t *m = json_loadb(message, (size_t)n, JSON_REJECT_DUPLICATES, NULL);
         d->fn(d->arg, client, m, &answer);
     }
+    if (d->passed >= 0)
+        close(steal_fd(&d->passed));
     fine &= buf_ok(&answer) && answer.n <= CONTROL_MESSAGE;
     if (fine && answer.n)
         fine = send(client, answer.s, answer.n, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)answer.n;
@@ -157,14 +179,32 @@ void control_server_close(struct control_server *d)
 
 /* ---- the client ---- */
 
-static int exchange(int sock, const char *message, size_t n, int patience_ms, struct buf *answer,
-                    struct bk_err *err)
+static bool send_with(int sock, const char *message, size_t n, int passed)
+{
+    struct iovec part = {(void *)message, n};
+    union {
+        struct cmsghdr head;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } extra = {{0}};
+    struct msghdr h = {.msg_iov = &part, .msg_iovlen = 1};
+    if (passed >= 0) {
+        h.msg_control = &extra;
+        h.msg_controllen = sizeof(extra.bytes);
+        extra.head = (struct cmsghdr){
+            .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+        memcpy(CMSG_DATA(&extra.head), &passed, sizeof(int));
+    }
+    return sendmsg(sock, &h, MSG_NOSIGNAL) >= 0;
+}
+
+static int exchange(int sock, const char *message, size_t n, int passed, int patience_ms,
+                    struct buf *answer, struct bk_err *err)
 {
     static char got[CONTROL_MESSAGE];
     struct pollfd wait = {sock, POLLIN, 0};
     if (n > CONTROL_MESSAGE)
         return err_set(err, BK_E_LIMIT, "the message is too long");
-    bool sent = send(sock, message, n, MSG_NOSIGNAL) >= 0;
+    bool sent = send_with(sock, message, n, passed);
     if (!sent && errno != EPIPE && errno != ECONNRESET)
         return err_sys(err, "cannot send the request");
     if (sent && poll(&wait, 1, patience_ms) <= 0)
@@ -180,11 +220,17 @@ static int exchange(int sock, const char *message, size_t n, int patience_ms, st
 
 json_t *control_server_ask(int sock, const json_t *message, int patience_ms, struct bk_err *err)
 {
+    return control_server_ask_with(sock, message, -1, patience_ms, err);
+}
+
+json_t *control_server_ask_with(int sock, const json_t *message, int passed, int patience_ms,
+                                struct bk_err *err)
+{
     OWN(buf) struct buf got = {0};
     OWN(mem) char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
     if (!text)
         return err_nomem(err), NULL;
-    if (exchange(sock, text, strlen(text), patience_ms, &got, err) < 0)
+    if (exchange(sock, text, strlen(text), passed, patience_ms, &got, err) < 0)
         return NULL;
     OWN(json) json_t *answer = json_loadb(got.s, got.n, 0, NULL);
     if (!json_is_true(json_object_get(answer, "ok"))) {

@@ -24,6 +24,8 @@ struct control_server {
     control_server_fn *fn;
     control_server_left_fn *left; /* or NULL */
     void *arg;
+    int passed; /* while fn runs: the descriptor that came with the message, or -1; fn may take it
+                 */
 };
 
 /* The caller has set fds, fn, left and arg. for_whom: see control_socket_claim(), or 0. If it
@@ -42,5 +44,8 @@ void control_server_refuse(struct buf *answer, const char *why);
  * refusal. */
 enum { CONTROL_SOON_MS = 1000, CONTROL_USUAL_MS = 5000, CONTROL_LONG_MS = 30000 };
 json_t *control_server_ask(int sock, const json_t *message, int patience_ms, struct bk_err *err);
+/* The same with a descriptor that goes along. */
+json_t *control_server_ask_with(int sock, const json_t *message, int passed, int patience_ms,
+                                struct bk_err *err);
 
 #endif

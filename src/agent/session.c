@@ -234,10 +234,23 @@ static void do_about(const struct session *k, struct buf *out)
                                          "cwd", k->cwd, "command", words));
 }
 
+/* Only of runs, which have joined. */
+static void do_link(struct session *k, int client, struct buf *out)
+{
+    if (!find_run(k, client) || k->server.passed < 0)
+        control_server_refuse(out, "not a run of this session");
+    else if (session_loopback_add(&k->loopback, steal_fd(&k->server.passed)) < 0)
+        control_server_refuse(out, "out of memory");
+    else
+        control_server_answer(out, json_pack("{s:b}", "ok", 1));
+}
+
 static void handle_message(void *arg, int client, const json_t *m, struct buf *out)
 {
     struct session *k = arg;
-    if (json_object_get(m, "event")) {
+    if (json_object_get(m, "link")) {
+        do_link(k, client, out);
+    } else if (json_object_get(m, "event")) {
         do_event(k, client, m);
     } else if (json_object_get(m, "join")) {
         do_join(k, client, m, out);
@@ -260,6 +273,7 @@ int session_open(struct session *k, const char *kind, pid_t owner, struct bk_err
 {
     *k = (struct session){.kind = kind, .owner = owner};
     fd_watch_init(&k->fds);
+    session_loopback_init(&k->loopback, &k->fds);
     k->server = (struct control_server){.fds = &k->fds,
                                         .listener = -1,
                                         .key = -1,
@@ -283,6 +297,7 @@ int session_open(struct session *k, const char *kind, pid_t owner, struct bk_err
 void session_close(struct session *k)
 {
     control_server_close(&k->server);
+    session_loopback_free(&k->loopback);
     fd_watch_end(&k->fds);
     store_free(k->store);
     json_decref(k->grants);

@@ -6,6 +6,7 @@
 #include <limits.h>
 
 #include "agent/control-server.h"
+#include "agent/session-loopback.h"
 #include "report/store.h"
 
 /*
@@ -21,6 +22,7 @@
  *                                       "events": [{…}]}
  *   {"grant": "allow-read", "what": PATH}  → {"ok": true, "waits": TEXT}
  *   {"root": FOLDER, "of": ID, "start": FOLDER}  → {"ok": true, "root": FOLDER}
+ *   {"link": true}, with a descriptor  → {"ok": true}      from runs, for loopback
  *   {"about": true}                  → {"ok": true, "pid": N, "cwd": …, "command": […]}
  */
 enum { SESSION_GRANTS = 256, SESSION_ROOTS = 1024 };
@@ -29,6 +31,7 @@ struct session {
     struct fd_watch fds; /* poll its fd, then call fd_watch_all() */
     struct control_server server;
     struct store *store;
+    struct session_loopback loopback; /* servers of its runs */
     json_t *grants;
     json_t *roots;            /* folders of the agent's sessions, by session id */
     uint64_t last;            /* the last command's number */

@@ -18,6 +18,12 @@ bool addr_is_v4(const uint8_t addr[16])
     return memcmp(addr, mapped, sizeof(mapped)) == 0;
 }
 
+bool addr_is_loopback(const uint8_t addr[16])
+{
+    static const uint8_t six[16] = {[15] = 1};
+    return addr_is_v4(addr) ? addr[12] == 127 : memcmp(addr, six, 16) == 0;
+}
+
 /* Like inet_ntop(), but much faster: it runs for each connection and each request to an address. */
 static size_t write_ipv4(const uint8_t v4[4], char *to)
 {

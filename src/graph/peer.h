@@ -40,6 +40,7 @@ bool peer_is_localhost(const struct peer *p);
 bool peer_equal(const struct peer *a, const struct peer *b);
 
 bool addr_is_v4(const uint8_t addr[16]);
+bool addr_is_loopback(const uint8_t addr[16]); /* 127.0.0.0/8 or ::1 */
 /* Converts a socket address; false for other families. */
 bool addr_from_sockaddr(const struct sockaddr_storage *from, uint8_t addr[16], uint16_t *port);
 socklen_t addr_to_sockaddr(const uint8_t addr[16], uint16_t port, struct sockaddr_storage *to);

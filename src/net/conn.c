@@ -402,7 +402,8 @@ void conn_dial(struct conn *c)
     enum parent_kind asked = !c->proxied             ? PARENT_OTHER
                              : c->state == CONN_HTTP ? PARENT_HTTP
                                                      : PARENT_HTTPS;
-    c->dial = dial_start(&c->gate->dialer, &c->host, c->port, DIAL_STREAM, asked, on_dialled, c);
+    c->dial = dial_start(&c->gate->dialer, &c->host, c->port, c->four ? DIAL_STREAM4 : DIAL_STREAM,
+                         asked, on_dialled, c);
     if (!c->dial)
         proxy_failed(c, &(struct dial_end){.err = -ENOMEM});
 }
@@ -434,17 +435,25 @@ static void begin_transparent(struct conn *c, const struct listener *l)
         conn_reset(c);
 }
 
+static const uint8_t loopback[2][16] = {{[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1},
+                                        {[15] = 1}};
+
 /* The host's server may listen on IPv4 or IPv6, so dial the name. If a rule allows only the
- * address, dial that. */
+ * address, dial that. Other loopback addresses have no name. */
+void conn_set_local(struct conn *c, const uint8_t addr[16])
+{
+    static const char name[] = "localhost";
+    bool named = memcmp(addr, loopback[0], 16) == 0 || memcmp(addr, loopback[1], 16) == 0;
+    c->four = addr_is_v4(addr);
+    peer_parse(name, sizeof(name) - 1, &c->host);
+    if (!named || !rules_ask(&c->gate->rules, &c->host, c->port, NET_TCP).allow)
+        peer_from_address(addr, &c->host);
+}
+
 static void begin_local(struct conn *c, const struct listener *l)
 {
-    static const uint8_t loopback[2][16] = {{[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1},
-                                            {[15] = 1}};
-    static const char name[] = "localhost";
-    peer_parse(name, sizeof(name) - 1, &c->host);
-    if (!rules_ask(&c->gate->rules, &c->host, l->port, NET_TCP).allow)
-        peer_from_address(loopback[l->v6], &c->host);
     c->port = l->port;
+    conn_set_local(c, loopback[l->v6]);
     conn_advance(c);
 }
 
@@ -459,7 +468,8 @@ static void begin_conn(struct listener *l, int fd, const struct sockaddr_storage
         conn_close(c);
         return;
     }
-    if (g->o->announced && l->kind == NETNS_TCP4) {
+    c->local = l->kind == NETNS_LOOP4 || l->kind == NETNS_LOOP6;
+    if (c->local || (g->o->announced && l->kind == NETNS_TCP4)) {
         gate_announce_await(c);
         return;
     }

@@ -63,6 +63,8 @@ struct conn {
     uint64_t deadline_ms; /* 0: none */
     struct queue in;      /* from the client, not parsed yet */
     struct gate_client who;
+    bool local;     /* to the host's loopback, */
+    bool four;      /* by IPv4 first */
     bool unknown;   /* the destination has not been announced yet */
     uint32_t asked; /* the question it waits for; 0: none */
 
@@ -94,6 +96,8 @@ enum {
 };
 
 void conn_accept(struct listener *l);
+/* Sets the destination to the host's loopback, where port is known. */
+void conn_set_local(struct conn *c, const uint8_t addr[16]);
 /* Takes an accepted client. Returns NULL, with fd closed, if there are too many. */
 struct conn *conn_new(struct gate *g, int fd);
 void conn_limit(struct conn *c, uint64_t ms); /* closes it after that time */

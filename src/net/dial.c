@@ -27,6 +27,9 @@
 
 enum { STAGGER_MS = 250, GIVE_UP_MS = 30000, LOOKUP_MS = 5000, LOOKUP_TRIES = 2 };
 
+static const uint8_t loopback4[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1},
+                     loopback6[16] = {[15] = 1};
+
 /* ---- c-ares in our loop ---- */
 
 static void on_ares(struct watch *w, unsigned what)
@@ -175,11 +178,11 @@ static int connect_to(const uint8_t addr[16], uint16_t port, enum dial_kind kind
 {
     struct sockaddr_storage to;
     socklen_t n = addr_to_sockaddr(addr, port, &to);
-    int one = 1, type = kind == DIAL_STREAM ? SOCK_STREAM : SOCK_DGRAM;
+    int one = 1, type = kind <= DIAL_STREAM4 ? SOCK_STREAM : SOCK_DGRAM;
     int fd = socket(to.ss_family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -errno;
-    if (kind == DIAL_STREAM)
+    if (kind <= DIAL_STREAM4)
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     if (connect(fd, (struct sockaddr *)&to, n) < 0 && errno != EINPROGRESS) {
         int err = -errno;
@@ -347,7 +350,7 @@ const char *dialer_special(struct dialer *d, const uint8_t addr[16])
 static const char *address_refusal(const struct dial *dial, const uint8_t addr[16])
 {
     struct net_rules *rules = dial->dialer->rules;
-    uint16_t proto = dial->kind == DIAL_STREAM ? NET_TCP : NET_UDP;
+    uint16_t proto = dial->kind <= DIAL_STREAM4 ? NET_TCP : NET_UDP;
     if (dial->via) /* the administrator chose the proxy's address */
         return NULL;
     /* the usual case for an address: no need to query the kernel */
@@ -355,6 +358,8 @@ static const char *address_refusal(const struct dial *dial, const uint8_t addr[1
         return NULL;
     if (rules_deny_address(rules, addr, dial->port, proto))
         return "a denied address";
+    if (dial->here && addr_is_loopback(addr)) /* the policy allows it, if not by name */
+        return NULL;
     const char *why = dialer_special(dial->dialer, addr);
     return why && !rules_name_address(rules, addr, dial->port, proto) ? why : NULL;
 }
@@ -375,8 +380,9 @@ static void interleave(struct dial *dial)
 {
     uint8_t sorted[DIAL_ADDRESSES][16];
     size_t at[2] = {0, 0}, n = dial->naddresses;
+    bool four = dial->kind == DIAL_DATAGRAMS4 || dial->kind == DIAL_STREAM4;
     for (size_t k = 0; k < n; k++) {
-        size_t family = (k & 1) ^ (dial->kind == DIAL_DATAGRAMS4); /* 0: IPv6 */
+        size_t family = (k & 1) ^ four; /* 0: IPv6 */
         for (int tries = 0; tries < 2; tries++, family ^= 1) {
             while (at[family] < n && addr_is_v4(dial->addresses[at[family]]) != (bool)family)
                 at[family]++;
@@ -437,12 +443,13 @@ struct dial *dial_start(struct dialer *d, const struct peer *host, uint16_t port
     *dial = (struct dial){.dialer = d, .done = done, .arg = arg, .port = port, .next = d->dials};
     dial->kind = (uint8_t)kind;
     dial->address = host->address;
+    dial->here = peer_is_localhost(host) || (host->address && addr_is_loopback(host->addr));
     dial->last_error = EHOSTUNREACH;
     dial->deadline_ms = d->loop->now_ms + GIVE_UP_MS;
     /* an address starts at the next tick, so that done is never called from here */
     dial->next_ms = d->loop->now_ms;
     dial->starting = true;
-    if (d->parents && kind == DIAL_STREAM)
+    if (d->parents && kind <= DIAL_STREAM4)
         dial->via = proxy_for(d, host, port, asked);
     if (dial->via) {
         dial->target = *host;
@@ -460,6 +467,9 @@ struct dial *dial_start(struct dialer *d, const struct peer *host, uint16_t port
         dial->not_looked_up = true;
     } else if (host->address) {
         add_address(dial, host->addr);
+    } else if (peer_is_localhost(host)) { /* whatever this machine's files say about it */
+        add_address(dial, loopback6);
+        add_address(dial, loopback4);
     } else if (dialer_channel(d)) { /* otherwise there is no address to try */
         dial->looking = true;
         ares_getaddrinfo(d->channel, host->name, NULL, &hints, on_addresses, dial);

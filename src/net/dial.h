@@ -30,8 +30,9 @@ struct dialer;
 struct dial;
 
 /* A connection, or a socket for datagrams to one of the host's addresses. Datagrams prefer the
- * family that the command chose, because a lost datagram gives no error to fall back on. */
-enum dial_kind { DIAL_STREAM, DIAL_DATAGRAMS4, DIAL_DATAGRAMS6 };
+ * family that the command chose, because a lost datagram gives no error to fall back on. So do
+ * connections to loopback, where the other family may have another server. */
+enum dial_kind { DIAL_STREAM, DIAL_STREAM4, DIAL_DATAGRAMS4, DIAL_DATAGRAMS6 };
 
 /* The result of a dial. */
 struct dial_end {
@@ -77,7 +78,8 @@ struct dial {
     bool not_looked_up; /* too many different names were looked up before it */
     uint8_t refused[16];
     struct dial_try tries[DIAL_TRIES];
-    bool address;               /* the host was given as an address */
+    bool address; /* the host was given as an address */
+    bool here;    /* the client itself asked for loopback, not for a name that leads there */
     const struct upstream *via; /* dials this parent proxy, or NULL */
     struct dial_try *proxy_try; /* the attempt that talks to the proxy */
     struct peer target;

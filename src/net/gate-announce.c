@@ -14,6 +14,8 @@
 #include <sys/socket.h>
 
 #include "net/gate-int.h"
+#include "net/gate-session.h"
+#include "net/inbound.h"
 
 enum { DNS_PORT = 53, ANNOUNCE_MS = 5000 /* to wait for an announcement */ };
 
@@ -22,7 +24,13 @@ static void set_destination(struct conn *c, const struct gate_announcement *a)
     c->unknown = false;
     c->deadline_ms = 0;
     c->port = a->port;
-    if (a->port == DNS_PORT) { /* any resolver's address leads to the stub */
+    if (c->local && a->peer) {
+        gate_session_call(c);
+        return;
+    }
+    if (c->local) {
+        conn_set_local(c, a->addr);
+    } else if (a->port == DNS_PORT) { /* any resolver's address leads to the stub */
         c->state = CONN_DNS;
         conn_limit(c, HEAD_MS);
     } else if (!gate_host_of(c->gate, a->addr, &c->host)) {
@@ -68,13 +76,17 @@ static void on_announcement(struct watch *w, unsigned what)
     ssize_t n;
     (void)what;
     while ((n = recv(w->fd, &a, sizeof(a), MSG_DONTWAIT)) == sizeof(a))
-        match_announcement(g, &a);
+        if (a.client)
+            match_announcement(g, &a);
+        else
+            inbound_note(g, a.port);
     if (n == 0) /* the control channel reports the end */
         loop_remove(&g->loop, w);
 }
 
 int gate_announce_begin(struct gate *g)
 {
-    g->announcer = (struct watch){g->o->announced ? g->o->announcements : -1, on_announcement};
-    return g->o->announced ? loop_add(&g->loop, &g->announcer, true) : 0;
+    bool any = g->o->announced || g->o->local;
+    g->announcer = (struct watch){any ? g->o->announcements : -1, on_announcement};
+    return any ? loop_add(&g->loop, &g->announcer, true) : 0;
 }

@@ -18,6 +18,7 @@ enum {
     SCRATCH_BYTES = 1 << 20, /* read at once */
     GATE_ANNOUNCED = 256,    /* announcements that wait for their connection */
     GATE_REFUSED = 64,
+    GATE_SERVERS = 64, /* servers of the command that are noted as they start */
 };
 
 /* Kinds of listeners: enum netns_socket, and these. */
@@ -29,16 +30,17 @@ enum {
 };
 
 enum {
-    LISTENERS = NETNS_SOCKETS + NETNS_LOCAL * NETNS_LOCAL_KINDS + GATE_PUBLISHED * GATE_FAMILIES +
-                NETNS_PORTS
+    LISTENERS = NETNS_SOCKETS + NETNS_LOCAL * NETNS_LOCAL_KINDS +
+                (GATE_PUBLISHED + GATE_SERVERS) * GATE_FAMILIES + NETNS_PORTS
 };
 
 struct listener {
-    struct watch watch;
+    struct watch watch; /* fd -1: not used */
     struct gate *gate;
     uint8_t kind;
     bool v6;
     uint16_t port; /* for the LISTEN_ kinds */
+    bool server;   /* LISTEN_PUBLISHED for a server that has started */
     uint8_t burst; /* connections it may accept in a turn */
     uint64_t turn; /* when it last accepted */
 };
@@ -64,7 +66,7 @@ struct gate {
     size_t nspare;
     struct gate_refused refused[GATE_REFUSED];
     unsigned nrefused;
-    struct watch until, announcer;
+    struct watch until, announcer, link;
     struct gate_announcement announced[GATE_ANNOUNCED];
     unsigned nannounced;
     struct conn *conns, *dead, *busy;
@@ -74,6 +76,8 @@ struct gate {
     struct asking *asking; /* NULL: the user is not asked */
     size_t nconns, nh2;
     bool over;
+    uint16_t servers[GATE_SERVERS]; /* ports of servers that have started */
+    size_t nservers;
     bool sweeps;            /* something may expire */
     char login[HTTP_BASIC]; /* "Basic …" with the token */
     char scratch[SCRATCH_BYTES];
@@ -85,6 +89,9 @@ void gate_deny(struct gate *g, const struct gate_denial *d);
 
 /* Without packet rules: whether connections to this port of any address reach the gate. */
 bool gate_listens(const struct gate *g, uint16_t port);
+
+/* Watches a listener; fd may be -1. Returns 0 or a negative errno. */
+int gate_add_listener(struct gate *g, int fd, unsigned kind, uint16_t port, bool v6);
 
 enum may { MAY_NOT, MAY, MAY_LATER };
 

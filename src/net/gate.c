@@ -21,6 +21,7 @@
 #include "net/gate-announce.h"
 #include "net/gate-ask.h"
 #include "net/gate-int.h"
+#include "net/gate-session.h"
 #include "net/inbound.h"
 #include "net/refused-packets.h"
 #include "net/udp.h"
@@ -81,14 +82,19 @@ static void on_listener(struct watch *w, unsigned what)
         conn_accept(l);
 }
 
-static int add_listener(struct gate *g, int fd, unsigned kind, uint16_t port, bool v6)
+int gate_add_listener(struct gate *g, int fd, unsigned kind, uint16_t port, bool v6)
 {
-    struct listener *l = &g->listeners[g->nlisteners];
+    size_t at = 0;
     if (fd < 0)
         return 0;
+    while (at < g->nlisteners && g->listeners[at].watch.fd >= 0)
+        at++;
+    struct listener *l = &g->listeners[at];
+    if (at >= LISTENERS)
+        return -ENOSPC;
     *l = (struct listener){
         .watch = {fd, on_listener}, .gate = g, .kind = (uint8_t)kind, .port = port, .v6 = v6};
-    g->nlisteners++;
+    g->nlisteners += at == g->nlisteners;
     return loop_add(&g->loop, &l->watch, true);
 }
 
@@ -120,7 +126,8 @@ static int open_ports(struct gate *g)
     int err = 0;
     for (size_t i = 0; i < NETNS_PORTS && err == 0; i++)
         if (ports[i] >= 0 && is_listening(ports[i]))
-            err = add_listener(g, ports[i], LISTEN_PORT, (uint16_t)port_of(ports[i], &v6), false);
+            err = gate_add_listener(g, ports[i], LISTEN_PORT, (uint16_t)port_of(ports[i], &v6),
+                                    false);
         else if (ports[i] >= 0)
             g->spare[g->nspare++] = ports[i];
     return err;
@@ -130,7 +137,7 @@ bool gate_listens(const struct gate *g, uint16_t port)
 {
     for (size_t i = 0; i < g->nlisteners; i++)
         if (g->listeners[i].kind == LISTEN_PORT && g->listeners[i].port == port)
-            return true;
+            return true; /* these are never closed */
     return false;
 }
 
@@ -149,7 +156,7 @@ static void listen_at_new(struct gate *g)
 {
     uint16_t ports[NETNS_PORTS];
     size_t n = g->nspare ? rules_remote_ports(g->rules.graph, ports, NETNS_PORTS) : 0;
-    for (size_t i = 0; i < n && g->nspare && g->nlisteners < LISTENERS; i++) {
+    for (size_t i = 0; i < n && g->nspare; i++) {
         int fd = g->spare[g->nspare - 1];
         bool v6 = false;
         if (gate_listens(g, ports[i]) || is_elsewhere(g, ports[i]) || port_of(fd, &v6) < 0 ||
@@ -157,7 +164,7 @@ static void listen_at_new(struct gate *g)
             continue;
         g->nspare--; /* used up, even if listen() fails */
         if (listen(fd, NETNS_BACKLOG) == 0)
-            add_listener(g, fd, LISTEN_PORT, ports[i], false);
+            gate_add_listener(g, fd, LISTEN_PORT, ports[i], false);
     }
 }
 
@@ -167,16 +174,16 @@ static int open_listeners(struct gate *g)
     int err = 0;
     for (unsigned i = 0; i < NETNS_SOCKETS && err == 0; i++)
         if (i < NETNS_BACK4 || i > NETNS_ICMP6) /* send-only sockets */
-            err = add_listener(g, net->fds[i], i, 0, false);
+            err = gate_add_listener(g, net->fds[i], i, 0, false);
     for (size_t i = 0; i < NETNS_LOCAL; i++)
         for (unsigned k = 0; k < NETNS_LOCAL_KINDS && err == 0; k++)
-            err = add_listener(g, net->local[i].fds[k],
-                               k < NETNS_LOCAL_UDP4 ? LISTEN_LOCAL : LISTEN_LOCAL_DATAGRAMS,
-                               net->local[i].port, k & 1);
+            err = gate_add_listener(g, net->local[i].fds[k],
+                                    k < NETNS_LOCAL_UDP4 ? LISTEN_LOCAL : LISTEN_LOCAL_DATAGRAMS,
+                                    net->local[i].port, k & 1);
     for (size_t i = 0; i < GATE_PUBLISHED && g->o->published[i].port; i++)
         for (unsigned k = 0; k < GATE_FAMILIES && err == 0; k++)
-            err = add_listener(g, g->o->published[i].fds[k], LISTEN_PUBLISHED,
-                               g->o->published[i].port, k);
+            err = gate_add_listener(g, g->o->published[i].fds[k], LISTEN_PUBLISHED,
+                                    g->o->published[i].port, k);
     if (err == 0)
         err = open_ports(g);
     for (size_t k = 0; k < NETNS_FAMILIES; k++)
@@ -228,6 +235,7 @@ static int run_turn(struct gate *g, uint64_t *swept)
         g->sweeps = false;
         sweep_conns(g);
         udp_sweep(g);
+        inbound_sweep(g);
         gate_ask_sweep(g);
     }
     conn_free_closed(g);
@@ -243,6 +251,8 @@ static int serve(struct gate *g)
         err = loop_add(&g->loop, &g->until, true);
     if (err == 0)
         err = gate_announce_begin(g);
+    if (err == 0)
+        err = gate_session_begin(g);
     if (err == 0)
         err = gate_ask_begin(g);
     while (err == 0 && !g->over)

@@ -11,6 +11,7 @@
 #include "graph/peer.h"
 #include "net/netns-setup.h"
 #include "net/parent-proxy.h"
+#include "net/session-link.h"
 
 /*
  * The gate: everything that the sandbox sends out arrives here, is checked by name, and leaves from
@@ -59,11 +60,12 @@ struct gate_port {
     int fds[GATE_FAMILIES]; /* IPv4, IPv6; or -1 */
 };
 
-/* The original destination of a connection to NETNS_TCP4. */
+/* The original destination of a connection to NETNS_TCP4 or NETNS_LOOP4. */
 struct gate_announcement {
-    uint16_t client; /* the client's port, on loopback */
+    uint16_t client; /* the client's port, on loopback; 0: the command listens at port */
     uint16_t port;
     uint8_t addr[16];
+    bool peer; /* NETNS_LOOP4: a server of another command of the session */
 };
 
 struct gate_options {
@@ -71,7 +73,13 @@ struct gate_options {
     /* Without a network namespace, each connection is announced in a message on this socket,
      * shortly before or after it arrives. Otherwise the packets carry the destination. */
     bool announced;
+    /* With one, connections to NETNS_LOOP4 and NETNS_LOOP6 are announced in the same way, and ports
+     * at which the command listens. */
+    bool local;
     int announcements;
+    bool linked; /* the command belongs to a session, which this leads to */
+    int link;
+    struct link_ports *link_ports; /* if so: where the session's other commands listen */
     struct netns_sockets sockets;
     struct gate_port published[GATE_PUBLISHED];
     const char *token;                    /* the password of the proxies, or NULL */
@@ -84,6 +92,10 @@ struct gate_options {
     void (*on_question)(void *arg, const struct gate_question *q);
     int answers;
     uint32_t ask_ms; /* time limit for an answer */
+    bool publishes;  /* the host may call servers of the command beyond `published` */
+    /* A server of the command listens at this port, and the host's port is not free. */
+    void (*on_taken)(void *arg, uint16_t port, int err);
+    bool (*serves)(void *arg, uint16_t port); /* whether the command still listens there */
     void *arg;
     int until; /* the gate stops when this descriptor reaches its end */
     /* Called when until is readable. Returns false at its end. May set *policy to the graph that

@@ -16,13 +16,15 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "net/gate-int.h"
+#include "net/gate-session.h"
 
 static void set_accepting(struct gate *g, bool on)
 {
     for (size_t i = 0; i < g->nlisteners; i++)
-        if (g->listeners[i].kind == LISTEN_PUBLISHED)
+        if (g->listeners[i].kind == LISTEN_PUBLISHED && g->listeners[i].watch.fd >= 0)
             loop_change(&g->loop, &g->listeners[i].watch, on ? LOOP_IN : 0);
 }
 
@@ -120,4 +122,83 @@ void inbound_accept(struct listener *l)
             return;
         begin_inbound(l, fd);
     }
+}
+
+void inbound_take(struct gate *g, uint16_t port, int fd)
+{
+    struct listener from = {.gate = g, .port = port};
+    begin_inbound(&from, fd);
+}
+
+/* ---- servers that start while the command runs ---- */
+
+static bool is_published(const struct gate *g, uint16_t port)
+{
+    for (size_t i = 0; i < g->nlisteners; i++)
+        if (g->listeners[i].kind == LISTEN_PUBLISHED && g->listeners[i].port == port &&
+            g->listeners[i].watch.fd >= 0)
+            return true;
+    return false;
+}
+
+static int publish(struct gate *g, int family, uint16_t port)
+{
+    int fd = netns_listen(family, SOCK_STREAM, port);
+    if (fd < 0)
+        return fd;
+    int err = gate_add_listener(g, fd, LISTEN_PUBLISHED, port, family == AF_INET6);
+    if (err < 0) {
+        close(fd);
+        return err;
+    }
+    for (size_t i = 0; i < g->nlisteners; i++)
+        if (g->listeners[i].watch.fd == fd)
+            g->listeners[i].server = true;
+    return 0;
+}
+
+static void unpublish(struct gate *g, uint16_t port)
+{
+    for (size_t i = 0; i < g->nlisteners; i++)
+        if (g->listeners[i].server && g->listeners[i].port == port)
+            loop_remove(&g->loop, &g->listeners[i].watch);
+}
+
+static void publish_if_allowed(struct gate *g, uint16_t port)
+{
+    if (!g->o->publishes || is_published(g, port) || !rules_publish(g->rules.graph, port))
+        return;
+    int err = publish(g, AF_INET, port);
+    if (err == 0)
+        (void)publish(g, AF_INET6, port); /* as for a port that a rule names */
+    else if (g->o->on_taken)
+        g->o->on_taken(g->o->arg, port, -err);
+}
+
+void inbound_note(struct gate *g, uint16_t port)
+{
+    for (size_t i = 0; i < g->nservers; i++)
+        if (g->servers[i] == port)
+            return;
+    if (port == 0 || g->nservers == GATE_SERVERS)
+        return;
+    g->servers[g->nservers++] = port;
+    g->sweeps = true;
+    gate_session_note(g, port, true);
+    publish_if_allowed(g, port);
+}
+
+void inbound_sweep(struct gate *g)
+{
+    for (size_t i = 0; i < g->nservers;) {
+        uint16_t port = g->servers[i];
+        if (g->o->serves(g->o->arg, port)) {
+            i++;
+            continue;
+        }
+        gate_session_note(g, port, false);
+        unpublish(g, port);
+        g->servers[i] = g->servers[--g->nservers];
+    }
+    g->sweeps = g->sweeps || g->nservers;
 }

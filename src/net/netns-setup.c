@@ -275,6 +275,16 @@ static int open_inside(int out[NETNS_INSIDE], int family)
     return 0;
 }
 
+static int open_loop(struct netns_sockets *out, bool v6)
+{
+    out->fds[NETNS_LOOP4] = netns_listen(AF_INET, SOCK_STREAM, NETNS_LOOP_PORT);
+    if (v6 && out->fds[NETNS_LOOP4] >= 0)
+        out->fds[NETNS_LOOP6] = netns_listen(AF_INET6, SOCK_STREAM, NETNS_LOOP_PORT);
+    return out->fds[NETNS_LOOP4] < 0         ? out->fds[NETNS_LOOP4]
+           : v6 && out->fds[NETNS_LOOP6] < 0 ? out->fds[NETNS_LOOP6]
+                                             : 0;
+}
+
 int netns_network(const struct netns_wishes *wishes, struct netns_sockets *out)
 {
     bool v6 = has_v6();
@@ -290,6 +300,8 @@ int netns_network(const struct netns_wishes *wishes, struct netns_sockets *out)
         err = open_relay(out, v6);
     for (size_t i = 0; err == 0 && i < wishes->nlocal && i < NETNS_LOCAL; i++)
         err = open_local(&out->local[i], &wishes->local[i], v6);
+    if (err == 0 && wishes->loop)
+        err = open_loop(out, v6);
     if (err == 0 && wishes->inside)
         err = open_inside(out->inside[0], AF_INET);
     if (err == 0 && wishes->inside && v6)

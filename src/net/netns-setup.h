@@ -41,12 +41,17 @@ enum netns_socket {
     NETNS_REFUSED_UDP6,
     NETNS_REFUSED_TCP4,
     NETNS_REFUSED_TCP6,
+    /* On loopback: connections that the judge leads to the host's loopback, and announces. */
+    NETNS_LOOP4,
+    NETNS_LOOP6,
     NETNS_SOCKETS,
 };
 
 /* Ports of the proxies, unless the policy opens the same port of the host. Programs find them in
  * their environment. */
 enum { NETNS_HTTP_PORT = 3128, NETNS_SOCKS_PORT = 1080 };
+/* Where NETNS_LOOP4 and NETNS_LOOP6 listen. */
+enum { NETNS_LOOP_PORT = 64057 };
 
 /* The resolver's address in the sandbox. Any address but our own works if packets are redirected,
  * because all questions to port 53 reach the stub. */
@@ -54,7 +59,7 @@ enum { NETNS_HTTP_PORT = 3128, NETNS_SOCKS_PORT = 1080 };
 
 enum {
     NETNS_LOCAL = 16,
-    NETNS_INSIDE = 64,
+    NETNS_INSIDE = 60,
     NETNS_FAMILIES = 2,
     NETNS_PORTS = 40,
     NETNS_BACKLOG = 4096
@@ -105,6 +110,7 @@ struct netns_wishes {
     const struct local_port *local; /* at most NETNS_LOCAL are used */
     size_t nlocal;
     bool inside;
+    bool loop;             /* connections to loopback may lead to the host's */
     const uint16_t *ports; /* to listen on without packet rules */
     size_t nports;
     bool no_rules;     /* don't try packet rules */

@@ -387,15 +387,41 @@ size_t rules_published_ports(const struct graph *g, uint16_t *ports, size_t cap)
     return n;
 }
 
+bool rules_publish(const struct graph *g, uint16_t port)
+{
+    struct graph_cache *cache = graph_cache_new(g);
+    bool may = cache && may_be_called(g, cache, port, NULL);
+    graph_cache_free(cache);
+    return may;
+}
+
+/* A port that no rule names by itself. */
+static uint16_t unnamed_port(const struct graph *g)
+{
+    uint16_t port = UINT16_MAX;
+    for (uint32_t i = 0; i < graph_test_count(g) && port > 1; i++) {
+        const struct graph_test *t = graph_test_at(g, i);
+        bool address = t->filter == FILTER_LOCAL || t->filter == FILTER_REMOTE;
+        if (address && t->net.port_lo == t->net.port_hi && t->net.port_lo == port) {
+            port--;
+            i = UINT32_MAX; /* from the start */
+        }
+    }
+    return port;
+}
+
 bool rules_publish_all(const struct graph *g)
 {
-    bool named = false;
-    for (uint32_t i = 0; i < graph_test_count(g) && !named; i++) {
-        const struct graph_test *t = graph_test_at(g, i);
-        named = t->filter == FILTER_LOCAL && t->net.proto & NET_IP && t->net.port_hi == UINT16_MAX;
-    }
-    struct graph_cache *cache = named ? graph_cache_new(g) : NULL;
-    bool all = cache && may_be_called(g, cache, UINT16_MAX, NULL);
-    graph_cache_free(cache);
+    return rules_publish(g, unnamed_port(g));
+}
+
+bool rules_local_all(const struct graph *g)
+{
+    static const struct peer here = {.name = "localhost", .len = 9};
+    struct net_rules r;
+    if (rules_init(&r, g) < 0)
+        return false;
+    bool all = rules_ask(&r, &here, unnamed_port(g), NET_TCP).allow;
+    rules_free(&r);
     return all;
 }

@@ -66,6 +66,10 @@ size_t rules_local_ports(const struct graph *g, struct local_port *ports, size_t
 size_t rules_published_ports(const struct graph *g, uint16_t *ports, size_t cap);
 /* The rule by which the host may reach this port. */
 uint32_t rules_publishing(const struct graph *g, uint16_t port);
-bool rules_publish_all(const struct graph *g); /* whether there is such a rule */
+/* Whether the host may reach the sandbox's ports beyond those, or one of them. */
+bool rules_publish_all(const struct graph *g);
+bool rules_publish(const struct graph *g, uint16_t port);
+/* Whether the policy allows loopback ports beyond those that rules name one by one. */
+bool rules_local_all(const struct graph *g);
 
 #endif

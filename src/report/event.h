@@ -84,5 +84,11 @@ struct report_end {
 };
 void report_summary(const struct report *r, const struct policies *policies,
                     const struct report_end *end, struct buf *out);
+/* Calls `each` with every protected path that git was denied making or changing, NUL-terminated. */
+typedef void report_path_fn(void *arg, const char *path, size_t len);
+void report_denied_to_git(const struct report *r, const struct policies *policies,
+                          report_path_fn *each, void *arg);
+/* Quotes a path for a shell, and wildcards in brackets. */
+void report_quote(struct buf *out, const char *path, size_t n);
 
 #endif

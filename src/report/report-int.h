@@ -40,7 +40,7 @@ bool event_is_failure(const struct event *e);
 
 /* ---- report.c ---- */
 
-enum { GROUP_NONE = 0xffffffffu };
+enum { GROUP_NONE = 0xffffffffu, REPORT_GROUPS = 256 };
 
 /* Denials that differ only in time and process. */
 struct group {
@@ -51,6 +51,7 @@ struct group {
     uint16_t op;
     bool failure;
     bool by_preset;        /* a preset allows it (preset-rows.c) */
+    bool by_git;           /* the first of these events was a git process's */
     uint32_t chain;        /* next in the hash chain */
     uint32_t newer, older; /* ordered by the last event */
     char detail[EVENT_DETAIL];
@@ -97,6 +98,15 @@ size_t report_rows(const struct report *r);
 size_t report_order(const struct report *r, size_t n, bool failed);
 /* Appends a line about rows of caches; more: after other rows. */
 void report_caches(const struct row *rows, size_t n, bool more, struct buf *out);
+
+/* ---- follow-up.c ---- */
+
+/* Whether programs make a file of this name on the way to another in the same folder: a lock, a
+ * journal, a new version that is renamed later. */
+bool follow_up_is_temporary(const char *path, uint32_t len);
+/* Widens rows, of which there are at most REPORT_GROUPS, to what a flag has to name so that the
+ * next operations succeed. files: whether a flag about writing files would allow the row. */
+void follow_up_rows(struct row *rows, size_t n, const bool *files);
 
 /* ---- preset-rows.c ---- */
 

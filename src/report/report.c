@@ -15,8 +15,6 @@
 
 #include "report/report-int.h"
 
-enum { REPORT_GROUPS = 256 };
-
 struct report *report_new(size_t groups)
 {
     size_t cap = groups ? groups : REPORT_GROUPS;
@@ -115,6 +113,12 @@ static void put_newest(struct report *r, uint32_t at)
 
 /* ---- adding ---- */
 
+static bool is_git(const char *exe)
+{
+    const char *slash = strrchr(exe, '/'), *name = slash ? slash + 1 : exe;
+    return strcmp(name, "git") == 0 || strncmp(name, "git-", 4) == 0;
+}
+
 /* A free group, in no chain and no list. */
 static uint32_t make_room(struct report *r)
 {
@@ -142,6 +146,7 @@ void report_add(struct report *r, const struct event *e)
         g->rule = e->rule;
         g->op = e->op;
         g->failure = event_is_failure(e);
+        g->by_git = is_git(e->exe);
         g->path_len = e->path_len;
         memcpy(g->detail, e->detail, sizeof(g->detail));
         memcpy(g->path, e->path, e->path_len);
@@ -156,4 +161,16 @@ void report_add(struct report *r, const struct event *e)
     r->groups[at].pid = e->pid;
     r->groups[at].count += e->count;
     r->total += e->count;
+}
+
+void report_denied_to_git(const struct report *r, const struct policies *policies,
+                          report_path_fn *each, void *arg)
+{
+    for (size_t i = 0; i < r->used; i++) {
+        const struct group *g = &r->groups[i];
+        bool makes = g->op == OP_FILE_WRITE_CREATE || g->op == OP_FILE_WRITE_DATA;
+        if (g->by_git && makes && !g->failure &&
+            rule_protects(policies_graph(policies, g->policy), g->rule))
+            each(arg, g->path, g->path_len);
+    }
 }

@@ -14,7 +14,8 @@
  * A filtered rule with a message protects a path on purpose. Allowing the folder around it doesn't
  * lift the rule, so its flag has a line of its own: one with all classes that suffice, and the
  * exact path of others. For protected reads, that is the whole store: --allow-read /home/u/.aws.
- * Nothing is suggested for what the user denied by a flag or in settings.
+ * Nothing is suggested for what the user denied by a flag or in settings. Flags are tried before
+ * they are printed: they name what the next operations need, too (follow-up.c).
  *
  * File names are hostile. Output goes through buf_safe(), and a path in a flag is quoted so that
  * the shell and --allow-write see exactly its bytes and no pattern.
@@ -250,7 +251,7 @@ static enum quoting quoting_of(const char *s, size_t n)
 
 /* Quotes a path for a shell; bytes that a terminal must not see become $'\xHH'. Wildcards go in
  * brackets, so that they match literally. */
-static void add_quoted(struct buf *out, const char *s, size_t n)
+void report_quote(struct buf *out, const char *s, size_t n)
 {
     static const char *const open[] = {"", "'", "$'"};
     enum quoting q = quoting_of(s, n);
@@ -420,7 +421,7 @@ static void print_stores(const struct suggesting *s, const struct report *r, siz
         named[n++].len = len;
         begin_flag(s, shown, out);
         buf_fmt(out, " %s ", remedy_words(REMEDY_ALLOW_READ));
-        add_quoted(out, group->path, len);
+        report_quote(out, group->path, len);
     }
 }
 
@@ -444,15 +445,37 @@ static void print_classes(const struct suggesting *s, const struct report *r, si
     *shown += !first;
 }
 
-static void print_flags(const struct suggesting *s, const struct report *r, size_t *shown,
-                        struct buf *out)
+/* Finds what flags have to name. */
+static void follow_up(const struct suggesting *s, struct row *rows)
 {
+    bool files[REPORT_GROUPS];
+    for (size_t i = 0; i < s->n; i++) {
+        const struct group *group = rows[i].group;
+        bool guarded = rule_protects(graph_of(s->policies, group), group->rule);
+        bool writes = remedy_of(group) == REMEDY_ALLOW_WRITE && !is_final(s, group);
+        files[i] = writes && !guarded;
+        if (writes && guarded && rows[i].groups == 1 && !classes_of(s, group) &&
+            follow_up_is_temporary(group->path, group->path_len))
+            rows[i].path_len = store_len(s, group);
+    }
+    follow_up_rows(rows, s->n, files);
+}
+
+/* Returns how many flags are too many for the line. */
+static size_t print_flags(const struct suggesting *s, const struct report *r, size_t *shown,
+                          struct buf *out)
+{
+    size_t more = 0;
     if (s->pass == PASS_BUILT_IN)
         print_classes(s, r, shown, out);
-    for (size_t i = 0; i < s->n && *shown < FLAGS_SHOWN; i++) {
+    for (size_t i = 0; i < s->n; i++) {
         const struct row *row = &s->rows[i];
         if (!has_flag(s, row) || is_covered(s, i))
             continue;
+        if (*shown == FLAGS_SHOWN) {
+            more++;
+            continue;
+        }
         begin_flag(s, shown, out);
         buf_fmt(out, " %s", remedy_words(remedy_of(row->group)));
         if (remedy_of(row->group) == REMEDY_ALLOW_USERNS)
@@ -461,22 +484,26 @@ static void print_flags(const struct suggesting *s, const struct report *r, size
         if (remedy_of(row->group) == REMEDY_ALLOW_NET) /* brackets belong to the IPv6 address */
             buf_fmt(out, row->group->path[0] == '[' ? "'%s'" : "%s", row->group->path);
         else
-            add_quoted(out, row->group->path, row->path_len);
+            report_quote(out, row->group->path, row->path_len);
     }
     print_stores(s, r, shown, out);
+    return more;
 }
 
 static void print_all_flags(struct suggesting *s, const struct report *r, struct buf *out)
 {
-    size_t shown = 0, built_in = 0;
+    size_t shown = 0, built_in = 0, more = 0;
     s->pass = PASS_PLAIN;
-    print_flags(s, r, &shown, out);
+    more += print_flags(s, r, &shown, out);
     s->pass = PASS_DENIED;
-    print_flags(s, r, &shown, out);
+    more += print_flags(s, r, &shown, out);
     buf_str(out, shown ? "\n" : "");
     s->pass = PASS_BUILT_IN;
-    print_flags(s, r, &built_in, out);
+    more += print_flags(s, r, &built_in, out);
     buf_str(out, built_in ? "\n" : "");
+    if (more)
+        buf_fmt(out, "%zu more %s\n", more,
+                more == 1 ? "needs its own flag" : "need their own flags");
 }
 
 static void print_settings(const struct suggesting *s, struct buf *out)
@@ -516,7 +543,9 @@ void report_summary(const struct report *r, const struct policies *p, const stru
     if (end->no_flags)
         return;
     buf_add(out, presets.s, presets.n);
-    struct suggesting s = {r->rows, shown, p, g, g ? graph_cache_new(g) : NULL, PASS_PLAIN};
+    n = n < REPORT_GROUPS ? n : REPORT_GROUPS;
+    struct suggesting s = {r->rows, n, p, g, g ? graph_cache_new(g) : NULL, PASS_PLAIN};
+    follow_up(&s, r->rows);
     print_all_flags(&s, r, out);
     print_settings(&s, out);
     graph_cache_free(s.cache);

@@ -515,6 +515,41 @@ static void classes(void)
                "and does not");
 }
 
+/* The flag for a path that a program was denied making. */
+static void flag_is(const char *path, const char *want)
+{
+    struct report *r = report_new(0);
+    OWN(buf) struct buf out = {0}, line = {0};
+    deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, path);
+    report_summary(r, &(struct policies){(const struct graph *const[]){graph}, 1}, &out);
+    if (want)
+        buf_fmt(&line, "allow with: --allow-write %s\n", want);
+    const char *at = strstr(out.s, "allow with:");
+    is_str(at ? at : "", line.s ? line.s : "", "%s", path);
+    report_free(r);
+}
+
+static void follow_ups(void)
+{
+    static const char *const temporary[] = {
+        "/h/u/p/x.lock",   "/h/u/p/x.tmp",      "/h/u/p/x~",        "/h/u/p/.x.swp",
+        "/h/u/p/x.AbC123", "/h/u/p/.x.rSq9Zk",  "/h/u/p/sedAbCdef", "/h/u/p/x.json.7",
+        "/h/u/p/x.db",     "/h/u/p/x.db-wal",   "/h/u/p/tmp_obj_1", "/h/u/p/.#x",
+        "/h/u/p/4913",     "/h/u/p/x.tmp.12345"};
+    static const char *const whole[] = {"/h/u/p/x",         "/h/u/p/x.config", "/h/u/p/x.sqlit",
+                                        "/h/u/p/README.md", "/h/u/p/.12",      "/h/u/p/a-file",
+                                        "/h/u/p/x.12",      "/h/u/p/lock",     "/h/u/p/clock",
+                                        "/h/u/p/tmp",       "/etc/motd.new"};
+    for (size_t i = 0; i < sizeof(temporary) / sizeof(temporary[0]); i++)
+        flag_is(temporary[i], "/h/u/p");
+    for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)
+        flag_is(whole[i], whole[i]);
+    flag_is("/h/u/x.lock", NULL);
+    flag_is("/x.lock", NULL);
+    flag_is("/r/.git/index.lock", "/r/.git");
+    flag_is("/h/u/p/.git/objects/ab/tmp_obj_1", "/h/u/p/.git");
+}
+
 int main(void)
 {
     make_graph();
@@ -530,6 +565,7 @@ int main(void)
     settings();
     order();
     classes();
+    follow_ups();
     many();
     presets();
     bounded();

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -27,37 +28,22 @@
 #include "kernel/shared/event-send.h"
 #include "kernel/shared/policy-update.h"
 #include "kernel/shared/roles.h"
+#include "kernel/shared/socket-table.h"
 #include "net/consent.h"
 #include "net/gate.h"
 #include "net/rules.h"
 
 /* ---- finding the process ---- */
 
-/* Whether an address as the kernel's tables write it, in this machine's words, is this one or any.
- * The gate's own ends of connections are in the same tables, at the hosts' ports. */
-static bool is_address(const char *text, const uint8_t addr[16])
-{
-    size_t n = strlen(text) / 8;
-    const uint8_t *at = n == 1 ? addr + 12 : addr;
-    bool same = n == 4 || (n == 1 && addr_is_v4(addr)), any = true;
-    for (size_t i = 0; i < n && i < 4; i++) {
-        char digits[9] = "";
-        memcpy(digits, text + i * 8, 8);
-        uint32_t word = (uint32_t)strtoul(digits, NULL, 16);
-        same = same && memcmp(&word, at + i * 4, 4) == 0;
-        any = any && word == 0;
-    }
-    return same || any;
-}
-
-/* Parses one line of /proc/PID/net/tcp: the socket's own end and its inode. */
+/* Parses one line of /proc/PID/net/tcp: the socket's own end and its inode. The gate's own ends of
+ * connections are in the same tables, at the hosts' ports. */
 static bool is_line_of(const char *line, const struct gate_client *c, unsigned long *inode)
 {
     unsigned local, state;
     char address[40];
     return sscanf(line, " %*d: %39[0-9A-F]:%x %*[0-9A-F]:%*x %x %*s %*s %*s %*u %*u %lu", address,
                   &local, &state, inode) == 4 &&
-           local == c->port && *inode != 0 && is_address(address, c->addr);
+           local == c->port && *inode != 0 && socket_table_is_address(address, c->addr);
 }
 
 /* The inode of the socket with this own end, in the network of the sandbox's init; 0: none. */
@@ -167,6 +153,27 @@ static void report_taken(struct reporter *t, uint16_t port, int err)
     report_lack(t, OP_NETWORK_INBOUND, rules_publishing(t->s->graph, port), what, err);
 }
 
+static void on_taken(void *arg, uint16_t port, int err)
+{
+    report_taken(arg, port, err);
+}
+
+/* Whether a process inside listens at this port. */
+static bool serves(void *arg, uint16_t port)
+{
+    static const char *const tables[] = {"tcp", "tcp6"};
+    static const uint8_t loopback[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1};
+    const struct reporter *t = arg;
+    bool found = false;
+    for (size_t i = 0; i < 2 && !found && t->s->init; i++) {
+        char path[64];
+        snprintf(path, sizeof(path), "/proc/%d/net/%s", t->s->init->pid, tables[i]);
+        OWN(file) FILE *f = fopen(path, "re");
+        found = socket_table_listens(f, loopback, port);
+    }
+    return found || !t->s->init;
+}
+
 static void report_start(struct reporter *t, const struct gate_process *n)
 {
     const struct parent_proxies *parents = t->s->launch->parents;
@@ -236,7 +243,8 @@ gate_main(const struct gate_process *n, const struct setup *s, int from, int ann
 {
     static struct reporter reporter;
     struct gate_options o = {.graph = s->graph,
-                             .announced = announcements >= 0,
+                             .announced = s->plan->dials,
+                             .local = announcements >= 0 && !s->plan->dials,
                              .announcements = announcements,
                              .token = n->token,
                              .parents = s->launch->parents,
@@ -247,6 +255,12 @@ gate_main(const struct gate_process *n, const struct setup *s, int from, int ann
                              .ask_ms = s->launch->ask_ms ? s->launch->ask_ms : CONSENT_MS,
                              .arg = &reporter,
                              .on_word = on_word,
+                             .linked = s->plan->session,
+                             .link = s->launch->link,
+                             .link_ports = n->link_ports,
+                             .publishes = s->plan->publish_all,
+                             .on_taken = on_taken,
+                             .serves = serves,
                              .until = from};
     role_take(ROLE_GATE);
     reporter.s = s;
@@ -260,8 +274,8 @@ gate_main(const struct gate_process *n, const struct setup *s, int from, int ann
     report_start(&reporter, n);
     if (netns_sockets_receive(from, &o.sockets) < 0)
         _exit(1);
-    _exit(gate_process_confine(s->plan->caps, listens_on_ports(&o.sockets)) < 0 ||
-          gate_run(&o) < 0);
+    bool listens = listens_on_ports(&o.sockets) || s->plan->publish_all;
+    _exit(gate_process_confine(s->plan->caps, listens) < 0 || gate_run(&o) < 0);
 }
 
 static int make_token(char token[33])
@@ -303,6 +317,7 @@ static bool is_published(const struct gate_process *n, uint16_t port)
 void gate_process_publish(struct gate_process *n, const struct plan *p)
 {
     n->npublished = n->ntaken = 0;
+    n->publishes = p->publish_all;
     for (size_t i = 0; i < p->npublished; i++) {
         int fd = netns_listen(AF_INET, SOCK_STREAM, p->published[i]);
         /* a server listens there already, which the command may call */
@@ -322,7 +337,7 @@ void gate_process_publish(struct gate_process *n, const struct plan *p)
 /* The gate ends when its socket does. Nothing inside waits for it any more. */
 void gate_process_unpublish(struct gate_process *n)
 {
-    if (n->npublished == 0 || n->pid <= 0)
+    if ((n->npublished == 0 && !n->publishes) || n->pid <= 0)
         return;
     shutdown(n->to, SHUT_RDWR);
     while (waitpid(n->pid, NULL, 0) < 0 && errno == EINTR)
@@ -332,14 +347,39 @@ void gate_process_unpublish(struct gate_process *n)
 
 /* ---- the judge's side ---- */
 
+/* Whether the judge tells the gate about single connections or servers. */
+static bool announces(const struct plan *p)
+{
+    return p->dials || p->local_all || p->publish_all || p->session;
+}
+
+/* What the session has sent so far, so that the command finds servers that are there already. */
+static void read_link(int link, struct link_ports *ports)
+{
+    struct link_message m;
+    int passed;
+    while (link_receive(link, &m, &passed) == 1)
+        if (passed >= 0)
+            close(passed); /* nobody can call a command that has not started */
+        else
+            link_ports_set(ports, m.port, m.kind == LINK_LISTENS);
+}
+
 int gate_process_start(struct gate_process *n, const struct setup *s)
 {
     int ends[2], words[2] = {-1, -1}, err = make_token(n->token);
     if (err < 0)
         return err;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0 ||
-        (s->plan->dials && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, words) < 0))
+        (announces(s->plan) && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, words) < 0))
         return -errno;
+    n->link_ports = s->plan->session ? mmap(NULL, sizeof(*n->link_ports), PROT_READ | PROT_WRITE,
+                                            MAP_SHARED | MAP_ANONYMOUS, -1, 0)
+                                     : NULL;
+    if (n->link_ports == MAP_FAILED)
+        return -errno;
+    if (n->link_ports)
+        read_link(s->launch->link, n->link_ports);
     pid_t judge = getpid(), pid = fork();
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -356,6 +396,8 @@ int gate_process_start(struct gate_process *n, const struct setup *s)
     n->announces = words[0];
     if (s->asks >= 0)
         close(s->asks);
+    if (s->launch->linked)
+        close(s->launch->link);
     close_published(n);
     n->to = ends[0];
     n->pid = pid;
@@ -374,7 +416,8 @@ struct netns_wishes gate_process_wishes(struct gate_process *n, const struct pla
     }
     return (struct netns_wishes){.local = n->local,
                                  .nlocal = n->nlocal,
-                                 .inside = n->npublished > 0,
+                                 .inside = n->npublished > 0 || p->publish_all || p->session,
+                                 .loop = p->local_all || p->session,
                                  .ports = p->ports,
                                  .nports = p->nports,
                                  .no_rules = !p->host.nftables,
@@ -396,10 +439,16 @@ int gate_process_listen(struct gate_process *n)
     return err < 0 ? err : gate_process_hand_over(n, &net);
 }
 
-int gate_process_announce(const struct gate_process *n, uint16_t client, const uint8_t addr[16],
-                          uint16_t port)
+void gate_process_announce_server(const struct gate_process *n, uint16_t port)
 {
-    struct gate_announcement a = {.client = client, .port = port};
+    struct gate_announcement a = {.port = port};
+    send(n->announces, &a, sizeof(a), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+int gate_process_announce(const struct gate_process *n, uint16_t client, const uint8_t addr[16],
+                          uint16_t port, bool peer)
+{
+    struct gate_announcement a = {.client = client, .port = port, .peer = peer};
     memcpy(a.addr, addr, sizeof(a.addr));
     return send(n->announces, &a, sizeof(a), MSG_NOSIGNAL) == sizeof(a) ? 0 : -errno;
 }

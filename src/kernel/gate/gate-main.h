@@ -20,14 +20,16 @@ struct gate_process {
     size_t nlocal;
     struct gate_port published[GATE_PUBLISHED];
     size_t npublished;
+    bool publishes; /* more ports, as the command's servers start */
     struct {
         uint16_t port;
         int err;             /* a positive errno */
     } taken[GATE_PUBLISHED]; /* ports where the host's side could not listen */
     size_t ntaken;
     pid_t pid;
-    struct netns_ports ports; /* without a network namespace */
-    int announces;            /* if so: socket for announcements */
+    struct netns_ports ports;      /* without a network namespace */
+    int announces;                 /* socket for announcements, or -1 */
+    struct link_ports *link_ports; /* in a session; else NULL */
 };
 
 /* Listens on the ports of this machine that lead to the command's servers. Call it outside the
@@ -46,10 +48,12 @@ struct netns_wishes gate_process_wishes(struct gate_process *n, const struct pla
 int gate_process_hand_over(const struct gate_process *n, struct netns_sockets *net);
 /* Without a network namespace: listens on loopback instead. */
 int gate_process_listen(struct gate_process *n);
-/* If so: announces that a connection from this loopback port to ports.tcp was meant for that
- * address. */
+/* Announces that a connection from this loopback port to ports.tcp, or inside to NETNS_LOOP_PORT,
+ * was meant for that address. peer: for a server of another command of the session. */
 int gate_process_announce(const struct gate_process *n, uint16_t client, const uint8_t addr[16],
-                          uint16_t port);
+                          uint16_t port, bool peer);
+/* Announces that a process inside listens at this port. */
+void gate_process_announce_server(const struct gate_process *n, uint16_t port);
 /* Returns the caller's environment with the variables that lead to the proxies. Variables that lead
  * to an open port of the host stay. Returns NULL without memory. */
 char **gate_process_environ(const struct gate_process *n, const struct setup *s);

@@ -125,7 +125,7 @@ void dial_announce(const struct judge *j, int sock, const struct dialled *d)
     uint16_t port;
     if (d->announced && getsockname(sock, &own.any, &n) == 0 &&
         addr_from_sockaddr(&own.storage, addr, &port))
-        gate_process_announce(j->net.gate, port, d->addr, d->port);
+        gate_process_announce(j->net.gate, port, d->addr, d->port, d->peer);
 }
 
 /* ---- asking ---- */
@@ -202,6 +202,13 @@ int dial_ask_isolated(struct judge *j, const struct request *r, uint16_t proto,
     return 0; /* only the command's own servers can be there */
 }
 
+void dial_report_local(struct judge *j, const struct request *r, const uint8_t addr[16],
+                       uint16_t port)
+{
+    struct graph_fact f = {.filter = FILTER_REMOTE, .net = {.proto = NET_TCP}};
+    (void)ask_address(j, r, OP_NETWORK_OUTBOUND, f, addr, port, NULL);
+}
+
 /* ---- serving ---- */
 
 /* Port 0, chosen by the kernel, needs no permission until the socket listens. */
@@ -212,6 +219,18 @@ int dial_ask_bind(struct judge *j, const struct request *r, const union address 
     if (!addr_from_sockaddr(&at->storage, addr, &port))
         return at->any.sa_family == AF_UNSPEC ? -EAFNOSUPPORT : 0;
     return port == 0 ? 0 : ask_local(j, r, OP_NETWORK_BIND, addr, port);
+}
+
+/* The kernel may have chosen the port just now. Servers at other loopback addresses stay inside. */
+static void announce_server(const struct judge *j, int sock)
+{
+    union address own;
+    socklen_t n = sizeof(own);
+    uint8_t addr[16];
+    uint16_t port;
+    if (is_tcp(sock) && getsockname(sock, &own.any, &n) == 0 &&
+        addr_from_sockaddr(&own.storage, addr, &port))
+        gate_process_announce_server(j->net.gate, port);
 }
 
 struct answer handle_listen(struct judge *j, const struct request *r)
@@ -226,10 +245,12 @@ struct answer handle_listen(struct judge *j, const struct request *r)
     if (getsockname(sock, &own.any, &n) < 0)
         return answer_errno(errno);
     bool internet = addr_from_sockaddr(&own.storage, addr, &port);
-    int err = internet ? ask_local(j, r, OP_NETWORK_INBOUND, addr, port) : 0;
+    int err = internet && j->net.dials ? ask_local(j, r, OP_NETWORK_INBOUND, addr, port) : 0;
     if (err == 0 && listen(sock, (int)r->args[1]) < 0)
         err = -errno;
     if (err == 0)
         kept_socket_release(&j->net.kept, sock);
+    if (err == 0 && internet && j->net.notes_servers)
+        announce_server(j, sock);
     return answer_value(err);
 }

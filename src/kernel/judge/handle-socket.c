@@ -167,10 +167,9 @@ bool is_unix_datagram(int sock)
            type_of(sock) == SOCK_DGRAM;
 }
 
-/* Connects without blocking. Returns -EAGAIN, -EINPROGRESS or -EALREADY if that takes time; on
- * loopback it does not, but needs a second call to find out. O_NONBLOCK also affects the target's
+/* On loopback it takes no time, but a second call to find out. O_NONBLOCK also affects the target's
  * copy, but no other thread can use that before it is connected. */
-static int connect_at_once(int sock, const union address *to, socklen_t len)
+int socket_connect_at_once(int sock, const union address *to, socklen_t len)
 {
     int flags = fcntl(sock, F_GETFL);
     if (flags < 0)
@@ -212,15 +211,18 @@ static bool connects_without_blocking(int domain)
 
 /* Takes over sock. */
 static struct answer connect_now(struct judge *j, const struct request *r, int sock, int domain,
-                                 const union address *to, socklen_t len, const struct dialled *d)
+                                 const union address *to, socklen_t len, struct dialled *d)
 {
-    bool datagrams = type_of(sock) == SOCK_DGRAM;
+    int type = type_of(sock);
+    bool datagrams = type == SOCK_DGRAM;
     if (!datagrams && !connects_without_blocking(domain))
         return connect_in_thread(j, r, sock, to, len);
     if (datagrams && to->any.sa_family == AF_UNIX && domain == AF_UNIX)
         return datagram_connect(j, r, sock, to, len);
-    int err =
-        datagrams ? connect(sock, &to->any, len) < 0 ? -errno : 0 : connect_at_once(sock, to, len);
+    bool loopback = j->net.own_ns && type == SOCK_STREAM && domain != AF_UNIX;
+    int err = datagrams                          ? connect(sock, &to->any, len) < 0 ? -errno : 0
+              : loopback && loopback_is(to, len) ? loopback_connect(j, r, sock, to, len, d)
+                                                 : socket_connect_at_once(sock, to, len);
     if (!datagrams && must_wait(sock, err))
         return connect_later(j, r, sock, err, d);
     if (!datagrams)

@@ -99,6 +99,7 @@ static void start_judge(struct judge_process *in)
     the_judge.scoped = s->plan->scoped & KABI_LL_SCOPE_SIGNAL;
     the_judge.makes_user_ns = s->plan->opt.keep_userns;
     the_judge.net.gate = &in->gate;
+    the_judge.net.host = in->host;
     the_judge.net.datagrams = s->launch->nkeep > 0; /* an inherited descriptor may be one */
     /* it can drop capabilities in ways that the filter does not see */
     the_judge.creds.vary =

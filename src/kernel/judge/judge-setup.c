@@ -265,6 +265,8 @@ static void request_network(struct judge_process *in)
     bool filtered = s->plan->gate && s->plan->net_ns;
     if (s->plan->gate)
         gate_process_publish(&in->gate, s->plan);
+    if (s->plan->local_all)
+        loopback_tables_open(&in->host, in->proc, getpid());
     if (filtered)
         wishes = gate_process_wishes(&in->gate, s->plan);
     if (s->init && s->init->net_ns)
@@ -300,10 +302,11 @@ static void set_up_gate(struct judge_process *in)
     struct netns_sockets net;
     if (s->plan->dials)
         judge_check(s, STEP_GATE, gate_process_listen(&in->gate));
-    if (s->plan->mount_ns)
+    if (s->plan->mount_ns && !s->plan->isolated)
         judge_check(s, STEP_GATE, resolver_files_mount(s->plan->dials));
     /* with only local servers in reach, its proxy variables may name one of those: keep them */
-    if (rules_lead_out(s->graph) || s->launch->on_question || s->plan->dials) {
+    bool leads = !s->plan->isolated && rules_lead_out(s->graph);
+    if (leads || s->launch->on_question || s->plan->dials) {
         s->env = gate_process_environ(&in->gate, s);
         judge_check(s, STEP_GATE, s->env ? 0 : -ENOMEM);
     }

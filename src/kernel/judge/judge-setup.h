@@ -4,6 +4,7 @@
 #define BK_KERNEL_JUDGE_JUDGE_SETUP_H
 
 #include "kernel/gate/gate-main.h"
+#include "kernel/judge/handle-socket.h"
 #include "kernel/sentry/sentry-process.h"
 #include "kernel/shared/setup.h"
 
@@ -16,6 +17,7 @@ struct judge_process {
     int record;     /* of own folders, or -1 */
     struct command c;
     struct gate_process gate;
+    struct host_servers host; /* if connections to loopback may lead to this machine's servers */
     struct guarded_paths *guarded;
     pid_t command;
     int mounts;   /* mountinfo of the sandbox */

@@ -53,8 +53,10 @@ int judge_init(struct judge *j, const struct plan *plan, const struct graph *g,
     j->names_judged = !plan_set_is_free(plan, SET_CREATES);
     j->net.own_ns = plan->net_ns;
     j->sysv.own_ns = plan->ipc_ns;
-    j->net.isolated = plan->net_ns && !plan->gate;
+    j->net.isolated = plan->isolated;
     j->net.dials = plan->dials;
+    j->net.local_all = plan->local_all;
+    j->net.notes_servers = plan->publish_all || plan->session;
     j->net.makes_sockets = plan->makes_sockets;
     j->net.judged = plan->ops[OP_SYSTEM_SOCKET].tier == TIER_JUDGED;
     pthread_mutex_init(&j->net.kept.lock, NULL);

@@ -77,7 +77,7 @@ static int receive_part(int from, enum launch_step *step)
 
 /* What the judge wants of the network: netns_wishes in one piece. */
 struct order {
-    bool set_up, inside, no_rules, no_hand_over;
+    bool set_up, inside, loop, no_rules, no_hand_over;
     size_t nlocal, nports;
     struct local_port local[NETNS_LOCAL];
     uint16_t ports[NETNS_PORTS];
@@ -220,6 +220,7 @@ static int set_up_gate_network(int to)
     struct netns_wishes wishes = {.local = order.local,
                                   .nlocal = order.nlocal,
                                   .inside = order.inside,
+                                  .loop = order.loop,
                                   .ports = order.ports,
                                   .nports = order.nports,
                                   .no_rules = order.no_rules,
@@ -365,6 +366,7 @@ void init_order(const struct init *g, const struct netns_wishes *wishes)
     if (wishes) {
         order.set_up = true;
         order.inside = wishes->inside;
+        order.loop = wishes->loop;
         order.nlocal = wishes->nlocal < NETNS_LOCAL ? wishes->nlocal : NETNS_LOCAL;
         memcpy(order.local, wishes->local, order.nlocal * sizeof(order.local[0]));
         order.nports = wishes->nports < NETNS_PORTS ? wishes->nports : NETNS_PORTS;

@@ -87,10 +87,11 @@ static void filter_sendmmsg(const struct plan *p, struct sys_rule *r)
         r->otherwise = notify;
 }
 
-/* In its own network namespace nobody outside reaches a listening process. */
+/* In its own network namespace nobody outside reaches a listening process, unless it is published.
+ */
 static void filter_listen(const struct plan *p, struct sys_rule *r)
 {
-    if (p->dials)
+    if (p->dials || p->publish_all || p->session)
         r->otherwise = notify;
 }
 

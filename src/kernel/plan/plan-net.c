@@ -97,14 +97,20 @@ static void note_ports(struct plan *p, const struct graph *g)
                         "as the command starts; else this machine's leads to the command's"
                       : "port %u of this machine's loopback leads to the command's",
                   p->published[i]);
-    if (rules_publish_all(g))
+    if (p->local_all)
+        plan_note(p, "connections to loopback lead to the command's servers, or else to this "
+                     "machine's");
+    if (p->publish_all)
+        plan_note(p, "this machine's loopback leads to servers of the command, at ports that are "
+                     "free here");
+    else if (p->net_ns && rules_publish_all(g))
         plan_note(p, "permits less: this machine calls servers inside only at ports that a rule "
                      "names one by one");
 }
 
 static const char *note_of(const struct plan *p)
 {
-    if (!p->gate)
+    if (p->isolated)
         return "no Internet host is allowed; Unix sockets are judged by path";
     return p->host.nftables && p->host.nft_tproxy
                ? "the gate checks Internet hosts by name, datagrams too; "
@@ -131,15 +137,20 @@ void plan_network(struct plan *p, const struct graph *g, bool net_ns)
     const struct host *h = &p->host;
     struct plan_op *o = &p->ops[OP_NETWORK_OUTBOUND];
     bool restricted = o->tier != TIER_FREE;
-    bool hosts = restricted && (p->opt.ask || p->opt.watch_net || plan_may_widen(p) ||
-                                reaches_addresses(p, g, OP_NETWORK_OUTBOUND));
+    bool reached = restricted && reaches_addresses(p, g, OP_NETWORK_OUTBOUND);
+    bool hosts = reached || (restricted && (p->opt.ask || p->opt.watch_net || plan_may_widen(p)));
     bool judge = h->seccomp_notify && h->notify_addfd && !h->listener_taken && h->read_memory;
     p->net_ns = net_ns && restricted;
     p->dials = hosts && !p->net_ns && judge;
     p->makes_sockets = !plan_set_is_free(p, SET_SOCKETS) && judge && !h->pidfd_getfd;
     p->no_ip = restricted && !p->net_ns && !p->dials;
     plan_ports(p, g);
-    p->gate = (hosts && (p->net_ns || p->dials)) || p->npublished;
+    p->local_all = p->net_ns && judge && reached && rules_local_all(g);
+    p->publish_all =
+        p->net_ns && judge && reaches_addresses(p, g, OP_NETWORK_INBOUND) && rules_publish_all(g);
+    p->session = p->opt.session && p->net_ns && judge;
+    p->gate = (hosts && (p->net_ns || p->dials)) || p->npublished || p->publish_all || p->session;
+    p->isolated = p->net_ns && !hosts && !p->npublished;
     if (hosts && p->net_ns)
         plan_gate_ports(p, g);
     if (p->net_ns && o->tier == TIER_JUDGED)

@@ -92,6 +92,7 @@ struct plan_options {
     bool strict_reads;  /* judge reading where a sentry would do */
     bool no_masks;      /* judge reading where a mask would do, which hides more than is denied */
     bool core_dumps;    /* a crashing program may dump its memory */
+    bool session;       /* the command belongs to a session */
     bool ask;           /* ask the user about hosts that no rule names */
     const char *cwd;    /* the command's working directory, or NULL; outlives the plan */
     /* the mount table as last read, or NULL; outlives the plan */
@@ -115,10 +116,14 @@ struct plan {
     bool user_ns, mount_ns, pid_ns, net_ns, ipc_ns, uts_ns;
     bool no_ip;         /* without a network namespace: IP sockets cannot be created */
     bool gate;          /* network destinations are checked by name */
+    bool isolated;      /* nothing leads out of the network namespace */
     bool makes_sockets; /* sockets cannot be taken from a child: the judge makes them */
     bool dials;         /* without a network namespace: the judge leads connections to the gate */
     struct local_port local[PLAN_PORTS]; /* ports of this machine that rules name; with a gate */
     size_t nlocal;
+    bool local_all;   /* all other ports of loopback lead to this machine's, if it has a server */
+    bool session;     /* and to servers of the other commands of the session */
+    bool publish_all; /* this machine may call every server of the command */
     uint16_t published[PLAN_PORTS]; /* ports of the command that this machine may call */
     size_t npublished;
     uint16_t
