@@ -521,7 +521,7 @@ static void flag_is(const char *path, const char *want)
     struct report *r = report_new(0);
     OWN(buf) struct buf out = {0}, line = {0};
     deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, path);
-    report_summary(r, &(struct policies){(const struct graph *const[]){graph}, 1}, &out);
+    report_summary(r, &(struct policies){(const struct graph *const[]){graph}, 1}, &(struct report_end){0}, &out);
     if (want)
         buf_fmt(&line, "allow with: --allow-write %s\n", want);
     const char *at = strstr(out.s, "allow with:");
