@@ -180,6 +180,7 @@ static int run_caged(struct cage *c)
                                          .nlinks = c->policy.nlinks};
     spec->launch.argv = (char *const *)c->args.pos;
     spec->bare = true;
+    spec->may_leave = true;
     spec->set_env = set;
     spec->nset_env = 1;
     c->compat.verbose = args_has(&c->args, "verbose");

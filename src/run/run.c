@@ -19,6 +19,7 @@
 
 #include "base/own.h"
 #include "policy/target.h"
+#include "run/leave.h"
 #include "run/nest.h"
 #include "run/own-rules.h"
 #include "run/private-places.h"
@@ -130,7 +131,7 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
     if (!probe && r->host.listener_taken)
         r->channel = nest_call();
     /* this takes longest, and needs nothing of what follows */
-    if (!probe && r->channel < 0 && !policy_on_macos())
+    if (!probe && r->channel < 0 && !policy_on_macos() && !spec->may_leave)
         init_start(&r->init, &r->host, spec->launch.cwd, spec->launch.prepared);
     if (spec->private_tmpdir)
         r->private_tmpdir = *spec->private_tmpdir;
@@ -333,28 +334,53 @@ static int go_on_macos(struct run *r, struct launch_end *end, struct bk_err *err
     return run_macos(r, end, err);
 }
 
-int run_go(struct run *r, struct launch_end *end, struct bk_err *err)
+static int launch_and_learn(void *arg, struct launch_end *end, struct bk_err *err)
 {
-    struct launch l;
-    if (policy_on_macos())
-        return go_on_macos(r, end, err);
-    if (r->channel >= 0)
-        return go_nested(r, end, err);
-    r->policy.unit.opt.terse = !r->policy.shipped; /* run_graph() adds the texts if needed */
-    if (!r->policy.shipped && run_policy_compile(&r->policy, err) < 0)
-        return end->step = STEP_POLICY, report_refusal(r, err);
-    if (prepare_env(r, err) < 0)
-        return -1;
-    if (r->spec->caches && r->spec->caches->n)
-        kept_layers_open(&r->kept, r->spec->launch.cwd, r->spec->caches);
-    complete_launch(r, &l);
+    struct run *r = arg;
     for (;;) {
-        int result = launch_run(&l, end, err);
+        int result = launch_run(&r->launch, end, err);
         if (r->nests.n)
             nest_end_all(r);
         if (result == 0 || !learn_from(&r->host, end))
             return result;
     }
+}
+
+/* Whether the policy is open about processes, and this host can enforce the rest of it without a
+ * pid namespace. */
+static bool may_leave(struct run *r)
+{
+    struct bk_err err;
+    struct host apart = r->host;
+    struct plan plan;
+    if (!r->spec->may_leave || r->spec->launch.wait_all || !leave_is_open(r->policy.graph))
+        return false;
+    apart.pid_ns = false;
+    if (plan_make(r->policy.graph, &r->options, &apart, &plan, &err) < 0)
+        return false;
+    plan_free(&plan);
+    r->host = apart;
+    return true;
+}
+
+int run_go(struct run *r, struct launch_end *end, struct bk_err *err)
+{
+    if (policy_on_macos())
+        return go_on_macos(r, end, err);
+    if (r->channel >= 0)
+        return go_nested(r, end, err);
+    r->policy.unit.opt.terse = !r->policy.shipped; /* run_graph() adds the texts if needed */
+    bool here = !r->policy.shipped || r->spec->may_leave;
+    if (here && run_policy_compile(&r->policy, err) < 0)
+        return end->step = STEP_POLICY, report_refusal(r, err);
+    bool leaves = may_leave(r);
+    if (prepare_env(r, err) < 0)
+        return -1;
+    if (r->spec->caches && r->spec->caches->n)
+        kept_layers_open(&r->kept, r->spec->launch.cwd, r->spec->caches);
+    complete_launch(r, &r->launch);
+    return leaves ? leave_run(&r->launch, launch_and_learn, r, end, err)
+                  : launch_and_learn(r, end, err);
 }
 
 /* ---- afterwards ---- */

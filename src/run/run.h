@@ -42,6 +42,7 @@ struct run {
     struct cgroup cgroup;
     struct kept_layers kept;
     struct init init;
+    struct launch launch; /* as it is, or was, performed */
     struct arena arena;
     struct environ_result env;
     struct parent_proxies parents;

@@ -29,6 +29,9 @@ struct run_spec {
     size_t nset_env;
     bool whole_env; /* nothing is removed from it */
     bool bare;      /* nothing of ours is added: no TMPDIR, no variable, no parameter */
+    /* A policy that says nothing about processes lets the command see those outside, and leave some
+     * running (leave.h). */
+    bool may_leave;
 
     const struct places *caches; /* with private layers that are kept; or NULL */
     /* Give programs a private folder that fail without one (private-places.def), unless one of

@@ -4,6 +4,7 @@
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -12,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import drive
 import names
 import tap
-from running import PEOPLE, for_everybody
+from running import PEOPLE, eventually, for_everybody
 
 OPEN = "(version 1)(allow default)"
 
@@ -191,6 +192,74 @@ def test_verbose(user, t):
     t.ok("sandbox-exec: " in r.err and folder + "/f" in r.err, "what was denied", r)
     r = names.call(user, "sandbox-exec", "-p", text, "sh", "-c", "true")
     t.equal((r.status, r.err), (0, ""), "nothing of it unless asked")
+
+
+# ---- processes, of sandbox-exec and cage ----
+
+LEFT = ("(sleep 1; echo late >late; (echo x >{shut}/no) 2>denied; sleep {long}) >/dev/null 2>&1 & "
+        "[ -e /proc/{pid} ] && echo sees; exit 3")
+
+
+def left(user, number):
+    """The processes that a test left, by the odd time that they sleep."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                words = f.read().split(b"\0")
+        except OSError:
+            continue
+        if words[:2] == [b"sleep", number.encode()]:
+            found.append(int(pid))
+    return found
+
+
+def test_background(user, t):
+    """With a policy that is open about processes, they go on as with the originals, and stay confined."""
+    for number, (name, *words) in enumerate((
+            ("cage", "--allow", "."),
+            ("sandbox-exec", "-p", OPEN + '(deny file-write* (subpath (param "SHUT")))', "-D", "SHUT={shut}"))):
+        work, shut = user.folder(), user.folder("shut")
+        long = f"6{number}{user.uid % 100:02}.{os.getpid()}"
+        script = LEFT.format(shut=shut, pid=os.getpid(), long=long)
+        r = names.call(user, name, *[w.format(shut=shut) for w in words], "sh", "-c", script, cwd=work)
+        t.ok(r.status == 3 and r.out == "sees\n" and r.err == "" and r.seconds < 0.9,
+             f"{name}: sees processes outside, and does not wait for those it leaves", r)
+        t.ok(eventually(lambda: os.path.exists(work + "/denied") and left(user, long)), f"{name}: they go on")
+        t.ok(os.path.exists(work + "/late") and os.listdir(shut) == [] and
+             "not permitted" in open(work + "/denied").read(), f"{name}: and stay confined")
+        sleeper = left(user, long)[0]
+        judge = next(pid for pid in ancestors(sleeper) if open(f"/proc/{pid}/comm").read() == "buckle-judge\n")
+        os.kill(judge, 9)
+        t.ok(eventually(lambda: not left(user, long)), f"{name}: without the judge they end")
+    long = f"64{user.uid % 100:02}.{os.getpid()}"
+    r = names.call(user, "sandbox-exec", "-p", OPEN + "(deny signal)", "sh", "-c",
+                   f"sleep {long} >/dev/null 2>&1 & [ -e /proc/{os.getpid()} ] && echo sees; true")
+    t.ok(r.status == 0 and r.out == "" and not left(user, long), "a policy about processes keeps them in", r)
+
+
+def ancestors(pid):
+    """The processes above one."""
+    while pid > 1:
+        with open(f"/proc/{pid}/stat") as f:
+            pid = int(f.read().rsplit(")", 1)[1].split()[1])
+        yield pid
+
+
+def test_caller(user, t):
+    """The process that waits for the command passes signals on, and takes it along."""
+    long = f"65{user.uid % 100:02}.{os.getpid()}"
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        child = user.start([os.path.join(names.FOLDER, "cage"), "sh", "-c", f"sleep {long}; exit 9"],
+                           env=names.env(), cwd=user.folder())
+        t.ok(eventually(lambda: left(user, long)), "the command runs")
+        child.send_signal(number)
+        status = child.wait(timeout=10)
+        t.equal(status, -number, f"{number.name} ends the command")
+        if number == signal.SIGKILL:
+            t.ok(eventually(lambda: not left(user, long)), "with everything it started")
+        for pid in left(user, long):
+            os.kill(pid, 9)
 
 
 # ---- srt ----
@@ -429,7 +498,7 @@ def test_debug(user, t):
 def main():
     test_links()
     for_everybody([test_spec_commands, test_sandbox_exec_options, test_sandbox_exec_mistakes, test_nested,
-                   test_named_profiles, test_verbose, test_srt_settings, test_srt_command,
+                   test_named_profiles, test_verbose, test_background, test_caller, test_srt_settings, test_srt_command,
                    test_srt_tmpdir, test_srt_reads, test_srt_without_variables, test_srt_pipe,
                    test_srt_mistakes, test_others_proxies, test_control_fd, test_debug])
     return tap.done()

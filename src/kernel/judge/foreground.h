@@ -17,6 +17,7 @@ struct terminal_use {
     bool handed;         /* its standard input was a terminal */
     bool away;           /* it took the terminal from a job that includes outsiders */
     unsigned taken_back; /* how often the controller took it back */
+    pid_t caller; /* the process that waits for the command, if not the controller (launch.h) */
 };
 
 /* Returns an outsider in the group, or 0. If the group cannot be read, counts as having one. */

@@ -31,9 +31,15 @@
 
 enum { TAKEN_BACK = 3 }; /* times */
 
+/* The ancestor of all processes of the launch. */
+static pid_t topmost(const struct judge *j)
+{
+    return j->terminal.caller ? j->terminal.caller : getppid();
+}
+
 static bool is_own_group(const struct judge *j, pid_t group)
 {
-    return foreground_is_ours(j->proc, group, getppid());
+    return foreground_is_ours(j->proc, group, topmost(j));
 }
 
 static struct answer refuse_foreground(struct judge *j, const struct request *r, pid_t because)
@@ -77,7 +83,7 @@ struct answer handle_foreground(struct judge *j, const struct request *r)
         then = job;
     else if (!j->pid_ns && !is_own_group(j, then))
         return refuse_foreground(j, r, 0);
-    pid_t other = now == job ? foreground_outsider(j->proc, job, getppid()) : 0;
+    pid_t other = now == job ? foreground_outsider(j->proc, job, topmost(j)) : 0;
     j->terminal.taken_back += other && j->terminal.away;
     bool shared = j->terminal.handed && j->terminal.taken_back < TAKEN_BACK;
     if ((other && !shared) || (now != job && !is_own_group(j, now)))

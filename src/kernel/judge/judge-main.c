@@ -190,7 +190,7 @@ static void handle_exit_status(struct judge_process *in, int status)
     judge_report_status(
         in->s, STATUS_EXITED,
         (init && alone ? EXITED_ALONE : 0) | (in->unfinished ? EXITED_UNFINISHED : 0), status);
-    if (!init)
+    if (!init && !in->s->launch->leaves)
         _exit(0);
 }
 
@@ -227,6 +227,7 @@ static void phase_judging(struct judge_process *in)
     judge_check(s, STEP_CAPABILITIES, capabilities_drop(s->plan->caps | ptrace));
     judge_check(s, STEP_OPEN_PROC, fchdir(in->proc) < 0 ? -errno : 0);
     the_judge.terminal.handed = isatty(STDIN_FILENO);
+    the_judge.terminal.caller = s->launch->caller;
     for (int fd = 0; fd <= 2; fd++) /* they are the command's, which may close them */
         dup2(in->null, fd);
     if (s->init)

@@ -126,22 +126,28 @@ static int terminal_open(void)
     return open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
 }
 
+/* The ancestor of all processes of the launch. */
+static pid_t topmost(const struct launch *l)
+{
+    return l->caller ? l->caller : getpid();
+}
+
 /* Takes the foreground back from process groups of the sandbox, for the processes that started us:
  * the terminal stops a background process as soon as it reads. Another group that has it by now
  * keeps it. Returns whether it took it. */
-static bool terminal_take_back(int terminal)
+static bool terminal_take_back(const struct launch *l, int terminal)
 {
     pid_t now = terminal < 0 ? -1 : tcgetpgrp(terminal);
     if (now <= 0 || now == getpgrp())
         return false;
     OWN(fd) int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return foreground_is_ours(proc, now, getpid()) && tcsetpgrp(terminal, getpgrp()) == 0;
+    return foreground_is_ours(proc, now, topmost(l)) && tcsetpgrp(terminal, getpgrp()) == 0;
 }
 
-static bool terminal_is_shared(void)
+static bool terminal_is_shared(const struct launch *l)
 {
     OWN(fd) int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return foreground_outsider(proc, getpgrp(), getpid()) != 0;
+    return foreground_outsider(proc, getpgrp(), topmost(l)) != 0;
 }
 
 /* The kernel has stopped our group. If the sandbox has the terminal and our group has other
@@ -152,7 +158,7 @@ static void handle_terminal_stop(const struct control *c, int sig)
     sigset_t one;
     if (c->l->on_stop)
         return; /* it stops the process that the terminal knows */
-    if (terminal_is_shared() && terminal_take_back(c->terminal)) {
+    if (terminal_is_shared(c->l) && terminal_take_back(c->l, c->terminal)) {
         kill(0, SIGCONT);
         return;
     }
@@ -172,7 +178,7 @@ static void mirror_stop(struct control *c)
 {
     if (c->l->no_job_control || c->command <= 0 || pause_is_on() || !pause_is_stopped(c->command))
         return;
-    terminal_take_back(c->terminal);
+    terminal_take_back(c->l, c->terminal);
     if (c->l->on_stop) {
         c->l->on_stop(c->l->arg);
         return;
@@ -222,7 +228,11 @@ static void receive_status(struct control *c)
         c->ending = true;
         c->alone = m.step & EXITED_ALONE;
         c->unfinished = m.step & EXITED_UNFINISHED;
-        c->exited = !c->init || c->alone;
+        c->exited = c->l->leaves ? false : !c->init || c->alone;
+        if (c->l->on_exit) {
+            terminal_take_back(c->l, c->terminal);
+            c->l->on_exit(c->end);
+        }
         break;
     case STATUS_FINISHED:
         c->unfinished = false;
@@ -311,7 +321,7 @@ static void serve_until_exit(struct control *c)
         /* a signal that arrives early stays pending */
         fds[2].fd = c->command > 0 ? c->signals : -1;
         fds[0].fd = c->status;
-        fds[3].fd = c->ending && !c->gone ? c->init->pidfd : -1;
+        fds[3].fd = c->ending && c->init && !c->gone ? c->init->pidfd : -1;
         fds[4].fd = c->command > 0 ? c->sentry_fd : -1;
         fds[6].fd = c->asks;
         fds[7].fd = c->nested;
@@ -531,7 +541,8 @@ static int launch_with_signals(struct control *c, struct setup *s, struct bk_err
     if (c->l->on_stop)
         sigaddset(&c->mask, SIGTSTP);
     int result = launch_with_sockets(c, s, err);
-    terminal_take_back(terminal);
+    if (!c->l->leaves || !c->ending) /* else it was taken when the command ended */
+        terminal_take_back(c->l, terminal);
     if (c->l->on_stop)
         discard_stops();
     sigprocmask(SIG_SETMASK, &s->mask, NULL);

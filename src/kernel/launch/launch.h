@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 #include "kernel/plan/plan.h"
@@ -34,6 +35,7 @@ struct launch_policy {
 
 struct parent_proxies;
 struct consent_question;
+struct launch_end;
 
 struct launch {
     struct launch_policy policy; /* or empty, and then: */
@@ -64,9 +66,14 @@ struct launch {
     uint32_t max_procs;  /* 0: unchanged */
     uint32_t timeout_ms; /* 0: none */
     bool wait_all;       /* background processes may finish */
-    bool leave_judge;    /* the caller exits right away: return without waiting for the kernel's
-                            cleanup. Nothing of the command is left; our own processes may be dying, or
-                            exit with the caller */
+    /* Background processes go on, without a pid namespace, and so does the launch. on_exit is
+     * called when the command has ended. */
+    bool leaves;
+    void (*on_exit)(const struct launch_end *end);
+    pid_t caller;     /* then: the process that waits for the command, in the same process group */
+    bool leave_judge; /* the caller exits right away: return without waiting for the kernel's
+                         cleanup. Nothing of the command is left; our own processes may be dying, or
+                         exit with the caller */
     bool no_job_control; /* a stopping command does not stop us: no shell waits for that */
     bool give_stdio; /* close 0 and 1, so that the command's readers see end of file when it closes
                         them */

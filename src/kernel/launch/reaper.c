@@ -97,6 +97,34 @@ static void watch_command(pid_t command, int proc, int to, int *status)
         }
 }
 
+/* After the command: until all that it left has exited. Then our exit tells the judge. */
+static void __attribute__((noreturn)) keep_watch(int proc)
+{
+    sigset_t awaited;
+    sigemptyset(&awaited);
+    sigaddset(&awaited, SIGCHLD);
+    sigaddset(&awaited, REAPER_ORPHANED);
+    for (;;) {
+        pid_t pid;
+        while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+            ;
+        if (pid < 0)
+            _exit(0);
+        if (sigwaitinfo(&awaited, NULL) == REAPER_ORPHANED) {
+            reaper_kill_all(proc);
+            _exit(1);
+        }
+    }
+}
+
+/* What the command's readers wait for must not stay open in us. */
+static void release_stdio(void)
+{
+    OWN(fd) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = 0; fd <= 2 && null >= 0; fd++)
+        dup2(null, fd);
+}
+
 void reaper_main(struct command *c, int proc, int to)
 {
     pid_t command;
@@ -118,7 +146,13 @@ void reaper_main(struct command *c, int proc, int to)
         _exit(1); /* nobody would judge it */
     if (listener >= 0)
         close(listener);
+    if (c->s->launch->leaves)
+        release_stdio();
     watch_command(command, proc, to, &status);
+    if (c->s->launch->leaves) {
+        report(to, (struct reaper_message){.kind = REAPER_EXITED, .value = status});
+        keep_watch(proc);
+    }
     if (c->s->launch->wait_all)
         while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
             ;
