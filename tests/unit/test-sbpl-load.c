@@ -164,9 +164,14 @@ static void test_units(void)
 
 static void test_builtins(void)
 {
+    /* repository.sb is imported only where there is one */
+    static const struct sbpl_param params[] = {{"GIT_DIR", "/p/.git"}, {"GIT_COMMON", "/p/.git"}};
+    struct sbpl_options with_repository = sbpl_any;
+    with_repository.params = params;
+    with_repository.nparams = 2;
     for (const struct sbpl_builtin *b = sbpl_builtins; b->name; b++) {
         OWN(program) struct program p = {0};
-        sbpl_unit_init(&p.unit, &sbpl_any);
+        sbpl_unit_init(&p.unit, &with_repository);
         ok(sbpl_add_builtin(&p.unit, b->name, &p.err) == 0 && program_compile(&p), "%s loads (%s)",
            b->name, p.err.msg);
         is_int((intmax_t)(p.unit.diags.errors + p.unit.diags.warnings), 0, "%s is clean", b->name);
