@@ -42,7 +42,8 @@ const char *view_root_is_all(struct agent_view *v, const char *root)
 void view_provenance(const char *folder, struct buf *out)
 {
     size_t n = 0;
-    OWN(fd) int record = own_record_open(false);
+    char path[PATH_MAX];
+    OWN(fd) int record = own_record_path(path) ? own_record_open(path, false) : -1;
     enum own_mark mark = own_record_above(record, folder, &n);
     if (mark == MARK_NONE)
         return;

@@ -94,12 +94,18 @@ static bool filter_covers(const char *line, size_t len, const char *object, size
            (nobject == *n || object[*n] == '/' || *n == 1);
 }
 
+static const char *next_line(const char *line)
+{
+    const char *end = strchr(line, '\n');
+    return end ? end + 1 : NULL;
+}
+
 /* The origin of the longest filter that covers the object; NULL if there is none. */
 static const char *origin_in(const char *raw, const char *object, size_t n, size_t *len)
 {
     const char *origin = NULL, *best = NULL;
     size_t origin_len = 0, longest = 0, covered;
-    for (const char *line = raw; line; line = strchr(line, '\n'), line += line != NULL) {
+    for (const char *line = raw; line; line = next_line(line)) {
         size_t indent = strspn(line, " "), rest = strcspn(line + indent, "\n");
         if (line[indent] == ';' && line[indent + 1] == ' ') {
             origin = line + indent + 2;

@@ -28,6 +28,7 @@
 
 #include "base/own.h"
 #include "graph/build.h"
+#include "kernel/shared/own-record.h"
 #include "profile/profile.h"
 #include "run/nest.h"
 #include "run/run-int.h"
@@ -42,6 +43,7 @@ struct nested {
     struct run_spec spec;
     struct nest_spec asked;
     struct sbpl_unit unit;
+    const char *users_folder, *own_record; /* as in struct launch */
     uint32_t inner_rules;
     int input; /* epoll: the channel and the asker's pidfd */
 };
@@ -178,6 +180,7 @@ static struct plan_options stricter(const struct plan_options *outer, const stru
     o.strict_reads |= q->strict_reads != 0;
     o.no_masks |= q->no_masks != 0;
     o.core_dumps &= q->core_dumps != 0;
+    o.perf = o.session = false;
     o.cwd = n->asked.cwd;
     o.mounts = &n->run.mounts;
     return o;
@@ -190,6 +193,8 @@ static void describe_launch(struct nested *n)
     n->spec.launch = (struct launch){.argv = n->asked.argv,
                                      .cwd = n->asked.cwd,
                                      .start = n->asked.start,
+                                     .users_folder = n->users_folder,
+                                     .own_record = n->own_record,
                                      .keep_fds = n->asked.keep_fds,
                                      .nkeep = n->asked.nkeep,
                                      .late_names = q->late_names,
@@ -205,6 +210,21 @@ static void describe_launch(struct nested *n)
                                      .on_start = on_start,
                                      .on_stop = on_stop,
                                      .arg = n};
+}
+
+/* What a command created is decided by the user's folder and record, not by the asker's. */
+static void find_provenance(struct nested *n, const struct run *outer)
+{
+    const struct launch *l = &outer->spec->launch;
+    char path[PATH_MAX];
+    n->users_folder = l->users_folder ? l->users_folder : l->cwd;
+    if (l->own_record)
+        n->own_record = l->own_record;
+    else
+        n->own_record =
+            own_record_path(path) ? arena_strndup(&n->run.arena, path, strlen(path)) : "";
+    if (!n->own_record)
+        n->own_record = "";
 }
 
 /* Everything of the run that run_open() prepares otherwise. */
@@ -234,6 +254,7 @@ static int prepare_run(struct nested *n, struct run *outer, struct bk_err *err)
     close(n->taken.memory);
     if (watch_asker(n, err) < 0)
         return -1;
+    find_provenance(n, outer);
     describe_launch(n);
     if (run_mounts(&r->mounts, &n->spec, err) < 0)
         return -1;

@@ -88,8 +88,11 @@ static void start_judge(struct judge_process *in)
                                          .proc = in->proc,
                                          .pid_ns = in->c.pids >= 0,
                                          .record = in->record,
-                                         .cwd = s->launch->cwd}) < 0)
+                                         .cwd = s->launch->users_folder ? s->launch->users_folder
+                                                                        : s->launch->cwd}) < 0)
         judge_fail(s, STEP_JUDGE, ENOMEM);
+    /* only the record has what commands of the outer sandbox moved and removed */
+    the_judge.own_folders.full = s->launch->own_record && in->record < 0;
     the_judge.pid_depth = s->init ? s->init->depth + 1 : 0;
     the_judge.guarded = in->guarded;
     the_judge.layers = in->layers->n ? in->layers : NULL;

@@ -332,12 +332,18 @@ static void mount_layers(const struct judge_process *in, const int trees[LAYERS_
 }
 
 /* The user works in this folder from now on, and at home: what commands created there is not their
- * own any longer. */
+ * own any longer. If a command asked for this sandbox, folder and environment are its choice. */
 static void open_record(struct judge_process *in)
 {
-    const char *cwd = in->s->launch->cwd, *home = getenv("HOME");
+    const struct launch *l = in->s->launch;
+    const char *cwd = l->cwd, *home = getenv("HOME"), *path = l->own_record;
     size_t n = home ? strlen(home) : 0;
-    in->record = own_record_open(policy_asks_own(in->s->graph));
+    char usual[PATH_MAX];
+    if (!path)
+        path = own_record_path(usual) ? usual : "";
+    in->record = *path ? own_record_open(path, policy_asks_own(in->s->graph)) : -1;
+    if (l->own_record)
+        return;
     own_record_adopt(in->record, cwd);
     if (n > 0 && !(strncmp(cwd, home, n) == 0 && (cwd[n] == '\0' || cwd[n] == '/')))
         own_record_adopt(in->record, home);

@@ -57,6 +57,9 @@ struct launch {
     size_t nkeep;
     const char *connector; /* path of a program whose `connect HOST PORT` leads through the
                               sandbox's proxies (buckle itself), or NULL */
+    /* For a sandbox that a command asked for, by the run around it: the folder that the user works
+     * in and the path of the record of own folders ("": none). NULL: cwd, and the environment's. */
+    const char *users_folder, *own_record;
     const struct parent_proxies *parents; /* the proxies that connections leave through, or NULL */
     bool linked;                          /* the command belongs to a session: */
     int link;                             /* the socket that leads there (net/session-link.h) */

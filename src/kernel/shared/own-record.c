@@ -77,15 +77,14 @@ int folder_id_get(int folder, const char *name, struct folder_id *id)
 
 /* ---- the file ---- */
 
-/* $XDG_STATE_HOME/buckle or ~/.local/state/buckle, with what follows. */
-static bool state_path(char path[PATH_MAX], const char *rest)
+bool own_record_path(char path[PATH_MAX])
 {
     const char *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
     bool set = xdg && xdg[0] == '/';
     if (!set && (!home || home[0] != '/'))
         return false;
-    return snprintf(path, PATH_MAX, "%s%s/buckle%s", set ? xdg : home, set ? "" : "/.local/state",
-                    rest) < PATH_MAX;
+    return snprintf(path, PATH_MAX, "%s%s/buckle/own-folders", set ? xdg : home,
+                    set ? "" : "/.local/state") < PATH_MAX;
 }
 
 static bool is_private(int fd, struct stat *st)
@@ -156,18 +155,16 @@ static int open_there(const char *path)
 static int open_new(const char *path)
 {
     char folder[PATH_MAX];
-    if (!state_path(folder, "") || !make_folders(folder))
+    snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(path, '/') - path), path);
+    if (!make_folders(folder))
         return -1;
     int fd = create(path, false);
     return fd >= 0 ? fd : open_there(path);
 }
 
-int own_record_open(bool may_create)
+int own_record_open(const char *path, bool may_create)
 {
-    char path[PATH_MAX];
     struct stat st;
-    if (!state_path(path, "/own-folders"))
-        return -1;
     OWN(fd) int fd = open_there(path);
     if (fd < 0 && errno == ENOENT && may_create)
         fd = open_new(path);

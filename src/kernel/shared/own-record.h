@@ -3,6 +3,7 @@
 #ifndef BK_KERNEL_SHARED_OWN_RECORD_H
 #define BK_KERNEL_SHARED_OWN_RECORD_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,9 +35,12 @@ enum own_mark {
  * negative errno; born is 0 if the file system does not know it. */
 int folder_id_get(int folder, const char *name, struct folder_id *id);
 
+/* The path of the record, from the environment: below $XDG_STATE_HOME or ~/.local/state. Returns
+ * false if there is no such path. */
+bool own_record_path(char path[PATH_MAX]);
 /* Opens the record of the user whom this process runs as. Creates it if `create`. Returns -1 if
  * there is none, or if it is not the user's own private file. */
-int own_record_open(bool create);
+int own_record_open(const char *path, bool create);
 
 /* From now on this process reads the record from memory. For one that asks often: if the user
  * truncates the file meanwhile, the process is killed. */
