@@ -358,9 +358,14 @@ static bool may_leave(struct run *r)
     apart.pid_ns = false;
     if (plan_make(r->policy.graph, &r->options, &apart, &plan, &err) < 0)
         return false;
+    /* without a pid namespace, sentries around an open folder are mounted again and again */
+    bool fit = true;
+    for (size_t i = 0; i < plan.nsentries; i++)
+        fit &= !plan.sentries[i].open;
     plan_free(&plan);
-    r->host = apart;
-    return true;
+    if (fit)
+        r->host = apart;
+    return fit;
 }
 
 int run_go(struct run *r, struct launch_end *end, struct bk_err *err)

@@ -219,9 +219,15 @@ def udp():
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(3)
     s.connect(("203.0.113.10", 443)); s.send(b"x"); s.recv(1)
 tried("udp", udp)
-def icmp():
+def echo(address):
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP); s.settimeout(3)
-    s.sendto(b"\\x08\\0\\0\\0\\0\\0\\0\\0", ("203.0.113.10", 0)); s.recv(10)
+    s.sendto(b"\\x08\\0\\0\\0\\0\\0\\0\\0", (address, 0)); s.recv(10)
+def icmp():
+    try:
+        echo("203.0.113.99")  # which nobody has: the sandbox's own kernel answers for every address
+    except OSError:
+        return echo("203.0.113.10")
+    raise OSError
 tried("icmp", icmp)
 def netlink(protocol, kind, flags, body):
     s = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, protocol); s.settimeout(3)

@@ -148,7 +148,7 @@ def test_log_source(user, t):
     user.write(user.home + "/.config/buckle/settings.json",
                '{\n "filesystem": {\n  "denyRead": [\n   "/nowhere",\n   "%s" ] } }' % secret)
     file = user.write(outside + "/more.json", '{\n "filesystem": { "denyWrite": ["shut"] } }')
-    run = Under(user, "-s", file, "--strict-reads", "sh", "-c", f"cat {secret}; echo >shut; echo >{outside}/x; touch go; "
+    run = Under(user, "-s", file, "--strict-reads", "--shared-tmp", "sh", "-c", f"cat {secret}; echo >shut; echo >{outside}/x; touch go; "
                 "until [ -e end ]; do sleep 0.05; done", cwd=(folder := user.folder()))
     t.ok(eventually(lambda: os.path.exists(folder + "/go")), "the run has tried")
     lines = run.send("log").out.splitlines()

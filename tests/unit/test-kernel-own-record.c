@@ -15,6 +15,12 @@
 #include "kernel/shared/own-record.h"
 #include "tap.h"
 
+static int open_record(bool create)
+{
+    char path[PATH_MAX];
+    return own_record_path(path) ? own_record_open(path, create) : -1;
+}
+
 static char top[64];
 
 static const char *in_top(const char *name)
@@ -33,7 +39,7 @@ static struct folder_id number(uint64_t n)
 
 static void test_marks(void)
 {
-    OWN(fd) int record = own_record_open(true);
+    OWN(fd) int record = open_record(true);
     struct folder_id a = number(1), b = number(2);
     ok(record >= 0, "a record is created");
     ok(!own_record_has_marks(record) && own_record_find(record, &a) == MARK_NONE, "an empty one");
@@ -50,7 +56,7 @@ static void test_marks(void)
     ok(own_record_find(record, &b) == MARK_NONE, "no mark without a time of birth");
     a = number(1);
     own_record_put(record, &a, MARK_ADOPTED);
-    OWN(fd) int other = own_record_open(false);
+    OWN(fd) int other = open_record(false);
     ok(own_record_find(other, &a) == MARK_ADOPTED, "others see a change at once");
     own_record_put(record, &a, MARK_NONE);
     ok(own_record_find(other, &a) == MARK_NONE, "a mark is taken away");
@@ -60,7 +66,7 @@ static void test_marks(void)
 
 static void test_bounds(void)
 {
-    OWN(fd) int record = own_record_open(true);
+    OWN(fd) int record = open_record(true);
     struct stat before, after;
     enum { MANY = 60000, RECENT = 1000 };
     int kept = 0;
@@ -80,7 +86,7 @@ static void test_bounds(void)
 
 static void test_vacated(void)
 {
-    OWN(fd) int record = own_record_open(true);
+    OWN(fd) int record = open_record(true);
     ok(!own_record_has_vacated(record) && !own_record_is_vacated(record, 5), "no path is vacated");
     own_record_vacate(record, 5);
     own_record_vacate(record, 5);
@@ -95,7 +101,7 @@ static void test_vacated(void)
 
 static void test_adopt(void)
 {
-    OWN(fd) int record = own_record_open(true);
+    OWN(fd) int record = open_record(true);
     struct folder_id id;
     size_t n = 0;
     mkdir(in_top("made"), 0700);
@@ -117,14 +123,14 @@ static void test_adopt(void)
 static void test_place(void)
 {
     setenv("HOME", in_top("nowhere"), 1);
-    is_int(own_record_open(true), -1, "no home");
+    is_int(open_record(true), -1, "no home");
     ok(access(in_top("nowhere"), F_OK) < 0, "which is not created");
     setenv("HOME", "relative", 1);
-    is_int(own_record_open(true), -1, "a home that is no path");
+    is_int(open_record(true), -1, "a home that is no path");
     unsetenv("HOME");
-    is_int(own_record_open(true), -1, "none at all");
+    is_int(open_record(true), -1, "none at all");
     setenv("XDG_STATE_HOME", in_top("state"), 1);
-    OWN(fd) int record = own_record_open(true);
+    OWN(fd) int record = open_record(true);
     ok(record >= 0 && access(in_top("state/buckle/own-folders"), R_OK | W_OK) == 0,
        "XDG_STATE_HOME");
     unsetenv("XDG_STATE_HOME");
