@@ -263,9 +263,13 @@ SLOW_E2E = ("e2e-ask.py", "e2e-attacks.py", "e2e-cleanup.py", "e2e-clients.py", 
 
 
 # Half a minute and more under the sanitizers; what is inside them has unit tests and fuzzers there.
-LATER_SANITIZED = ("e2e-bundles.py", "e2e-catalog.py", "e2e-compile.py", "e2e-git-config.py", "e2e-git-inside.py", "e2e-live.py",
-                   "e2e-names.py", "e2e-own-record.py", "e2e-places.py", "e2e-presets.py", "e2e-run.py", "e2e-sentry.py",
-                   "e2e-settings.py")
+LATER_SANITIZED = ("e2e-bundles.py", "e2e-catalog.py", "e2e-compile.py", "e2e-git-config.py", "e2e-git-inside.py", "e2e-layers.py",
+                   "e2e-live.py", "e2e-names.py", "e2e-nested.py", "e2e-own-record.py", "e2e-places.py", "e2e-presets.py",
+                   "e2e-protected.py", "e2e-run.py", "e2e-sentry.py", "e2e-settings.py")
+
+
+# Compares times, which other programs beside it would spoil.
+ALONE = ("e2e-clones.py",)
 
 
 def e2e_programs(but=(), only=None):
@@ -302,7 +306,7 @@ def check_suites():
         Suite("verdicts (sanitizers)", [[tests("runners", "run-verdicts.py")]], asan),
         Suite("fuzz replay", replay_programs("gcc")),
         Suite("fuzz replay (sanitizers)", replay_programs("asan"), SAN_ENV),
-        Suite("e2e", e2e_programs(), staged, timeout=300),
+        Suite("e2e", e2e_programs(but=ALONE), staged, timeout=300),
         Suite("e2e (sanitizers)", e2e_programs(but=SLOW_E2E + LATER_SANITIZED), asan,
               timeout=300),
         Suite("examples", [[tests("runners", "run-examples.py")], [tests("runners", "run-keys.py")]], staged),

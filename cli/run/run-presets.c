@@ -6,6 +6,7 @@
 #include "cli/run/run-presets.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/own.h"
@@ -88,7 +89,8 @@ void run_presets_suggest(const struct policy_request *q, const struct assembly *
     struct tool_hint *found;
     struct bk_err ignored; /* without memory nothing is suggested */
     size_t n;
-    if (tool_hints_find(a, q, policy, &found, &n, &ignored) < 0)
+    /* inside a sandbox, tools' settings may be closed, and the outer run would report it */
+    if (getenv("SANDBOX_RUNTIME") || tool_hints_find(a, q, policy, &found, &n, &ignored) < 0)
         return;
     struct preset_hint *hints = arena_array(a, n + 1, sizeof(*hints));
     for (size_t i = 0; hints && i < n; i++)

@@ -442,6 +442,27 @@ os.kill(pid, 9)
     t.equal(r.out.split(), ["0", "lives"], "the inner command does not see the outer sandbox's processes", r)
 
 
+def test_own_folders(person, t):
+    """Asking for a sandbox makes no folder of the user's the command's own."""
+    plant = "mkdir -p src/.vscode; echo x >src/.vscode/tasks.json"
+    inner = f"{BUCKLE} run -- sh -c"
+    for name, script in {
+            "after the outer command has moved the folder": f"mv src aside; {inner} '{plant}'",
+            "with a forged record": f"mkdir -p state/buckle; mv src aside; XDG_STATE_HOME=$PWD/state {inner} '{plant}'",
+            "with another home": f"mkdir home; mv src aside; HOME=$PWD/home {inner} '{plant}'",
+            "from another folder": f"mkdir own; mv src aside; (cd own; {inner} 'cd ..; {plant}')",
+            "below an own folder": f"mkdir own; mv src own; {inner} 'cd own; {plant}'; mv own/src src",
+            "moved by the inner command": f"mkdir own; {inner} 'mv src own'; (cd own; {plant}); mv own/src src"}.items():
+        work = person.folder()
+        person.write(work + "/src/main.c", "")
+        r = person.run("--", "sh", "-c", script, cwd=work)
+        t.ok(not os.path.exists(work + "/src/.vscode"), f"nothing is planted {name}", r)
+    work = person.folder()
+    r = person.run("--", "sh", "-c", f"mkdir src; {inner} '{plant}' && cat src/.vscode/tasks.json", cwd=work)
+    t.equal(r.out, "x\n", "a folder of the outer command is the inner one's own, too", r)
+
+
 for_everybody([test_command, test_names, test_other_sandboxes, test_verdicts, test_reports, test_ends, test_signals, test_terminal,
-               test_hostile_requests, test_no_gain, test_sandboxed_asker, test_between])
+               test_hostile_requests, test_no_gain, test_own_folders, test_sandboxed_asker,
+               test_between])
 sys.exit(tap.done())

@@ -21,6 +21,9 @@ import os
 import re
 import shutil
 import sys
+import tempfile
+
+tempfile.tempdir = "/var/tmp"  # before drive: people's homes are not in /tmp, which is a layer inside
 
 import drive
 import tap
