@@ -253,23 +253,21 @@ def replay_programs(where):
     return programs
 
 
-# Minutes under the sanitizers, and about what happens around the program rather than in it.
+# These depend on timing (run_twice), and take long, so they begin first.
 SLOW_E2E = ("e2e-ask.py", "e2e-attacks.py", "e2e-cleanup.py", "e2e-clients.py", "e2e-clones.py", "e2e-dial.py", "e2e-escape.py",
-            "e2e-gate.py", "e2e-git.py", "e2e-h2.py", "e2e-load.py", "e2e-mcp.py", "e2e-net-ports.py", "e2e-net-redirect.py",
-            "e2e-loopback.py", "e2e-net.py", "e2e-parent-proxy.py", "e2e-process.py", "e2e-programs.py",
+            "e2e-gate.py", "e2e-git.py", "e2e-h2.py", "e2e-layers.py", "e2e-load.py", "e2e-mcp.py", "e2e-net-ports.py", "e2e-net-redirect.py",
+            "e2e-loopback.py", "e2e-nested.py", "e2e-net.py", "e2e-own-record.py",
+            "e2e-parent-proxy.py", "e2e-process.py", "e2e-programs.py", "e2e-protected.py",
             "e2e-session-loopback.py", "e2e-static.py",
             "e2e-terminal.py", "e2e-traps.py", "e2e-unasked.py", "e2e-work.py",
             *(os.path.basename(f) for f in found("e2e/e2e-matrix-*.py")))
 
 
-# Half a minute and more under the sanitizers; what is inside them has unit tests and fuzzers there.
-LATER_SANITIZED = ("e2e-bundles.py", "e2e-catalog.py", "e2e-compile.py", "e2e-git-config.py", "e2e-git-inside.py", "e2e-layers.py",
-                   "e2e-live.py", "e2e-names.py", "e2e-nested.py", "e2e-own-record.py", "e2e-places.py", "e2e-presets.py",
-                   "e2e-protected.py", "e2e-run.py", "e2e-sentry.py", "e2e-settings.py")
-
-
 # Compares times, which other programs beside it would spoil.
 ALONE = ("e2e-clones.py",)
+
+# A minute and more, and much the same for root: `make check` runs them as an ordinary user only.
+ONE_USER = ("e2e-git-inside.py", "e2e-layers.py", "e2e-nested.py", "e2e-own-record.py", "e2e-protected.py")
 
 
 def e2e_programs(but=(), only=None):
@@ -306,9 +304,8 @@ def check_suites():
         Suite("verdicts (sanitizers)", [[tests("runners", "run-verdicts.py")]], asan),
         Suite("fuzz replay", replay_programs("gcc")),
         Suite("fuzz replay (sanitizers)", replay_programs("asan"), SAN_ENV),
-        Suite("e2e", e2e_programs(but=ALONE), staged, timeout=300),
-        Suite("e2e (sanitizers)", e2e_programs(but=SLOW_E2E + LATER_SANITIZED), asan,
-              timeout=300),
+        Suite("e2e", e2e_programs(but=ALONE + ONE_USER), staged, timeout=300),
+        Suite("e2e (ordinary user)", e2e_programs(only=ONE_USER), dict(staged, ONE_USER="1"), timeout=300),
         Suite("examples", [[tests("runners", "run-examples.py")], [tests("runners", "run-keys.py")]], staged),
         Suite("tree", [[tests("runners", f)] for f in ("run-format.sh", "run-tree.py", "run-includes.py", "run-numbers.py")],
               staged),
@@ -321,10 +318,10 @@ def long_suites():
         Suite("unit (clang)", unit_programs("clang")),
         Suite("clang-tidy", [[tests("runners", "run-tidy.py")]], timeout=3600),
         Suite("arm64", [[tests("runners", "run-arm64.py")]], timeout=1800),
-        Suite("e2e (slow, sanitizers)", e2e_programs(only=SLOW_E2E + LATER_SANITIZED), asan_env(),
-              timeout=900),
+        Suite("e2e (sanitizers)", e2e_programs(but=ALONE), asan_env(), timeout=900),
         Suite("programs", [[tests("e2e", "e2e-programs.py"), "heavy"]], staged_env(), timeout=900),
         Suite("clients", [[tests("e2e", "e2e-clients.py"), "heavy"]], staged_env(), timeout=900),
+        Suite("e2e (everybody)", e2e_programs(only=ONE_USER), staged_env(), timeout=900),
         Suite("clones", [[tests("e2e", "e2e-clones.py"), "whole"]], staged_env(), timeout=1800),
         Suite("matrix", [[f, "whole"] for f in found("e2e/e2e-matrix-*.py")], staged_env(), timeout=1800),
         Suite("mcp client library", [[tests("e2e", "e2e-mcp.py"), "sdk"]], staged_env(), timeout=600),
