@@ -253,8 +253,7 @@ static int set_up_gate_network(int to)
     return err;
 }
 
-/* Lets ping work among the sandbox's own addresses without a capability. The command has started
- * by now, and hardly any needs this. */
+/* Lets ping work among the sandbox's own addresses without a capability. */
 static void allow_echo(gid_t gid)
 {
     char range[32];
@@ -273,12 +272,13 @@ static int set_up(struct task *t, int to)
     if (!t->net_ns)
         return 0;
     int net = open_network(&step);
+    if (net >= 0)
+        allow_echo(t->gid); /* before the command can start */
     if (announce(to, step, net < 0 ? net : 0, net) < 0 || net < 0)
         return -1;
     err = loopback_up();
     if (announce(to, STEP_LOOPBACK, err, -1) < 0 || err < 0)
         return -1;
-    allow_echo(t->gid);
     return set_up_gate_network(to);
 }
 
