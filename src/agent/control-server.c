@@ -46,25 +46,6 @@ static void drop_client(struct control_server *d, int client)
     close(client);
 }
 
-/* With the descriptor that came along, or -1. */
-static ssize_t receive_message(int client, char *to, size_t cap, int *passed)
-{
-    struct iovec part = {to, cap};
-    union {
-        struct cmsghdr head;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } extra;
-    struct msghdr h = {.msg_iov = &part,
-                       .msg_iovlen = 1,
-                       .msg_control = &extra,
-                       .msg_controllen = sizeof(extra.bytes)};
-    *passed = -1;
-    ssize_t n = recvmsg(client, &h, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
-    if (n >= 0)
-        *passed = link_passed(&h);
-    return n;
-}
-
 /* Never blocks: a client that doesn't read its answer is disconnected. */
 static void on_client_message(void *arg, int client)
 {
@@ -72,7 +53,8 @@ static void on_client_message(void *arg, int client)
         message[CONTROL_MESSAGE]; /* static because it is large; there is one thread per server */
     struct control_server *d = arg;
     OWN(buf) struct buf answer = {0};
-    ssize_t n = receive_message(client, message, sizeof(message), &d->passed);
+    ssize_t n =
+        link_receive_bytes(client, message, sizeof(message), MSG_DONTWAIT | MSG_TRUNC, &d->passed);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     bool fine = n > 0 && (size_t)n <= sizeof(message);

@@ -28,7 +28,8 @@ int link_send(int sock, enum link_kind kind, uint16_t port, int passed)
     return sendmsg(sock, &h, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(m) ? 0 : -errno;
 }
 
-int link_passed(struct msghdr *h)
+/* The first descriptor that came along, or -1; closes the others. */
+static int take_passed(struct msghdr *h)
 {
     int fds[8], found = -1;
     for (struct cmsghdr *c = CMSG_FIRSTHDR(h); c; c = CMSG_NXTHDR(h, c)) {
@@ -46,9 +47,9 @@ int link_passed(struct msghdr *h)
     return found;
 }
 
-int link_receive(int sock, struct link_message *m, int *passed)
+ssize_t link_receive_bytes(int sock, void *to, size_t cap, int flags, int *passed)
 {
-    struct iovec part = {m, sizeof(*m)};
+    struct iovec part = {to, cap};
     union {
         struct cmsghdr head;
         char bytes[CMSG_SPACE(sizeof(int))];
@@ -58,10 +59,17 @@ int link_receive(int sock, struct link_message *m, int *passed)
                        .msg_control = &extra,
                        .msg_controllen = sizeof(extra.bytes)};
     *passed = -1;
-    ssize_t n = recvmsg(sock, &h, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    ssize_t n = recvmsg(sock, &h, flags | MSG_CMSG_CLOEXEC);
+    if (n >= 0)
+        *passed = take_passed(&h);
+    return n;
+}
+
+int link_receive(int sock, struct link_message *m, int *passed)
+{
+    ssize_t n = link_receive_bytes(sock, m, sizeof(*m), MSG_DONTWAIT, passed);
     if (n < 0)
         return errno == EINTR ? -EAGAIN : -errno;
-    *passed = link_passed(&h);
     if (n == sizeof(*m) && m->port && (m->kind == LINK_CALL) == (*passed >= 0))
         return 1;
     if (*passed >= 0)

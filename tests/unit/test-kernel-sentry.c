@@ -195,7 +195,7 @@ static void test_reading(struct world *w, uint64_t top)
     is_int(ask(w, FUSE_READ, file, &in, sizeof(in), NULL), -EBADF, "closed");
     is_int(reported(w), OP_NONE, "nothing to tell");
     is_int(ask(w, FUSE_OPEN, secret, &how, sizeof(how), NULL), -EPERM, "what is denied");
-    is_int(reported(w), OP_FILE_READ_DATA, "is told");
+    is_int(reported(w), OP_FILE_READ_DATA, "is reported");
     how.flags = O_RDWR;
     is_int(ask(w, FUSE_OPEN, file, &how, sizeof(how), NULL), -EROFS, "no writing");
     how.flags = O_RDONLY | O_TRUNC;

@@ -483,7 +483,7 @@ static void test_memory(void)
     }
     ok(refused > 20 && loaded > 5, "some budgets are too small, some are not (%zu, %zu)", refused,
        loaded);
-    is_int((intmax_t)reported, (intmax_t)refused, "a small budget is told as one");
+    is_int((intmax_t)reported, (intmax_t)refused, "a small budget is reported as one");
     is_int((intmax_t)whole, (intmax_t)loaded, "and what loads is whole");
 }
 

@@ -126,7 +126,7 @@ static void pass_signal(int signals)
     struct signalfd_siginfo si;
     if (read(signals, &si, sizeof(si)) != sizeof(si))
         return;
-    /* whoever continues us may not reach the command */
+    /* the process that continues us may not reach the command */
     asker.continued |= si.ssi_signo == SIGCONT;
     if (si.ssi_code <= 0 || !asker.joined || si.ssi_signo == SIGCONT)
         send_to_outer(NEST_SIGNAL, (int)si.ssi_signo);
