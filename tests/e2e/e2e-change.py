@@ -178,7 +178,7 @@ def test_summary(user, t):
             "how restrictions are changed": ["buckle allow PATH", "buckle grant"],
             "credentials stay closed": ["Never propose", "credential stores"]}.items():
         missing = [w for w in words if w not in text]
-        t.ok(not missing, f"a model is told {what}", missing, text)
+        t.ok(not missing, f"the model sees {what}", missing, text)
     t.ok(len(text) < 3500, "in few words", len(text))
     user.write(user_file(user), json.dumps({**rules, "allowUnsandboxedCommands": False}))
     strict = reported()
@@ -192,7 +192,7 @@ def test_summary(user, t):
          facts["denyRead"] == ["/opt/closed"] and not facts["allowUnsandboxedCommands"],
          "the same as JSON", facts)
     user.write(user_file(user), json.dumps({"filesystem": {"allowWrite": ["/tmp"]}}))
-    t.ok("/tmp itself" not in reported(), "nothing is told that is not so")
+    t.ok("/tmp itself" not in reported(), "nothing wrong is said")
     user.write(user_file(user), json.dumps({"enabled": False}))
     t.equal(reported(), "", "nothing at all when sandboxing is disabled")
     t.equal(reported("--mode=none"), "", "or tools are")
