@@ -4,13 +4,9 @@
 flag, settings or a grant, which open nothing else.
 """
 
-import fcntl
 import json
 import os
-import pty
-import select
 import sys
-import termios
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -18,6 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import running
 import tap
 from agents import Client
+from asked import OnTerminal
 from running import for_everybody
 
 CLASSES = {
@@ -161,67 +158,11 @@ def test_grant(person, t):
 
 # ---- --ask ----
 
-PROMPT = "o to all? "
-
-
-class Asked:
-    """A run with --ask on a terminal of its own. Answers are keys, in order."""
+class Asked(OnTerminal):
+    """A run with --ask."""
 
     def __init__(self, person, work, script, *flags):
-        self.terminal, theirs = pty.openpty()
-
-        def take_terminal():
-            os.setsid()
-            fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)
-        self.child = person.start([running.BUCKLE, "run", "--ask", *flags, "--", "sh", "-c", script], cwd=work,
-                                  stdin=theirs, stdout=theirs, stderr=theirs, preexec_fn=take_terminal)
-        os.close(theirs)
-        self.text = ""
-        self.prompts = 0
-
-    def read(self, seconds):
-        """Reads for so long at most; False at the end."""
-        if not select.select([self.terminal], [], [], seconds)[0]:
-            return True
-        try:
-            more = os.read(self.terminal, 65536)
-        except OSError:
-            return False
-        self.text += more.decode(errors="replace")
-        return bool(more)
-
-    def asks(self, seconds=20):
-        """Whether another question appears."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            if self.text.count(PROMPT) > self.prompts:
-                self.prompts += 1
-                time.sleep(0.4)  # keys that were typed before the question do not count
-                return True
-            if not self.read(0.1):
-                break
-        return False
-
-    def answer(self, key):
-        os.write(self.terminal, key.encode())
-
-    def answers(self, keys):
-        """Answers all questions that come; returns how many came, and waits for the end."""
-        keys = list(keys)
-        while self.asks():
-            if keys:
-                self.answer(keys.pop(0))
-        self.end()
-        return self.prompts
-
-    def end(self):
-        end = time.monotonic() + 30
-        while time.monotonic() < end and self.read(1):
-            pass
-        if self.child.poll() is None and time.monotonic() >= end:
-            self.child.kill()
-        self.child.wait(20)
-        os.close(self.terminal)
+        super().__init__(person, [running.BUCKLE, "run", "--ask", *flags, "--", "sh", "-c", script], work)
 
 
 WRITES = "for f in .vscode/a .vscode/b .mcp.json; do (echo x >$f) 2>/dev/null && echo made $f; done; echo over"
@@ -262,7 +203,7 @@ def test_ask(person, t):
     work = project(person)
     began = time.monotonic()
     r = person.call(["setsid", "-w", running.BUCKLE, "run", "--ask", "sh", "-c", WRITES], cwd=work)
-    t.ok(made(work) == [] and time.monotonic() - began < 10 and "no terminal" in r.err, "without a terminal: denied at once", r)
+    t.ok(made(work) == [] and time.monotonic() - began < 10 and "nobody to ask" in r.err, "without a terminal: denied at once", r)
 
 
 def test_ask_not(person, t):
