@@ -6,6 +6,7 @@ flag, settings or a grant, which open nothing else.
 
 import json
 import os
+import re
 import sys
 import time
 
@@ -336,6 +337,52 @@ def test_mcp_swapped(person, t):
     client.close()
 
 
-for_everybody([test_flag, test_links, test_summary, test_settings, test_grant, test_ask, test_ask_not, test_ask_git,
+def test_explained(person, t):
+    """status and explain show what settings do to classes, with file and line."""
+    work = project(person)
+    mine = f"{person.home}/.config/buckle/settings.json"
+
+    def status():
+        return person.call([running.BUCKLE, "status"], cwd=work).out
+
+    def explain(name, *how):
+        return person.call([running.BUCKLE, "explain", "--settings", *how, "file-write-create", f"{work}/{name}"],
+                           cwd=work).out
+    text = status()
+    t.ok(re.search("^protected +editors, agents, shells, tools, git-hooks, git-settings$", text, re.M) and
+         "not protected" not in text, "all classes are protected by default", text)
+    text = explain(".vscode/x")
+    t.ok(text.startswith("deny") and "class editors: `buckle run --allow-protected editors`" in text,
+         "explain knows the class without settings", text)
+    person.write(mine, '{"filesystem": {\n  "allowProtected": [\n    "editors"]}}')
+    text = status()
+    t.ok(re.search(r"^not protected +editors \(user settings, line 3\)$", text, re.M) and
+         re.search("^protected +agents, shells", text, re.M) and "except these classes of names: editors." in text,
+         "status shows what a line of the settings does", text)
+    t.equal(json.loads(person.call([running.BUCKLE, "status", "--json"], cwd=work).out)["allowProtected"], ["editors"],
+            "also as JSON")
+    text = explain(".vscode/x")
+    t.ok(text.startswith("allow") and f"class editors: allowed by user settings, line 3 ({mine})" in text,
+         "explain names the line", text)
+    text = explain(".mcp.json")
+    t.ok(text.startswith("deny") and "class agents" in text and "allowed by" not in text, "of no other class", text)
+    t.ok("class" not in explain("plain").split("Protected")[-1].split("Tried")[0], "and of no other name")
+    person.write(f"{work}/.buckle/settings.json", '{"filesystem": {"allowProtected": ["agents"]}}')
+    text = status() + explain(".mcp.json")
+    t.ok(text.count("project settings, line 1") == 2 and text.count("ignored: the project is not trusted") == 2 and
+         "\ndeny" in text, "a line that does not count, and why", text)
+    policy = person.write(f"{person.home}/policy.json", json.dumps({"filesystem": {"allowProtected": ["tools"]}}))
+    person.env["BUCKLE_POLICY"] = policy
+    facts = json.loads(explain(".vscode/x", "--json"))
+    t.ok(facts["decision"] == "deny" and facts["protected"]["class"] == "editors" and
+         not facts["protected"]["allowed"] and facts["protected"]["file"] == mine and
+         "machine's policy" in facts["protected"]["ignored"], "the machine's policy overrides it", facts)
+    del person.env["BUCKLE_POLICY"]
+    person.sh("rm -rf .config/buckle", cwd=person.home)
+    r = person.call([running.BUCKLE, "explain", "--settings", "--profile", "default", "file-write-create", "/x"], cwd=work)
+    t.equal(r.status, 2, "settings or a profile, not both", r)
+
+
+for_everybody([test_flag, test_links, test_summary, test_settings, test_grant, test_explained, test_ask, test_ask_not, test_ask_git,
               test_ask_swapped, test_mcp, test_mcp_swapped])
 sys.exit(tap.done())
