@@ -180,7 +180,7 @@ static struct plan_options stricter(const struct plan_options *outer, const stru
     o.strict_reads |= q->strict_reads != 0;
     o.no_masks |= q->no_masks != 0;
     o.core_dumps &= q->core_dumps != 0;
-    o.perf = o.session = false;
+    o.perf = o.session = o.leaves = false;
     o.cwd = n->asked.cwd;
     o.mounts = &n->run.mounts;
     return o;

@@ -34,7 +34,8 @@ struct sentries_task {
     int namespaces; /* a process in the sandbox's user and mount namespaces (pidfd); -1: the caller
                        is in them */
     pid_t inside;   /* if so: that process, as seen from here; else 0 */
-    int events;     /* socket to the controller */
+    int host_mounts; /* /proc/PID/mountinfo outside; -1: the caller is outside */
+    int events;      /* socket to the controller */
     int judge; /* socket to the judge, which sends a byte when its mounts are ready, and then struct
                   sentries_there */
 };
