@@ -267,6 +267,30 @@ def test_outsiders(user, t):
     t.ok(r.out == "f\n" + sees and r.status == 1 and "not permitted" in r.err, "an open folder in a closed one", r)
 
 
+STOPPING = """
+pid=$$
+for name in buckle-reaper buckle-judge sandbox-exec; do
+    pid=$(while read -r key value; do [ $key = PPid: ] && echo $value; done <"/proc/$pid/status")
+    while read -r comm; do [ $comm = $name ] || echo "$comm instead of $name"; done <"/proc/$pid/comm"
+    [ $name = buckle-judge ] && judge=$pid || kill -STOP $pid
+done
+kill -KILL $judge
+sleep 0.2
+(echo x >{shut}/no) 2>/dev/null && echo wrote
+(read -r x <{shut}/f) 2>/dev/null && echo read
+kill -KILL $pid
+"""
+
+
+def test_stopping(user, t):
+    """Signals to Buckle's own processes open nothing."""
+    shut = user.folder("shut")
+    user.write(shut + "/f", "secret\n")
+    r = names.call(user, "sandbox-exec", "-p", OPEN + f'(deny file-write* file-read-data (subpath "{shut}"))',
+                   "sh", "-c", STOPPING.format(shut=shut), timeout=20)
+    t.ok(r.status != 0 and r.out == "" and os.listdir(shut) == ["f"], "stopped and killed, it opens nothing", r)
+
+
 def ancestors(pid):
     """The processes above one."""
     while pid > 1:
@@ -527,7 +551,7 @@ def test_debug(user, t):
 def main():
     test_links()
     for_everybody([test_spec_commands, test_sandbox_exec_options, test_sandbox_exec_mistakes, test_nested,
-                   test_named_profiles, test_verbose, test_background, test_outsiders, test_caller, test_srt_settings, test_srt_command,
+                   test_named_profiles, test_verbose, test_background, test_outsiders, test_stopping, test_caller, test_srt_settings, test_srt_command,
                    test_srt_tmpdir, test_srt_reads, test_srt_without_variables, test_srt_pipe,
                    test_srt_mistakes, test_others_proxies, test_control_fd, test_debug])
     return tap.done()
