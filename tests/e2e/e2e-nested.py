@@ -376,6 +376,9 @@ def test_no_gain(person, t):
         r = person.run(*nested(outer, ["--no-settings", *flags]), "sh", "-c", script, cwd=work)
         t.ok("private" not in r.out and "userns" not in r.out and "net" not in r.out and
              open(f"{home}/kept/f").read() == "x\n", f"{flags[0]} inside gains nothing", r)
+    for variable in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "HOME", "TMPDIR"):
+        r = person.run(*outer, "--", "env", f"{variable}={home}/kept", BUCKLE, "run", "--no-settings", "--", "true", cwd=work)
+        t.equal(os.listdir(f"{home}/kept"), ["f"], f"nothing is made in {variable} of the asker", r)
     if person.uid == 0:
         r = person.run(*nested([], ["--cap", "sys_admin", "--accept-weaker"]), "grep", "CapEff", "/proc/self/status", cwd=work)
         t.ok(r.status != 0 or not int(r.out.split()[1], 16) >> 21 & 1, "no capability that the outer run gave up", r)
