@@ -267,7 +267,8 @@ SLOW_E2E = ("e2e-ask.py", "e2e-attacks.py", "e2e-cleanup.py", "e2e-clients.py", 
 ALONE = ("e2e-clones.py",)
 
 # A minute and more, and much the same for root: `make check` runs them as an ordinary user only.
-ONE_USER = ("e2e-git-inside.py", "e2e-layers.py", "e2e-nested.py", "e2e-own-record.py", "e2e-protected.py")
+ONE_USER = ("e2e-git-inside.py", "e2e-layers.py", "e2e-nested.py", "e2e-nested-updates.py",
+            "e2e-own-record.py", "e2e-protected.py")
 
 
 def e2e_programs(but=(), only=None):
