@@ -514,7 +514,10 @@ static int dry_run(struct invocation *r)
     struct bk_err err;
     if (run_policy_compile(&r->run.policy, &err) < 0)
         return run_complain(&r->run.policy.unit, &err), FAILED;
-    if (run_plan(&r->run, &err) < 0)
+    int nested = run_describe_nested(&r->run, args_has(r->args, "json"), &out, &err);
+    if (nested > 0)
+        return cli_emit(&out, CLI_OK);
+    if (nested < 0 || run_plan(&r->run, &err) < 0)
         return cli_fail(&err);
     if (args_has(r->args, "json"))
         plan_print_json(&r->run.plan, r->run.policy.graph, &out);
