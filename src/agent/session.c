@@ -109,7 +109,10 @@ static void do_event(struct session *k, int client, const json_t *m)
         buf_json_text(&json, dumped, strlen(dumped));
     if (run && missed > 0)
         store_missed(k->store, (uint64_t)missed);
-    if (run && line && json.n && buf_ok(&json) && verdict && strcmp(verdict, "deny") == 0)
+    bool denied = run && line && json.n && buf_ok(&json) && verdict && strcmp(verdict, "deny") == 0;
+    if (denied && k->on_denial)
+        k->on_denial(k->arg, run->command, json.s);
+    if (denied)
         store_add(k->store, &(struct violation){.command_id = run->number,
                                                 .command = run->command,
                                                 .line = line,
@@ -143,7 +146,9 @@ static void do_withdrawn(struct session *k, int client, const json_t *m)
 
 static void do_watch(struct session *k, int client, const json_t *m, struct buf *out)
 {
-    if (session_ask_watch(k, client, json_is_true(json_object_get(m, "watch"))))
+    if (client < 0) /* session_request(), which has no socket to ask on */
+        control_server_refuse(out, "unknown request");
+    else if (session_ask_watch(k, client, json_is_true(json_object_get(m, "watch"))))
         control_server_answer(out, json_pack("{s:b}", "ok", 1));
     else
         control_server_refuse(out, "too many users watch this session");
@@ -309,6 +314,11 @@ static void handle_message(void *arg, int client, const json_t *m, struct buf *o
     } else {
         control_server_refuse(out, "unknown request");
     }
+}
+
+void session_request(struct session *k, const json_t *message, struct buf *answer)
+{
+    handle_message(k, -1, message, answer);
 }
 
 /* ---- open and close ---- */
