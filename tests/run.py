@@ -270,8 +270,8 @@ ALONE = ("e2e-clones.py",)
 STAGED = ("e2e-packages.py",)
 
 # A minute and more, and much the same for root: `make check` runs them as an ordinary user only.
-ONE_USER = ("e2e-ask-session.py", "e2e-git-inside.py", "e2e-layers.py", "e2e-nested.py", "e2e-nested-updates.py",
-            "e2e-own-record.py", "e2e-protected.py")
+ONE_USER = ("e2e-ask-session.py", "e2e-git-inside.py", "e2e-layers.py", "e2e-nested.py",
+            "e2e-nested-updates.py", "e2e-own-record.py", "e2e-protected.py")
 
 
 def e2e_programs(but=(), only=None):
