@@ -174,7 +174,7 @@ PKG_CONFIG = """prefix=${{pcfiledir}}/../..
 Name: {name}
 Description: {source}, for {target}
 Version: {version}
-Cflags: -I${{prefix}}/include {cflags}
+Cflags: -isystem ${{prefix}}/include {cflags}
 Libs: {libs}
 """
 

@@ -112,6 +112,9 @@ pkgconfig = 'pkg-config'
 [properties]
 pkg_config_libdir = '{prefix}/lib/pkgconfig'
 needs_exe_wrapper = {needs}
+[built-in options]
+# musl's CMSG_NXTHDR() compares signed with unsigned
+c_args = [{c_args}]
 [host_machine]
 system = '{system}'
 cpu_family = '{cpu}'
@@ -132,7 +135,8 @@ def write(target):
     put(target.cross_file, CROSS_FILE.format(
         cc=target.tool("cc"), ar=target.tool("ar"), ld=target.tool("ld.lld"), prefix=target.prefix,
         emulator=f"exe_wrapper = '{emulator}'" if emulator else "",
-        needs="false" if native else "true", system=target.system, cpu=target.cpu))
+        needs="false" if native else "true", system=target.system, cpu=target.cpu,
+        c_args="'-Wno-sign-compare'" if target.system == "linux" else ""))
 
 
 def main(names):
