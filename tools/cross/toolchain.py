@@ -13,6 +13,7 @@ checkouts can share one. ZIG_GLOBAL_CACHE_DIR is where the compiler keeps the C 
 has compiled ($ZIG_HOME/cache).
 """
 
+import base64
 import fcntl
 import json
 import os
@@ -31,10 +32,21 @@ def home():
     return os.path.abspath(os.environ.get("ZIG_HOME") or os.path.join(CROSS, "zig"))
 
 
+def platform_package():
+    machine = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    return f"@zigc/{sys.platform}-{machine}"
+
+
 def program():
     """The compiler itself; the package's own command is a script that needs node at each call."""
-    machine = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
-    return os.path.join(home(), "node_modules", "@zigc", f"{sys.platform}-{machine}", "bin", "zig")
+    return os.path.join(home(), "node_modules", platform_package(), "bin", "zig")
+
+
+def integrity(package):
+    """The hash of a package that package-lock.json asks for, in hexadecimal."""
+    with open(os.path.join(HERE, "package-lock.json"), encoding="utf-8") as f:
+        said = json.load(f)["packages"][f"node_modules/{package}"]["integrity"]
+    return base64.b64decode(said.removeprefix("sha512-")).hex()
 
 
 def version_wanted():
