@@ -25,8 +25,6 @@ from targets import CROSS, chosen
 
 SOURCES = os.path.join(CROSS, "sources")
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
-# Every absolute name that a compiler would write down becomes one below this.
-SHOWN = "/usr/src"
 
 
 class Library:
@@ -150,7 +148,8 @@ def unpacked(library, got):
 def compile_flags(source, build, name):
     """The same bytes wherever they are compiled; parts that nobody calls can be dropped at linking."""
     return " ".join(["-g", "-fPIC", "-ffunction-sections", "-fdata-sections",
-                     f"-ffile-prefix-map={source}={SHOWN}/{name}", f"-ffile-prefix-map={build}={SHOWN}/{name}"])
+                     f"-ffile-prefix-map={source}={toolchain.SHOWN}/{name}",
+                     f"-ffile-prefix-map={build}={toolchain.SHOWN}/{name}"])
 
 
 def configure(target, library, source, build):

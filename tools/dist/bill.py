@@ -35,7 +35,7 @@ def symbols(path):
 
 def linked(target):
     """The libraries of a target's program: {pkg-config's name: path of the archive}."""
-    folder = os.path.join(target.folder, "build")
+    folder = os.path.join(target.folder, "dist")
     # Buckle's own have names relative to the build
     archives = {os.path.realpath(word) for word in link_command(folder) if word.endswith(".a") and os.path.isabs(word)}
     known = {os.path.realpath(os.path.join(target.prefix, "lib", one.archive)): one.name

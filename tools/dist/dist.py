@@ -31,9 +31,6 @@ from targets import CROSS, TARGETS, TOP, chosen
 # DIST (where to put files), STAGE (build/dist), VERSION, and SOURCE_DATE_EPOCH.
 PARTS = []
 
-# What the name of every file in debug information starts with.
-SHOWN = "/usr/src/buckle"
-
 # Everything is compiled for speed with debug information, which is taken out afterwards.
 OPTIONS = ["--prefix=/usr/local", "--buildtype=debugoptimized", "-Dwerror=true", "-Db_pie=true", "-Dtests=false"]
 
@@ -52,7 +49,7 @@ def run(argv, **how):
 
 
 def build_folder(target):
-    return os.path.join(target.folder, "build")
+    return os.path.join(target.folder, "dist")
 
 
 def build_id(target):
@@ -74,9 +71,7 @@ def native():
 
 def configure(target, jobs):
     folder = build_folder(target)
-    options = [*OPTIONS, f"-Dc_link_args={link_arguments(target)}", "-Dman=enabled",
-               f"-Dc_args=-ffunction-sections -fdata-sections -ffile-prefix-map={TOP}={SHOWN} "
-               f"-ffile-prefix-map={toolchain.home()}={SHOWN}/zig"]
+    options = [*OPTIONS, f"-Dc_link_args={link_arguments(target)}", "-Dman=enabled"]
     if target is not native():
         options.append(f"-Dnative_build={build_folder(native())}")
     if not os.path.exists(os.path.join(folder, "build.ninja")):
