@@ -163,6 +163,9 @@ def configure(target, library, source, build):
             f"-DCMAKE_C_COMPILER={target.tool('cc')}", f"-DCMAKE_CXX_COMPILER={target.tool('cc')}",
             f"-DCMAKE_AR={target.tool('ar')}", f"-DCMAKE_RANLIB={target.tool('ranlib')}",
             f"-DCMAKE_C_FLAGS={flags}", "-DCMAKE_C_FLAGS_RELEASE=-O2 -DNDEBUG",
+            # linked as Buckle is, for which the compiler has a C library already
+            "-DCMAKE_TRY_COMPILE_CONFIGURATION=Release",
+            "-DCMAKE_EXE_LINKER_FLAGS=" + ("-static -pie" if target.system == "linux" else ""),
             "-DCMAKE_FIND_ROOT_PATH_MODE_PACKAGE=ONLY", "-DCMAKE_OSX_SYSROOT=", "-DCMAKE_OSX_ARCHITECTURES=",
             "-DCMAKE_OSX_DEPLOYMENT_TARGET=", "-DCMAKE_INSTALL_NAME_TOOL=/bin/true",
             "-DBUILD_SHARED_LIBS=OFF", f"-DCMAKE_INSTALL_PREFIX={target.prefix}",

