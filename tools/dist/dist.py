@@ -28,7 +28,7 @@ import toolchain
 from targets import CROSS, TARGETS, TOP, chosen
 
 # Programs that make further packages from build/dist, in this order. They run in the top folder with
-# DIST (where to put files), STAGE (build/dist), VERSION, and SOURCE_DATE_EPOCH.
+# BUCKLE_DIST (where to put files), BUCKLE_DIST_STAGE (build/dist), VERSION and SOURCE_DATE_EPOCH.
 PARTS = []
 
 # Everything is compiled for speed with debug information, which is taken out afterwards.
@@ -187,7 +187,7 @@ def write_sums():
 
 
 def run_parts():
-    env = dict(os.environ, DIST=release.DIST, STAGE=release.STAGE, VERSION=release.version(),
+    env = dict(os.environ, BUCKLE_DIST=release.DIST, BUCKLE_DIST_STAGE=release.STAGE, VERSION=release.version(),
                SOURCE_DATE_EPOCH=str(release.epoch()))
     for part in PARTS:
         step(part)

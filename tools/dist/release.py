@@ -14,8 +14,9 @@ import tarfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cross"))
 from targets import TOP
 
-DIST = os.path.join(TOP, "dist")             # what is published
-STAGE = os.path.join(TOP, "build", "dist")   # what it is packed from: a folder for each target
+# What is published, and what it is packed from: a folder for each target. Tests have others.
+DIST = os.environ.get("BUCKLE_DIST") or os.path.join(TOP, "dist")
+STAGE = os.environ.get("BUCKLE_DIST_STAGE") or os.path.join(TOP, "build", "dist")
 
 
 def git(*arguments):
