@@ -22,6 +22,7 @@
 #include "run/leave.h"
 #include "run/nest.h"
 #include "run/own-rules.h"
+#include "run/policy-cache.h"
 #include "run/private-places.h"
 #include "run/run-int.h"
 #include "settings/links.h"
@@ -221,7 +222,8 @@ static int prepare(void *arg, struct launch_policy *out)
     struct bk_err err;
     r->policy.unit.opt.terse = true;
     r->options.terse = true;
-    if (run_plan(r, &err) < 0)
+    bool kept = policy_cache_load(r);
+    if (!kept && run_plan(r, &err) < 0)
         return report_refusal(r, &err);
     if (r->spec->upstream && !r->plan.gate) {
         err_set(&err, BK_E_INPUT,
@@ -229,8 +231,14 @@ static int prepare(void *arg, struct launch_policy *out)
         err_remedy(&err, REMEDY_FILTER_NETWORK);
         return report_refusal(r, &err);
     }
-    *out = (struct launch_policy){&r->plan, r->policy.graph};
+    *out = (struct launch_policy){&r->plan, r->policy.graph, kept};
     return 0;
+}
+
+static void started(void *arg, bool kept)
+{
+    if (!kept)
+        policy_cache_save(arg);
 }
 
 static int meanwhile(void *arg, struct bk_err *err)
@@ -251,6 +259,7 @@ static void complete_launch(struct run *r, struct launch *l)
     *l = s->launch;
     l->prepare = prepare;
     l->meanwhile = meanwhile;
+    l->started = started;
     l->compile = run_recompile;
     l->on_nest = nest_serve;
     l->on_nested = nest_served;
@@ -356,16 +365,12 @@ static bool may_leave(struct run *r)
     if (!r->spec->may_leave || r->spec->launch.wait_all || !leave_is_open(r->policy.graph))
         return false;
     apart.pid_ns = false;
+    r->options.leaves = true;
     if (plan_make(r->policy.graph, &r->options, &apart, &plan, &err) < 0)
-        return false;
-    /* without a pid namespace, sentries around an open folder are mounted again and again */
-    bool fit = true;
-    for (size_t i = 0; i < plan.nsentries; i++)
-        fit &= !plan.sentries[i].open;
+        return r->options.leaves = false;
     plan_free(&plan);
-    if (fit)
-        r->host = apart;
-    return fit;
+    r->host = apart;
+    return true;
 }
 
 int run_go(struct run *r, struct launch_end *end, struct bk_err *err)

@@ -119,6 +119,7 @@ struct plan_options {
     bool session;    /* the command belongs to a session */
     bool ask;        /* ask the user about hosts that no rule names */
     bool no_layers;  /* what rules allow in private layers stays denied */
+    bool leaves;     /* without a pid namespace, processes outside are not out of bounds */
     const char *cwd; /* the command's working directory, or NULL; outlives the plan */
     /* the mount table as last read, or NULL; outlives the plan */
     const struct mounts_view *mounts;
@@ -200,6 +201,12 @@ struct plan {
 int plan_make(const struct graph *g, const struct plan_options *opt, const struct host *host,
               struct plan *out, struct bk_err *err);
 void plan_free(struct plan *p);
+
+/* Copies a plan with everything that it refers to into an arena; NULL if that is too small. */
+const struct plan *plan_pack(const struct plan *p, struct arena *into);
+/* A plan that uses such a copy, which has to outlive it and may be read-only. opt: as when the plan
+ * was made. */
+void plan_unpack(const struct plan *packed, const struct plan_options *opt, struct plan *out);
 
 /* Lists what the running plan cannot carry over from another policy, one line each. `wanted` is
  * that policy's plan for the same options and host. Returns how many there are. */
