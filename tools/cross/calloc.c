@@ -2,12 +2,13 @@
 /* Copyright The Buckle Authors */
 
 /*
- * calloc() for C libraries whose own writes every byte. Buckle allocates large tables of which a run
- * touches little, and writing to them costs more page faults than the rest of a launch. Whole pages
- * are given back to the kernel instead, which returns them empty. That holds for whatever malloc()
- * does, since an allocator's memory is private and anonymous.
+ * calloc() for C libraries whose own writes every byte. Buckle allocates large tables of which a
+ * run touches little, and writing to them costs more page faults than the rest of a launch. Whole
+ * pages are given back to the kernel instead, which returns them empty. That holds for whatever
+ * malloc() does, since an allocator's memory is private and anonymous.
  *
- * Compiled without built-in functions: the compiler would replace malloc() and memset() by calloc().
+ * Compiled without built-in functions: the compiler would replace malloc() and memset() by
+ * calloc().
  */
 
 #include <errno.h>

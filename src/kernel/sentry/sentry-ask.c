@@ -65,8 +65,8 @@ static int check_mount(struct sentry *s, int fd)
         return 0;
     if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0)
         return -errno;
-    bool there =
-        !(st.stx_mask & KABI_STATX_MNT_ID) || mounts_reach(&s->opt.names->mounts, kabi_statx_mnt_id(&st));
+    bool there = !(st.stx_mask & KABI_STATX_MNT_ID) ||
+                 mounts_reach(&s->opt.names->mounts, kabi_statx_mnt_id(&st));
     return there ? 0 : -EACCES;
 }
 
