@@ -11,6 +11,7 @@ profiles runs, and `run` must refuse. --once builds once and compares nothing.
 """
 
 import glob
+import hashlib
 import json
 import os
 import re
@@ -102,6 +103,27 @@ def check_elf(path, name):
     tap.ok(os.path.getsize(path) <= MOST_BYTES, f"{name}: at most {MOST_BYTES} bytes", os.path.getsize(path))
 
 
+def check_macho(path, name):
+    """Every page has the sum that the ad-hoc signature names, or no Mac with arm64 starts it."""
+    with open(path, "rb") as f:
+        data = f.read()
+    commands, at, signature = struct.unpack_from("<I", data, 16)[0], 32, None
+    for _ in range(commands):
+        kind, size = struct.unpack_from("<II", data, at)
+        signature = struct.unpack_from("<I", data, at + 8)[0] if kind == 0x1d else signature
+        at += size
+    if not tap.ok(signature or "arm64" not in name, f"{name}: is signed") or not signature:
+        return
+    count, = struct.unpack_from(">I", data, signature + 8)
+    blobs = [signature + struct.unpack_from(">I", data, signature + 16 + 8 * i)[0] for i in range(count)]
+    code = next(b for b in blobs if data[b:b + 4] == b"\xfa\xde\x0c\x02")
+    hashes, _, _, pages, limit, size, _, _, bits = struct.unpack_from(">IIIIIBBBB", data, code + 16)
+    wrong = [i for i in range(pages)
+             if hashlib.sha256(data[i << bits:min((i + 1) << bits, limit)]).digest()
+             != data[code + hashes + i * size:code + hashes + (i + 1) * size]]
+    tap.equal(wrong, [], f"{name}: the signature fits every page")
+
+
 def check_no_places(path, name, places):
     with open(path, "rb") as f:
         text = f.read()
@@ -178,9 +200,11 @@ def check_target(dist, target, version):
                    "share/doc/buckle/LICENSE"):
         tap.ok(os.path.exists(os.path.join(root, wanted)), f"{name}: has {wanted}")
     places = [PLACE, TOP, toolchain.home(), os.path.expanduser("~") + "/"]
-    for path in [program, *glob.glob(os.path.join(debug, "*"))]:
-        check_no_places(path, f"{name}: {os.path.basename(path)}", places)
+    for path in [program, *glob.glob(os.path.join(debug, "**"), recursive=True)]:
+        if os.path.isfile(path):
+            check_no_places(path, f"{name}: {os.path.basename(path)}", places)
     if target.system != "linux":
+        check_macho(program, name)
         return
     check_elf(program, name)
     if target.cpu == os.uname().machine:

@@ -119,8 +119,17 @@ def strip_elf(built, to, debug):
     run(["llvm-objcopy", "--strip-all", "--remove-section=.comment", built, to])
 
 
+def strip_macho(built, to, debug):
+    """The same for macOS. llvm-strip signs the file anew, ad hoc: no Mac starts one whose sums differ."""
+    run(["dsymutil", built, "-o", debug])
+    run(["llvm-strip", built, "-o", to])
+
+
 def strip_program(target, built, to, debug):
-    strip_elf(built, to, debug)
+    if target.system == "darwin":
+        strip_macho(built, to, os.path.join(debug, "buckle.dSYM"))
+    else:
+        strip_elf(built, to, os.path.join(debug, "buckle.debug"))
     if target.system == "linux" and os.path.getsize(to) > MOST_BYTES:
         raise SystemExit(f"{to}: has {os.path.getsize(to)} bytes, more than {MOST_BYTES}")
 
@@ -150,8 +159,7 @@ def stage(target):
     debug = os.path.join(release.STAGE, "debug", target.released)
     shutil.rmtree(debug, ignore_errors=True)
     os.makedirs(debug)
-    strip_program(target, os.path.join(build_folder(target), "buckle"), os.path.join(folder, "bin/buckle"),
-                  os.path.join(debug, "buckle.debug"))
+    strip_program(target, os.path.join(build_folder(target), "buckle"), os.path.join(folder, "bin/buckle"), debug)
     return folder, debug
 
 
