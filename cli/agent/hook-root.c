@@ -20,21 +20,17 @@
 #include "agent/control-server.h"
 #include "base/own.h"
 #include "run/run-policy.h"
+#include "system/descriptors.h"
+#include "system/process.h"
 
 /* The agent: our parent, or the parent of the shell that started us. */
 static pid_t agent_process(void)
 {
     static const char *const shells[] = {"sh", "bash", "dash", "zsh", "busybox"};
-    char path[64], line[512];
-    pid_t pid = getppid();
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    OWN(file) FILE *f = fopen(path, "re");
-    const char *name = f && fgets(line, sizeof(line), f) ? strchr(line, '(') : NULL;
-    const char *end = name ? strrchr(name, ')') : NULL;
-    pid_t parent = end ? (pid_t)strtol(end + 4, NULL, 10) : 0;
-    for (size_t i = 0; end && i < sizeof(shells) / sizeof(shells[0]); i++)
-        if (strlen(shells[i]) == (size_t)(end - name - 1) &&
-            memcmp(name + 1, shells[i], (size_t)(end - name - 1)) == 0 && parent > 1)
+    char name[PROCESS_NAME];
+    pid_t pid = getppid(), parent = process_parent(pid, name);
+    for (size_t i = 0; parent > 1 && i < sizeof(shells) / sizeof(shells[0]); i++)
+        if (strcmp(name, shells[i]) == 0)
             return parent;
     return pid;
 }
@@ -47,7 +43,7 @@ pid_t hook_session(const char *program)
     if (known > 0)
         return known;
     snprintf(owner, sizeof(owner), "%d", (int)agent);
-    if (pipe2(ends, O_CLOEXEC) < 0)
+    if (fd_pipe(ends) < 0)
         return 0;
     pid_t child = fork();
     if (child == 0) {
@@ -66,11 +62,8 @@ pid_t hook_session(const char *program)
 /* The working directory of the agent's process. */
 static bool agent_folder(char out[PATH_MAX])
 {
-    char link[64];
-    snprintf(link, sizeof(link), "/proc/%d/cwd", (int)agent_process());
-    ssize_t n = readlink(link, out, PATH_MAX - 1);
-    out[n > 0 ? n : 0] = '\0';
-    return n > 0;
+    out[0] = '\0';
+    return process_cwd(agent_process(), out) == 0;
 }
 
 static int ask_session(pid_t session, const char *id, const char *cwd, const char *start,

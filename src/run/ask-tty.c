@@ -32,7 +32,8 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/own.h"
-#include "kernel/launch/pause.h"
+#include "command/pause.h"
+#include "system/descriptors.h"
 #include "vocab/protected-classes.h"
 
 enum {
@@ -86,7 +87,7 @@ static void withdraw(struct asker *a, uint32_t id)
 static void receive_questions(struct asker *a)
 {
     struct asked m;
-    ssize_t n = recv(a->questions, &m, sizeof(m), MSG_DONTWAIT);
+    ssize_t n = fd_packet_receive(a->questions, &m, sizeof(m), NULL, true);
     if (n < 0)
         return;
     if (n != sizeof(m))
@@ -336,7 +337,7 @@ static void *ask_all(void *arg)
 static int start(struct ask_tty *a)
 {
     sigset_t all, was;
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, a->questions) < 0)
+    if (fd_packet_pair(a->questions) < 0)
         return -1;
     sigfillset(&all); /* also SIGTTOU: taking the terminal must not stop us */
     pthread_sigmask(SIG_SETMASK, &all, &was);
@@ -361,7 +362,7 @@ void ask_tty_question(struct ask_tty *a, const struct consent_question *q, int c
         consent_answer(channel, q->id, CONSENT_NOBODY);
         return;
     }
-    if (send(a->questions[0], &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && !q->withdrawn)
+    if (fd_packet_send(a->questions[0], &m, sizeof(m), -1, true) < 0 && !q->withdrawn)
         consent_answer(channel, q->id, CONSENT_DENY);
 }
 

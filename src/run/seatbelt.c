@@ -2,7 +2,7 @@
 /* Copyright The Buckle Authors */
 
 /*
- * A run with macOS's sandbox-exec (src/macos): the policy is flattened for it. If the policy
+ * A run with Seatbelt, macOS's sandbox (src/macos): the policy is flattened for it. If the policy
  * distinguishes hosts, connections leave only through proxies, which evaluate it. On Linux
  * BUCKLE_BACKEND=seatbelt does the same with our own sandbox-exec.
  */
@@ -67,9 +67,13 @@ int run_close_hosts(const struct graph *g, const struct macos_ports *ports, cons
     if (rules_init(&rules, g) < 0)
         return err_nomem(err);
     buf_str(out, "; The proxies filter hosts by name.\n"
-                 "(deny network-outbound (remote ip \"*:*\")\n    (with message ");
-    buf_sbpl(out, tag, strlen(tag));
-    buf_str(out, "))\n");
+                 "(deny network-outbound (remote ip \"*:*\")");
+    if (tag) {
+        buf_str(out, "\n    (with message ");
+        buf_sbpl(out, tag, strlen(tag));
+        buf_chr(out, ')');
+    }
+    buf_str(out, ")\n");
     write_own_ports(&rules, out);
     const uint16_t both[] = {ports->http, ports->socks};
     for (size_t i = 0; i < 2; i++)
@@ -81,10 +85,9 @@ int run_close_hosts(const struct graph *g, const struct macos_ports *ports, cons
 
 /* ---- running ---- */
 
-static int write_profile(void *arg, const struct macos_ports *ports, const char *tag,
-                         struct buf *out, struct bk_err *err)
+int run_macos_profile(struct run *r, const struct macos_ports *ports, const char *tag,
+                      struct buf *out, struct bk_err *err)
 {
-    struct run *r = arg;
     struct sbpl_flatten_options o = {.message = tag};
     if (sbpl_flatten(&r->policy.unit, &o, out, err) < 0)
         return -1;
@@ -97,11 +100,23 @@ static int write_profile(void *arg, const struct macos_ports *ports, const char 
                : 0;
 }
 
+static int write_profile(void *arg, const struct macos_ports *ports, const char *tag,
+                         struct buf *out, struct bk_err *err)
+{
+    return run_macos_profile(arg, ports, tag, out, err);
+}
+
 static void on_event(void *arg, const struct event *e)
 {
     const struct run *r = arg;
     if (r->spec->launch.on_event)
         r->spec->launch.on_event(r->spec->launch.arg, e);
+}
+
+static void on_input(void *arg)
+{
+    const struct run *r = arg;
+    r->spec->launch.on_input(r->spec->launch.arg);
 }
 
 static void debug(void *arg, const char *line)
@@ -123,7 +138,7 @@ static int find_command(struct run *r, struct launch_end *end, struct bk_err *er
     return err_sys(err, "cannot run %s", name);
 }
 
-int run_macos(struct run *r, struct launch_end *end, struct bk_err *err)
+int run_macos(struct run *r, seatbelt_enter_fn *enter, struct launch_end *end, struct bk_err *err)
 {
     const struct run_spec *s = r->spec;
     struct macos_end ended;
@@ -140,8 +155,11 @@ int run_macos(struct run *r, struct launch_end *end, struct bk_err *err)
         .proxied = run_filters_hosts(r->policy.graph),
         .parents = r->has_parents ? &r->parents : NULL,
         .connector = r->connector[0] ? r->connector : NULL,
+        .enter = enter,
         .timeout_ms = s->launch.timeout_ms,
         .on_event = on_event,
+        .on_input = s->launch.on_input ? on_input : NULL,
+        .input_fd = s->launch.input_fd,
         .debug = debug,
         .arg = r,
     };
