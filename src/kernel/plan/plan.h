@@ -170,6 +170,12 @@ int plan_make(const struct graph *g, const struct plan_options *opt, const struc
               struct plan *out, struct bk_err *err);
 void plan_free(struct plan *p);
 
+/* Copies a plan with everything that it refers to into an arena; NULL if that is too small. */
+const struct plan *plan_pack(const struct plan *p, struct arena *into);
+/* A plan that uses such a copy, which has to outlive it and may be read-only. opt: as when the plan
+ * was made. */
+void plan_unpack(const struct plan *packed, const struct plan_options *opt, struct plan *out);
+
 /* Lists what the running plan cannot carry over from another policy, one line each. `wanted` is
  * that policy's plan for the same options and host. Returns how many there are. */
 size_t plan_waits(const struct plan *running, const struct plan *wanted, struct buf *out);

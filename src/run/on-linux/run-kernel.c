@@ -22,6 +22,7 @@
 #include "policy/target.h"
 #include "run/on-linux/leave.h"
 #include "run/on-linux/nest.h"
+#include "run/on-linux/policy-cache.h"
 #include "run/run-int.h"
 
 /* ---- preparing ---- */
@@ -129,7 +130,8 @@ static int prepare(void *arg, struct launch_policy *out)
     struct bk_err err;
     r->policy.unit.opt.terse = true;
     r->kernel->options.terse = true;
-    if (run_plan(r, &err) < 0)
+    bool kept = policy_cache_load(r);
+    if (!kept && run_plan(r, &err) < 0)
         return run_refused(r, &err);
     if (r->spec->upstream && !r->kernel->plan.gate) {
         err_set(&err, BK_E_INPUT,
@@ -137,8 +139,14 @@ static int prepare(void *arg, struct launch_policy *out)
         err_remedy(&err, REMEDY_FILTER_NETWORK);
         return run_refused(r, &err);
     }
-    *out = (struct launch_policy){&r->kernel->plan, r->policy.graph};
+    *out = (struct launch_policy){&r->kernel->plan, r->policy.graph, kept};
     return 0;
+}
+
+static void started(void *arg, bool kept)
+{
+    if (!kept)
+        policy_cache_save(arg);
 }
 
 static int make_tmpdir(void *arg, struct bk_err *err)
@@ -152,6 +160,7 @@ static void complete_launch(struct run *r, struct launch *l)
     *l = s->launch;
     l->prepare = prepare;
     l->meanwhile = make_tmpdir;
+    l->started = started;
     l->compile = run_recompile;
     l->on_nest = nest_serve;
     l->on_nested = nest_served;
