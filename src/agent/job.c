@@ -113,7 +113,7 @@ static void __attribute__((noreturn)) exec_job(const struct job_spec *s, const s
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_DFL);
     process_end_with(owner, 125);
-    setsid();       /* no terminal, and a process group that can be killed as a whole */
+    setsid(); /* no terminal, and a process group that can be killed as a whole */
     for (int i = 0; i < JOB_PIPES; i++)
         high[i] = fcntl(writing[i], F_DUPFD_CLOEXEC, 20);
     put_at(null, 0);

@@ -360,7 +360,8 @@ static void fill_spec(struct controller *k, pid_t parent)
     struct run_spec *s = &k->prepared.spec;
     const struct assembly *a = &k->prepared.policy.assembly;
     bool asks = k->c->on_question && !(a->by_settings && a->result.strict_allowlist);
-    s->launch.leave_judge = parent != 1 && !process_adopts(); /* else the program would inherit it */
+    s->launch.leave_judge =
+        parent != 1 && !process_adopts(); /* else the program would inherit it */
     s->launch.give_stdio = true;
     s->launch.no_job_control = true;
     s->launch.on_event = on_event;

@@ -18,9 +18,11 @@
 #include <unistd.h>
 
 #include "api/run-int.h"
+#include "base/clock.h"
 #include "base/own.h"
 #include "policy/target.h"
 #include "run/run.h"
+#include "system/condition.h"
 #include "system/fd-group.h"
 #include "system/process.h"
 
@@ -167,27 +169,14 @@ static void deliver(struct buckle_run *run)
     }
 }
 
-static struct timespec deadline_in(int milliseconds)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_sec += milliseconds / 1000;
-    t.tv_nsec += (long)(milliseconds % 1000) * 1000000;
-    if (t.tv_nsec >= 1000000000) {
-        t.tv_sec++;
-        t.tv_nsec -= 1000000000;
-    }
-    return t;
-}
-
 /* Waits until no other thread delivers; false if that takes too long. */
 static bool become_deliverer(struct buckle_run *run, int milliseconds)
 {
-    struct timespec until = deadline_in(milliseconds < 0 ? 0 : milliseconds);
-    int late = 0;
-    while (run->delivering && late == 0)
-        late = milliseconds < 0 ? pthread_cond_wait(&run->idle, &run->lock)
-                                : pthread_cond_timedwait(&run->idle, &run->lock, &until);
+    uint64_t now = now_ms(), until = now + (uint64_t)(milliseconds < 0 ? 0 : milliseconds);
+    while (run->delivering && (milliseconds < 0 || now < until)) {
+        condition_wait(&run->idle, &run->lock, milliseconds < 0 ? -1 : (int)(until - now));
+        now = now_ms();
+    }
     if (run->delivering)
         return false;
     run->delivering = true;
@@ -254,13 +243,9 @@ static void run_destroy(struct buckle_run *run)
 static struct buckle_run *run_new(const struct buckle_command *c)
 {
     struct buckle_run *run = calloc(1, sizeof(*run));
-    pthread_condattr_t clock;
     if (!run)
         return NULL;
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&run->idle, &clock);
-    pthread_condattr_destroy(&clock);
+    condition_init(&run->idle);
     pthread_mutex_init(&run->lock, NULL);
     run->helper = (struct helper){.watch = -1, .sock = -1};
     run->group = fd_group_open();

@@ -87,7 +87,7 @@ static int create(const char *path, bool over)
     if (made && over)
         made = rename(fresh, path) == 0;
     else if (made) /* unless another run was quicker */
-        made = renameat2(AT_FDCWD, fresh, AT_FDCWD, path, RENAME_NOREPLACE) == 0;
+        made = file_rename_new(fresh, path) == 0;
     if (made)
         return steal_fd(&fd);
     unlink(fresh);

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "system/folder-id.h"
+#include "system/files.h"
 
 /*
  * The record of own folders: what a user's runs remember about folders that sandboxed commands

@@ -30,9 +30,8 @@ bool system_version_parse(struct system_version *v, const char *text, size_t n)
     const struct {
         const char *key;
         char *to;
-    } keys[] = {{"ProductName:", v->name},
-                {"ProductVersion:", v->number},
-                {"BuildVersion:", v->build}};
+    } keys[] = {
+        {"ProductName:", v->name}, {"ProductVersion:", v->number}, {"BuildVersion:", v->build}};
     *v = (struct system_version){0};
     for (size_t at = 0; at < n;) {
         const char *end = memchr(text + at, '\n', n - at);
@@ -68,8 +67,8 @@ bool system_version_find(struct system_version *v)
         return false;
     own_close_fd(&to);
     to = -1;
-    while (n < sizeof(text) && ((got = read(from, text + n, sizeof(text) - n)) > 0 ||
-                                (got < 0 && errno == EINTR)))
+    while (n < sizeof(text) &&
+           ((got = read(from, text + n, sizeof(text) - n)) > 0 || (got < 0 && errno == EINTR)))
         n += got > 0 ? (size_t)got : 0;
     enum { PATIENCE_MS = 2000 };
     if (!child_await(pid, PATIENCE_MS, &status))

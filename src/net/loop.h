@@ -8,8 +8,9 @@
 #include <stdint.h>
 
 /*
- * Waits for many descriptors: epoll on Linux, kqueue on macOS; tests also use poll. Watches are edge-triggered by
- * default. The owner reads or writes until the call would block and then calls loop_again().
+ * Waits for many descriptors: epoll on Linux, kqueue on macOS; tests also use poll. Watches are
+ * edge-triggered by default. The owner reads or writes until the call would block and then calls
+ * loop_again().
  */
 enum {
     LOOP_IN = 1,

@@ -54,8 +54,9 @@ int run_signal(int sig);
 void run_cancel(bool at_once);
 
 /* Updates the policy of the running command: these sources replace the spec's. They import shipped
- * profiles only. macOS cannot: there a policy is final. On failure the old policy stays in force. Appends what has to wait for the next
- * command to waits, a line each. Call it from on_input or on_event. */
+ * profiles only. macOS cannot: there a policy is final. On failure the old policy stays in force.
+ * Appends what has to wait for the next command to waits, a line each. Call it from on_input or
+ * on_event. */
 int run_update(struct run *r, const struct run_source *sources, size_t n, struct buf *waits,
                struct bk_err *err);
 

@@ -138,7 +138,7 @@ int control_place_read_key(const char *kind, pid_t pid, char bytes[CONTROL_KEY])
 {
     char name[32], path[PATH_MAX];
     snprintf(name, sizeof(name), "%s.key", kind);
-    OWN(fd) int key =
-        name_file(name, pid, path) ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+    OWN(fd)
+    int key = name_file(name, pid, path) ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
     return key >= 0 && pread(key, bytes, CONTROL_KEY, 0) == CONTROL_KEY ? 0 : -1;
 }

@@ -36,7 +36,6 @@ static int open_stream(bool v6)
     return steal_fd(&fd);
 }
 
-
 static int listen_everywhere(bool v6, uint16_t port)
 {
     OWN(fd) int fd = open_stream(v6);
@@ -159,4 +158,3 @@ int netns_ports(const struct netns_wishes *wishes, bool v6, struct netns_sockets
         out->ports[i] = open_stream(v6);
     return 0;
 }
-

@@ -272,7 +272,8 @@ static int go(struct nested *n, struct run *outer, const struct init *init, stru
      * goes there only if a Landlock domain keeps it out of their reach */
     if (run_plan(outer, err) < 0)
         return -1;
-    if (!outer->kernel->plan.handled_fs && !outer->kernel->plan.handled_net && !outer->kernel->plan.scoped)
+    if (!outer->kernel->plan.handled_fs && !outer->kernel->plan.handled_net &&
+        !outer->kernel->plan.scoped)
         n->kernel.init.below = n->kernel.init.depth = 0;
     return run_go(&n->run, end, err);
 }

@@ -71,10 +71,8 @@ static int read_mounts(struct run *r, struct bk_err *err)
 
 void run_kernel_init(struct run_kernel *k)
 {
-    *k = (struct run_kernel){.cgroup.fd = -1,
-                             .init = {.pidfd = -1, .ready = -1},
-                             .kept.lock = -1,
-                             .channel = -1};
+    *k = (struct run_kernel){
+        .cgroup.fd = -1, .init = {.pidfd = -1, .ready = -1}, .kept.lock = -1, .channel = -1};
 }
 
 int run_system_open(struct run *r, bool probe, struct bk_err *err)
@@ -173,7 +171,8 @@ static void complete_launch(struct run *r, struct launch *l)
     l->connector = r->connector[0] ? r->connector : NULL;
     l->parents = r->has_parents ? &r->parents : NULL;
     /* the sandbox as a whole where a control group can be had, else each process */
-    if ((l->max_memory || l->max_procs) && cgroup_make(&r->kernel->cgroup, l->max_memory, l->max_procs))
+    if ((l->max_memory || l->max_procs) &&
+        cgroup_make(&r->kernel->cgroup, l->max_memory, l->max_procs))
         l->max_memory = l->max_procs = 0;
     l->cgroup = r->kernel->cgroup.fd;
 }
@@ -224,8 +223,8 @@ static int go_nested(struct run *r, struct launch_end *end, struct bk_err *err)
         return end->step = STEP_POLICY, run_refused(r, err);
     if (r->spec->upstream)
         return err_set(err, BK_E_INPUT, "upstream proxy: the outer sandbox decides how to connect");
-    if (run_make_tmpdir(r, err) < 0 || run_prepare_env(r, err) < 0 || nest_write(r, &l, &bytes, err) < 0 ||
-        nest_fill(r, &l, &q, err) < 0)
+    if (run_make_tmpdir(r, err) < 0 || run_prepare_env(r, err) < 0 ||
+        nest_write(r, &l, &bytes, err) < 0 || nest_fill(r, &l, &q, err) < 0)
         return -1;
     int memory = nest_memory_make(bytes.s, bytes.n);
     if (memory < 0) {

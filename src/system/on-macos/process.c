@@ -48,8 +48,7 @@ int process_cwd(pid_t pid, char path[PATH_MAX])
     int n = proc_pidinfo(pid, PROC_PIDVNODEPATHINFO, 0, &about, sizeof(about));
     if (n != (int)sizeof(about))
         return errno = n >= 0 ? ESRCH : errno, -1;
-    snprintf(path, PATH_MAX, "%.*s", (int)sizeof(about.pvi_cdir.vip_path),
-             about.pvi_cdir.vip_path);
+    snprintf(path, PATH_MAX, "%.*s", (int)sizeof(about.pvi_cdir.vip_path), about.pvi_cdir.vip_path);
     return 0;
 }
 

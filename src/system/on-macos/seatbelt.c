@@ -9,8 +9,8 @@
 
 #include "system/seatbelt.h"
 
-#include <bsm/audit.h>
 #include <dlfcn.h>
+#include <mach/message.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/socket.h>
