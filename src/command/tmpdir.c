@@ -58,29 +58,43 @@ void tmpdir_remove_tree(const char *top)
     }
 }
 
-/* Our own folder with all sessions, which no other user may have prepared for us. */
+/* A folder of our own, which no other user may have prepared for us. */
+static int make_private(const char *path, struct bk_err *err)
+{
+    struct stat st;
+    if (mkdir(path, 0700) < 0 && errno != EEXIST)
+        return err_sys(err, "cannot create %s", path);
+    if (lstat(path, &st) < 0)
+        return err_sys(err, "%s", path);
+    if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077)) {
+        err_set(err, BK_E_SYSTEM, "%s is not a private folder of yours", path);
+        err_hint(err, "remove it, or set XDG_RUNTIME_DIR");
+        return -1;
+    }
+    return 0;
+}
+
+/* The one with all sessions. */
 static int base_folder(char out[BASE_BYTES], struct bk_err *err)
 {
     /* inside another sandbox only its own TMPDIR is writable, and names get longer at each level */
     bool inside = getenv("SANDBOX_RUNTIME") != NULL;
     const char *run = getenv(inside ? "TMPDIR" : "XDG_RUNTIME_DIR");
     size_t longest = inside ? BASE_BYTES - 32 : 80; /* names of sockets are short */
-    struct stat st;
     bool usable = run && run[0] == '/' && strlen(run) < longest && access(run, W_OK) == 0;
     if (usable && inside)
         snprintf(out, BASE_BYTES, "%s/.in", run);
     else
         snprintf(out, BASE_BYTES, "%s/buckle-%u", usable ? run : "/tmp", geteuid());
-    if (mkdir(out, 0700) < 0 && errno != EEXIST)
-        return err_sys(err, "cannot create %s", out);
-    if (lstat(out, &st) < 0)
-        return err_sys(err, "%s", out);
-    if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077)) {
-        err_set(err, BK_E_SYSTEM, "%s is not a private folder of yours", out);
-        err_hint(err, "remove it, or set XDG_RUNTIME_DIR");
-        return -1;
-    }
-    return 0;
+    return make_private(out, err);
+}
+
+int tmpdir_shared(char path[64], struct bk_err *err)
+{
+    char base[64];
+    snprintf(base, sizeof(base), "/tmp/buckle-%u", geteuid());
+    snprintf(path, 64, "%.50s/shared", base);
+    return make_private(base, err) < 0 ? -1 : make_private(path, err);
 }
 
 static int lock_folder(const char *path, int how)

@@ -27,6 +27,10 @@ int tmpdir_make(struct tmpdir *s, struct bk_err *err);
 bool tmpdir_remove_empty(struct tmpdir *s);
 void tmpdir_remove(struct tmpdir *s); /* also fine when tmpdir_make() failed */
 
+/* A folder below /tmp that all commands of the user share, for callers that start them later: made
+ * if it is missing, and never removed. */
+int tmpdir_shared(char path[64], struct bk_err *err);
+
 /* Removes a folder with everything in it, follows no symlink and leaves no file system. */
 void tmpdir_remove_tree(const char *top);
 

@@ -28,9 +28,8 @@ int run_go_seatbelt(struct run *r, seatbelt_enter_fn *enter, struct launch_end *
                     struct bk_err *err);
 /* seatbelt.c: the last of them. The policy is compiled and the environment made. */
 int run_macos(struct run *r, seatbelt_enter_fn *enter, struct launch_end *end, struct bk_err *err);
-/* The profile with which the command would run. tag: the message of its denials, or NULL. */
-struct macos_ports;
-int run_macos_profile(struct run *r, const struct macos_ports *ports, const char *tag,
-                      struct buf *out, struct bk_err *err);
+/* Prints the profile with which the command would run; how: what will apply it. */
+int run_print_seatbelt(struct run *r, const char *how, bool json, struct buf *out,
+                       struct bk_err *err);
 
 #endif

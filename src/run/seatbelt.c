@@ -85,9 +85,10 @@ int run_close_hosts(const struct graph *g, const struct macos_ports *ports, cons
 
 /* ---- running ---- */
 
-int run_macos_profile(struct run *r, const struct macos_ports *ports, const char *tag,
-                      struct buf *out, struct bk_err *err)
+static int write_profile(void *arg, const struct macos_ports *ports, const char *tag,
+                         struct buf *out, struct bk_err *err)
 {
+    struct run *r = arg;
     struct sbpl_flatten_options o = {.message = tag};
     if (sbpl_flatten(&r->policy.unit, &o, out, err) < 0)
         return -1;
@@ -100,11 +101,32 @@ int run_macos_profile(struct run *r, const struct macos_ports *ports, const char
                : 0;
 }
 
-static int write_profile(void *arg, const struct macos_ports *ports, const char *tag,
-                         struct buf *out, struct bk_err *err)
+/* ---- printing ---- */
+
+int run_print_seatbelt(struct run *r, const char *how, bool json, struct buf *out,
+                       struct bk_err *err)
 {
-    return run_macos_profile(arg, ports, tag, out, err);
+    OWN(buf) struct buf profile = {0};
+    static const struct macos_ports none;
+    if (run_policy_compile(&r->policy, err) < 0 || write_profile(r, &none, NULL, &profile, err) < 0)
+        return -1;
+    if (!buf_ok(&profile))
+        return err_nomem(err);
+    bool proxied = run_filters_hosts(r->policy.graph);
+    if (json) {
+        buf_fmt(out, "{\"enforced\": \"%s\", \"proxies\": %s, \"profile\": ", how,
+                proxied ? "true" : "false");
+        buf_json(out, profile.s, profile.n);
+        buf_str(out, "}\n");
+        return 0;
+    }
+    buf_fmt(out, "; Seatbelt enforces this (%s)%s.\n", how,
+            proxied ? ", with the ports of the proxies that filter hosts" : "");
+    buf_add(out, profile.s, profile.n);
+    return 0;
 }
+
+/* ---- the command ---- */
 
 static void on_event(void *arg, const struct event *e)
 {

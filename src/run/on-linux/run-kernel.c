@@ -113,6 +113,8 @@ int run_plan(struct run *r, struct bk_err *err)
 
 int run_print_plan(struct run *r, bool json, struct buf *out, struct bk_err *err)
 {
+    if (policy_on_macos())
+        return run_print_seatbelt(r, "sandbox-exec", json, out, err);
     if (run_plan(r, err) < 0)
         return -1;
     (json ? plan_print_json : plan_print_text)(&r->kernel->plan, r->policy.graph, out);

@@ -6,11 +6,6 @@
  * executes anything; where the system has no function for that, sandbox-exec does it.
  */
 
-#include <signal.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/own.h"
 #include "macos/macos-run.h"
 #include "run/run-int.h"
 #include "system/seatbelt.h"
@@ -35,27 +30,8 @@ int run_go(struct run *r, struct launch_end *end, struct bk_err *err)
 
 int run_print_plan(struct run *r, bool json, struct buf *out, struct bk_err *err)
 {
-    OWN(buf) struct buf profile = {0};
-    static const struct macos_ports none;
-    bool proxied;
-    if (run_policy_compile(&r->policy, err) < 0 ||
-        run_macos_profile(r, &none, NULL, &profile, err) < 0)
-        return -1;
-    if (!buf_ok(&profile))
-        return err_nomem(err);
-    proxied = run_filters_hosts(r->policy.graph);
-    const char *how = seatbelt_can_enter() ? "sandbox_init" : "sandbox-exec";
-    if (!json) {
-        buf_fmt(out, "; Enforced by Seatbelt (%s)%s.\n", how,
-                proxied ? "; the run adds the ports of its proxies at the end" : "");
-        buf_add(out, profile.s, profile.n);
-        return 0;
-    }
-    buf_fmt(out, "{\"enforced\": \"%s\", \"proxies\": %s, \"profile\": ", how,
-            proxied ? "true" : "false");
-    buf_json(out, profile.s, profile.n);
-    buf_str(out, "}\n");
-    return 0;
+    return run_print_seatbelt(r, seatbelt_can_enter() ? "sandbox_init" : "sandbox-exec", json, out,
+                              err);
 }
 
 int run_signal(int sig)
