@@ -221,7 +221,7 @@ def turn(program):
     """What was compiled is quick, and says first what is wrong; then the long ones, so that none of
     them is left alone at the end."""
     path = program[1][0]
-    return 0 if path.startswith(os.path.join(TOP, "build")) else 1 if os.path.basename(path) in SLOW_E2E else 2
+    return 0 if path.startswith(os.path.join(TOP, "build")) else 1 if os.path.basename(path) in SLOW_E2E + ONE_USER else 2
 
 
 def run_suites(suites, on_result, at_once):
@@ -255,8 +255,8 @@ def replay_programs(where):
 
 # These depend on timing (run_twice), and take long, so they begin first.
 SLOW_E2E = ("e2e-ask.py", "e2e-attacks.py", "e2e-cleanup.py", "e2e-clients.py", "e2e-clones.py", "e2e-dial.py", "e2e-escape.py",
-            "e2e-gate.py", "e2e-git.py", "e2e-h2.py", "e2e-hints.py", "e2e-layers.py", "e2e-load.py", "e2e-mcp.py", "e2e-net-ports.py", "e2e-net-redirect.py",
-            "e2e-loopback.py", "e2e-nested.py", "e2e-net.py", "e2e-own-record.py",
+            "e2e-gate.py", "e2e-git.py", "e2e-h2.py", "e2e-layers.py", "e2e-load.py", "e2e-mcp.py", "e2e-net-ports.py", "e2e-net-redirect.py",
+            "e2e-loopback.py", "e2e-net.py", "e2e-own-record.py",
             "e2e-parent-proxy.py", "e2e-process.py", "e2e-programs.py", "e2e-protected.py",
             "e2e-session-loopback.py", "e2e-static.py",
             "e2e-terminal.py", "e2e-traps.py", "e2e-unasked.py", "e2e-work.py",

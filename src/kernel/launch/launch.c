@@ -396,6 +396,11 @@ static int start_judge(struct control *c, struct setup *s)
     int err = id_maps_open(&s->maps, flags & CLONE_NEWUSER);
     if (err < 0)
         return err;
+    OWN(fd)
+    int mounts = flags & CLONE_NEWNS ? open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC) : -1;
+    if (flags & CLONE_NEWNS && mounts < 0)
+        return -errno;
+    s->host_mounts = mounts;
     c->judge = c->l->cgroup >= 0 ? clone_into(c->l->cgroup, flags)
                                  : (pid_t)syscall(SYS_clone, flags, 0, 0, 0, 0);
     if (c->judge == 0)

@@ -41,9 +41,9 @@ enum nest_kind {
     NEST_SIGNAL,      /* asker: a signal for the command */
     NEST_CANCEL,      /* asker: end it; value: at once */
     NEST_STARTED,     /* value: whether it is in the asker's process group */
-    NEST_STOPPED,
-    NEST_EVENT, /* an event on the wire */
-    NEST_END,   /* struct nest_end */
+    NEST_STOPPED,     /* value: how many SIGCONT had come */
+    NEST_EVENT,       /* an event on the wire */
+    NEST_END,         /* struct nest_end */
 };
 
 struct nest_message {

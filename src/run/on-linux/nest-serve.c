@@ -46,7 +46,8 @@ struct nested {
     struct sbpl_unit unit;
     const char *users_folder, *own_record; /* as in struct launch */
     uint32_t inner_rules;
-    int input; /* epoll: the channel and the asker's pidfd */
+    int input;         /* epoll: the channel and the asker's pidfd */
+    int32_t continues; /* from the asker */
 };
 
 static void route_event(void *arg, const struct event *e)
@@ -72,7 +73,7 @@ static void on_start(void *arg)
 static void on_stop(void *arg)
 {
     struct nested *n = arg;
-    nest_send(n->taken.channel, NEST_STOPPED, 0);
+    nest_send(n->taken.channel, NEST_STOPPED, n->continues);
 }
 
 /* What the asker says; or that it is gone, and then the command ends at once. */
@@ -93,6 +94,7 @@ static void on_input(void *arg)
         n->input = -1;
         launch_cancel(true);
     } else if (got == sizeof(m) && m.kind == NEST_SIGNAL && m.value > 0 && m.value < NSIG) {
+        n->continues += m.value == SIGCONT;
         launch_signal(m.value);
     } else if (got == sizeof(m) && m.kind == NEST_CANCEL) {
         launch_cancel(m.value != 0);
@@ -181,7 +183,7 @@ static struct plan_options stricter(const struct plan_options *outer, const stru
     o.strict_reads |= q->strict_reads != 0;
     o.no_masks |= q->no_masks != 0;
     o.core_dumps &= q->core_dumps != 0;
-    o.perf = o.session = false;
+    o.perf = o.session = o.leaves = false;
     o.cwd = n->asked.cwd;
     o.mounts = &n->kernel.mounts;
     return o;

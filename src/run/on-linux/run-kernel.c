@@ -258,16 +258,12 @@ static bool may_leave(struct run *r)
     if (!r->spec->may_leave || r->spec->launch.wait_all || !leave_is_open(r->policy.graph))
         return false;
     apart.pid_ns = false;
+    r->kernel->options.leaves = true;
     if (plan_make(r->policy.graph, &r->kernel->options, &apart, &plan, &err) < 0)
-        return false;
-    /* without a pid namespace, sentries around an open folder are mounted again and again */
-    bool fit = true;
-    for (size_t i = 0; i < plan.nsentries; i++)
-        fit &= !plan.sentries[i].open;
+        return r->kernel->options.leaves = false;
     plan_free(&plan);
-    if (fit)
-        r->kernel->host = apart;
-    return fit;
+    r->kernel->host = apart;
+    return true;
 }
 
 int run_go(struct run *r, struct launch_end *end, struct bk_err *err)
