@@ -43,6 +43,10 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
  * sandbox-exec on macOS. */
 int run_print_plan(struct run *r, bool json, struct buf *out, struct bk_err *err);
 
+/* Inside a sandbox of ours: appends the plan that the run gets there, by asking the outer
+ * controller. Returns 1, 0 if the run is inside none, or -1. */
+int run_describe_nested(struct run *r, bool json, struct buf *out, struct bk_err *err);
+
 /* Runs the command to its end. The calling thread has to live that long. On failure end->step says
  * how far it came; spec->complain has reported STEP_POLICY. */
 int run_go(struct run *r, struct launch_end *end, struct bk_err *err);

@@ -36,6 +36,9 @@ struct run_kernel {
     int channel;          /* to the controller of the sandbox that this run is in; -1: in none */
     struct nests nests;   /* inside this one */
     unsigned depth;       /* of this one: 0 is not inside another */
+    struct run *around;   /* the run that this one is inside, or NULL */
+    const struct graph *inner; /* if so: its own policy, without the outer one */
+    uint32_t outer_number;     /* and the number of the outermost policy that it began with */
 };
 
 void run_kernel_init(struct run_kernel *k);
