@@ -238,6 +238,8 @@ def main(names):
         libraries.build([target])
         compile_target(target, jobs)
         pack_target(target)
+    if release.git("rev-parse", "HEAD") not in ("", release.commit()):
+        raise SystemExit("the tree has another commit now than when this began: start again")
     pack_source()
     run_parts()
     write_bill(targets)
