@@ -270,7 +270,7 @@ def replay_programs(where):
 
 
 # These depend on timing (run_twice), and take long, so they begin first.
-SLOW_E2E = ("e2e-ask.py", "e2e-attacks.py", "e2e-cleanup.py", "e2e-clients.py", "e2e-clones.py", "e2e-dial.py", "e2e-escape.py",
+SLOW_E2E = ("e2e-ask.py", "e2e-ask-session.py", "e2e-attacks.py", "e2e-cleanup.py", "e2e-clients.py", "e2e-clones.py", "e2e-dial.py", "e2e-escape.py",
             "e2e-gate.py", "e2e-git.py", "e2e-h2.py", "e2e-layers.py", "e2e-load.py", "e2e-mcp.py", "e2e-net-ports.py", "e2e-net-redirect.py",
             "e2e-loopback.py", "e2e-net.py", "e2e-own-record.py",
             "e2e-parent-proxy.py", "e2e-process.py", "e2e-programs.py", "e2e-protected.py",
@@ -282,8 +282,12 @@ SLOW_E2E = ("e2e-ask.py", "e2e-attacks.py", "e2e-cleanup.py", "e2e-clients.py", 
 # Compares times, which other programs beside it would spoil.
 ALONE = ("e2e-clones.py",)
 
+# Packages are made of the gcc build.
+STAGED = ("e2e-packages.py",)
+
 # A minute and more, and much the same for root: `make check` runs them as an ordinary user only.
-ONE_USER = ("e2e-git-inside.py", "e2e-layers.py", "e2e-nested.py", "e2e-own-record.py", "e2e-protected.py")
+ONE_USER = ("e2e-ask-session.py", "e2e-git-inside.py", "e2e-layers.py", "e2e-nested.py",
+            "e2e-nested-updates.py", "e2e-own-record.py", "e2e-protected.py")
 
 
 def e2e_programs(but=(), only=None):
@@ -338,16 +342,17 @@ def long_suites():
         Suite("unit (clang)", unit_programs("clang")),
         Suite("clang-tidy", [[tests("runners", "run-tidy.py")]], timeout=3600),
         Suite("arm64", [[tests("runners", "run-arm64.py")]], timeout=1800),
-        Suite("e2e (sanitizers)", e2e_programs(but=ALONE), asan_env(), timeout=900),
+        Suite("e2e (sanitizers)", e2e_programs(but=ALONE + STAGED), asan_env(), timeout=900),
         Suite("released files", [[tests("runners", "run-dist.py")]], timeout=5400),
         # another C library: it opens files by other calls, and has another allocator and other threads
-        Suite("e2e (released program)", e2e_programs(but=ALONE), released_env(), timeout=900),
+        Suite("e2e (released program)", e2e_programs(but=ALONE + STAGED), released_env(), timeout=900),
         Suite("verdicts (released program)", [[tests("runners", "run-kernel-verdicts.py")]], released_env(), timeout=900),
         Suite("programs", [[tests("e2e", "e2e-programs.py"), "heavy"]], staged_env(), timeout=900),
         Suite("clients", [[tests("e2e", "e2e-clients.py"), "heavy"]], staged_env(), timeout=900),
         Suite("e2e (everybody)", e2e_programs(only=ONE_USER), staged_env(), timeout=900),
         Suite("clones", [[tests("e2e", "e2e-clones.py"), "whole"]], staged_env(), timeout=1800),
         Suite("matrix", [[f, "whole"] for f in found("e2e/e2e-matrix-*.py")], staged_env(), timeout=1800),
+        Suite("ABI", [[tests("runners", "run-abi.py")]], staged_env()),
         Suite("mcp client library", [[tests("e2e", "e2e-mcp.py"), "sdk"]], staged_env(), timeout=600),
         Suite("races", [[tests("e2e", "e2e-traps.py"), "4", "9"]],
               {"BUCKLE": BUCKLE, "TOOLS": os.path.join(TOP, "build", "gcc", "tests"),
@@ -360,6 +365,8 @@ def long_suites():
     ]
     for suite in suites:
         suite.at_once = PROCESSORS
+    # compares times
+    suites.append(Suite("packages", [[tests("e2e", "e2e-packages.py"), "whole"]], staged_env(), timeout=900, at_once=1))
     return suites
 
 

@@ -87,7 +87,7 @@ static const struct cli_option options[] = {
     {"annotate", 0, NULL, "report denials in a block for agents instead of the summary", NULL},
     {"command-text", 0, "TEXT", "the command line that the session shows", NULL},
     {"session", 0, "PID|fd:N", "report events to this session", NULL},
-    {"ask-session", 0, NULL, "let the session's client answer questions about protected names", NULL},
+    {"ask-session", 0, NULL, "let the session's user answer questions about protected names", NULL},
     {"late-names", 0, NULL, "resolve denied host names, but refuse connections to them", NULL},
     {"watch-net", 0, NULL, "report denied hosts by name, even if no host is allowed", NULL},
     {"grantable", 0, NULL, "skip kernel walls, so that anything can be granted later", NULL},
@@ -213,7 +213,6 @@ static void on_event(void *arg, const struct event *e)
 static bool remember_answer(void *arg, const struct consent_question *q)
 {
     struct invocation *r = arg;
-    OWN(settings) struct settings s = {0};
     struct bk_err err;
     struct peer host;
     char where[PEER_TEXT];
@@ -224,8 +223,7 @@ static bool remember_answer(void *arg, const struct consent_question *q)
     const char *key = q->class ? "filesystem.allowProtected" : "network.allowedDomains";
     const char *value = q->class ? protected_classes[q->class - 1].name : where;
     atomic_store(&r->watch.own, true);
-    return settings_init(&s, r->cwd, &err) == 0 &&
-           settings_edit(&s, LAYER_USER, EDIT_ADD, key, value, &err) == 0;
+    return settings_remember(r->cwd, key, value, &err) == 0;
 }
 
 static void on_question(void *arg, const struct consent_question *q, int channel)
@@ -451,6 +449,7 @@ static int fill_spec(struct invocation *r, struct bk_err *err)
         return -1;
     if (args_has(r->args, "session") && join_session(r, err) < 0)
         return -1;
+    live_link(&r->live);
     r->spec.plan.session = r->live.link > 0;
     if (asked_caps(r->args, &r->spec.plan.caps, err) < 0 || choose_limits(r, err) < 0 ||
         choose_asking(r, err) < 0 || run_flags_read(&r->flags, r->args, &r->spec, err) < 0 ||
@@ -513,7 +512,10 @@ static int dry_run(struct invocation *r)
     struct bk_err err;
     if (run_policy_compile(&r->run.policy, &err) < 0)
         return run_complain(&r->run.policy.unit, &err), FAILED;
-    if (run_plan(&r->run, &err) < 0)
+    int nested = run_describe_nested(&r->run, args_has(r->args, "json"), &out, &err);
+    if (nested > 0)
+        return cli_emit(&out, CLI_OK);
+    if (nested < 0 || run_plan(&r->run, &err) < 0)
         return cli_fail(&err);
     if (args_has(r->args, "json"))
         plan_print_json(&r->run.plan, r->run.policy.graph, &out);

@@ -49,8 +49,6 @@ static void report_to_session(struct live *l, const struct event *e)
 
 static void on_session_answer(void *arg, int fd)
 {
-    static const char *const words[CONSENT_COUNT] = {
-        [CONSENT_ONCE] = "once", [CONSENT_RUN] = "run", [CONSENT_DENY] = "deny"};
     struct live *l = arg;
     char text[512];
     ssize_t n = recv(fd, text, sizeof(text), MSG_DONTWAIT);
@@ -61,12 +59,8 @@ static void on_session_answer(void *arg, int fd)
     OWN(json) json_t *m = json_loadb(text, (size_t)n, 0, NULL);
     const char *word = json_text(m, "consent");
     uint32_t id = (uint32_t)json_integer_value(json_object_get(m, "id"));
-    enum consent answer = CONSENT_NOBODY;
-    for (int i = 1; word && i < CONSENT_COUNT; i++)
-        if (words[i] && strcmp(words[i], word) == 0)
-            answer = (enum consent)i;
     if (word && id)
-        consent_answer(l->channel, id, answer);
+        consent_answer(l->channel, id, consent_of_word(word));
 }
 
 /* Begins to listen to the session at the first question. */
@@ -81,16 +75,32 @@ static bool can_ask(struct live *l, int channel)
     return true;
 }
 
+/* A late answer has no effect, so nothing is lost if the session does not get this. */
+static void withdraw(const struct live *l, uint32_t id)
+{
+    char message[48];
+    int n = snprintf(message, sizeof(message), "{\"withdrawn\": %u}", id);
+    if (l->session > 0)
+        (void)!send(l->session, message, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 void live_question(struct live *l, const struct consent_question *q, int channel)
 {
     OWN(buf) struct buf message = {0};
-    const char *class = q->class ? protected_classes[q->class - 1].name : "";
-    if (q->withdrawn) /* a late answer has no effect */
+    if (q->withdrawn) {
+        withdraw(l, q->id);
         return;
-    buf_fmt(&message,
-            "{\"question\": {\"id\": %u, \"pid\": %d, \"class\": \"%s\", \"path\": ", q->id, q->pid,
-            class);
-    buf_json(&message, q->path, strlen(q->path));
+    }
+    buf_fmt(&message, "{\"question\": {\"id\": %u, \"pid\": %d, \"wait\": %u, ", q->id, q->pid,
+            q->wait_ms);
+    if (q->class) {
+        buf_fmt(&message, "\"class\": \"%s\", \"path\": ", protected_classes[q->class - 1].name);
+        buf_json(&message, q->path, strlen(q->path));
+    } else {
+        buf_fmt(&message, "\"port\": %u, \"udp\": %s, \"host\": ", q->port,
+                q->udp ? "true" : "false");
+        buf_json(&message, q->host, strlen(q->host));
+    }
     buf_str(&message, ", \"program\": ");
     buf_json(&message, q->program, strlen(q->program));
     buf_str(&message, "}}");
@@ -242,11 +252,11 @@ static int find_session(const char *where, struct bk_err *err)
 
 /* The session leads to the servers of its other runs, and from them to ours. A session of an older
  * version does not; then each run has its servers for itself. */
-static void link_session(struct live *l)
+void live_link(struct live *l)
 {
     int ends[2];
     struct bk_err err;
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+    if (l->session <= 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return;
     OWN(fd) int theirs = ends[1];
     OWN(fd) int ours = ends[0];
@@ -271,7 +281,6 @@ int live_join(struct live *l, const char *where, const char *command, bool shipp
     if (!answer || add_grants(json_object_get(answer, "grants"), shipped, rules, links, err) < 0)
         return -1;
     l->session = steal_fd(&socket_fd);
-    link_session(l);
     return 0;
 }
 

@@ -29,7 +29,7 @@ from targets import CROSS, TARGETS, TOP, chosen
 
 # Programs that make further packages from build/dist, in this order. They run in the top folder with
 # BUCKLE_DIST (where to put files), BUCKLE_DIST_STAGE (build/dist), VERSION and SOURCE_DATE_EPOCH.
-PARTS = []
+PARTS = ["tools/dist/npm.py"]
 
 # Everything is compiled for speed with debug information, which is taken out afterwards.
 OPTIONS = ["--prefix=/usr/local", "--buildtype=debugoptimized", "-Dwerror=true", "-Db_pie=true", "-Dtests=false"]
@@ -229,7 +229,8 @@ def main(names):
     os.environ["SOURCE_DATE_EPOCH"] = str(release.epoch())
     if release.changed():
         step("this tree has changes that no commit has: not for publishing")
-    shutil.rmtree(release.DIST, ignore_errors=True)
+    for folder in (release.DIST, release.STAGE):
+        shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(release.DIST)
     toolchain.install()
     jobs = ["-j", str(os.cpu_count() or 1)]

@@ -558,13 +558,12 @@ static int launch_with_signals(struct control *c, struct setup *s, struct bk_err
 
 static struct control the_control; /* one launch at a time in a process */
 
-int launch_update(uint32_t number, const void *bytes, size_t n)
+int launch_update(uint32_t number, int sealed)
 {
     const struct control *c = &the_control;
     if (!c->l || !c->l->compile || c->ending || c->exited)
         return -ESRCH;
-    OWN(fd) int sealed = policy_update_make(bytes, n);
-    return sealed < 0 ? sealed : policy_update_send(c->events, number, sealed);
+    return policy_update_send(c->events, number, sealed);
 }
 
 int launch_signal(int sig)

@@ -209,6 +209,30 @@ static int send_request(struct nest_request *q, int memory)
     return fd_pass_send_many(asker.channel, q, sizeof(*q), fds, 1 + q->nfds);
 }
 
+int nest_describe(struct nest_request *q, int channel, int memory, char **out, size_t *n,
+                  struct bk_err *err)
+{
+    struct launch_end end;
+    struct nest_message m = {0};
+    OWN(fd) int ours = channel;
+    OWN(fd) int sealed = memory;
+    OWN(fd) int told = -1;
+    asker.channel = ours;
+    asker.done = false;
+    int sent = send_request(q, sealed);
+    asker.channel = 0;
+    errno = -sent;
+    if (sent < 0)
+        return err_sys(err, "cannot ask the sandbox around this one");
+    ssize_t got = fd_pass_receive(ours, &asker.end, sizeof(asker.end), &told);
+    if (got >= (ssize_t)sizeof(m))
+        m = asker.end.head;
+    if (m.kind == NEST_ANSWER && (*out = nest_memory_copy(told, n)))
+        return 0;
+    asker.done = m.kind == NEST_END && got == sizeof(asker.end) && m.value != 0;
+    return read_end(&end, err);
+}
+
 int nest_run(const struct launch *l, struct nest_request *q, int channel, int memory,
              struct launch_end *end, struct bk_err *err)
 {
