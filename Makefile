@@ -47,7 +47,7 @@ NINJA = ninja -C build --quiet | { grep -v '^ninja: \(no work\|Entering\)' || tr
 RUNNER = python3 tests/run.py
 
 .DEFAULT_GOAL = build
-.PHONY: build static dist packages run check check-all check-dist bench fuzz accept format install clean help
+.PHONY: build static packages dist run check check-all check-dist bench fuzz accept format install clean help
 
 build: ## compile to build/ (the program is build/buckle)
 	$(call need,$(PKG_BUILD))
@@ -61,6 +61,9 @@ static: ## a static binary: build/static/buckle
 	@mkdir -p build/static && cp build/buckle-static build/static/buckle
 	@ls -l build/static/buckle
 
+packages: build static ## npm packages and a wheel for this machine, in build/packages
+	@tools/pack-here.sh build build/packages
+
 dist: ## everything that a release publishes, in dist/ (docs/releasing.md); TARGETS= names some
 	$(call need,$(PKG_DIST))
 	@tools/dist/dist.py $(TARGETS)
@@ -68,9 +71,6 @@ dist: ## everything that a release publishes, in dist/ (docs/releasing.md); TARG
 check-dist: ## make a release twice, compare the bytes and try the files; part of check-all
 	$(call need,$(PKG_CHECK_DIST) gcc git)
 	@tests/runners/run-dist.py $(TARGETS)
-
-packages: build static ## npm packages and a wheel for this machine, in build/packages
-	@tools/pack-here.sh build build/packages
 
 run: build ## watch a misbehaving build script get blocked
 	$(call need,$(PKG_RUN))
