@@ -33,13 +33,18 @@ VERSION = drive.buckle("--version").out.split()[1]
 PACKED = os.path.join(drive.FOLDER, "packed")
 THEIRS = "@anthropic-ai/sandbox-runtime"
 OURS = "@buckle/sandbox-runtime"
+# The system's shells and tools, and Node wherever it is: version managers put programs of their own before them.
+USUAL = {"PATH": ":".join(dict.fromkeys([*(os.path.dirname(shutil.which(name) or "/usr/bin/x") for name in ("node", "npm")),
+                                         *"/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin".split(":")])),
+         # else bash takes a socket at its input, which Node gives it, for a remote login, and reads ~/.bashrc
+         "SHLVL": "2"}
 NEEDS = ("bwrap", "socat", "rg", "curl")
 WHOLE = "whole" in sys.argv[1:]
 QUIET = ["--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"]
 
 
 def call(argv, cwd=None, timeout=300, env=None, **how):
-    done = subprocess.run(argv, cwd=cwd or drive.FOLDER, timeout=timeout, env={**os.environ, **(env or {})},
+    done = subprocess.run(argv, cwd=cwd or drive.FOLDER, timeout=timeout, env={**os.environ, **USUAL, **(env or {})},
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, **how)
     return drive.Ran(done.returncode, done.stdout, done.stderr, 0)
 
