@@ -43,9 +43,21 @@ def version():
         return f.read().split("version: '", 1)[1].split("'", 1)[0]
 
 
+def write_tools(target):
+    """The compiler refuses a version of glibc in its target where it only preprocesses, as Meson lets it."""
+    toolchain.write(target)
+    with open(target.tool("cc"), encoding="utf-8") as f:
+        lines = f.read().split("\n")
+    compile_line = next(line for line in lines if line.startswith("exec "))
+    plain = compile_line.replace(f"-target {target.compiler} ", f"-target {target.name} ")
+    text = "\n".join(f'case " $* " in *" -dM "*) {plain} ;; esac\n{line}' if line is compile_line else line
+                     for line in lines)
+    toolchain.put(target.tool("cc"), text, 0o755)
+
+
 def build_library(target):
     """The stripped library."""
-    toolchain.write(target)
+    write_tools(target)
     libraries.build([target])
     folder = os.path.join(target.folder, "library")
     native = os.path.join(CROSS, "x86_64-linux-musl", "dist")

@@ -338,6 +338,22 @@ def test_same(project):
         compare(theirs, ours)
 
 
+NAMES = """
+import * as theirs from '@anthropic-ai/sandbox-runtime'
+import * as ours from '@buckle/sandbox-runtime'
+const lacks = (one, other) => Object.keys(one).filter(name => typeof one[name] !== typeof other[name])
+console.log(JSON.stringify([lacks(theirs, ours), lacks(theirs.SandboxManager, ours.SandboxManager)]))
+process.exit()
+"""
+
+
+def test_names(project):
+    """A missing name would keep a program from starting, even if it is never used."""
+    with open(f"{project}/names.mjs", "w", encoding="utf-8") as f:
+        f.write(NAMES)
+    tap.equal(call(["node", "names.mjs"], cwd=project).out, "[[],[]]\n", "every name that can be imported is there")
+
+
 def test_times(project):
     shutil.copy(f"{TOP}/tests/packages/times.mjs", project)
     done = call(["node", "times.mjs"], cwd=project, timeout=300)
@@ -367,6 +383,7 @@ def test_whole(platform):
     if done.status != 0:
         tap.skip("the npm registry is not reachable")
         return
+    test_names(project)
     test_same(project)
     test_times(project)
 
