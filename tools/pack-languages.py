@@ -5,7 +5,7 @@
     tools/pack-languages.py
 
 A part of `make dist`. The programs come from $BUCKLE_DIST_STAGE (build/dist/RELEASED/bin/buckle), the
-packages go to $BUCKLE_DIST (dist). A wheel also has the shared library, for glibc 2.28 and later,
+packages go to $BUCKLE_DIST (dist). A wheel also has the shared library, for glibc 2.34 and later,
 which this builds: it needs nothing but the C library.
 """
 
@@ -26,7 +26,7 @@ STAGE = os.environ.get("BUCKLE_DIST_STAGE") or os.path.join(TOP, "build", "dist"
 # Node's names for the released targets
 PLATFORMS = {"linux-x86_64": "linux-x64", "linux-arm64": "linux-arm64", "linux-riscv64": "linux-riscv64",
              "macos-arm64": "darwin-arm64", "macos-x86_64": "darwin-x64"}
-GLIBC = "2.28"  # what pip calls manylinux_2_28: RHEL 8, Debian 10
+GLIBC = "2.34"  # what pip calls manylinux_2_34: RHEL 9, Ubuntu 22.04; systems before it lack Landlock
 WHEELS = {"linux-x86_64": Target("x86_64-linux-gnu", f"x86_64-linux-gnu.{GLIBC}", "linux-x86_64", "x86_64"),
           "linux-arm64": Target("aarch64-linux-gnu", f"aarch64-linux-gnu.{GLIBC}", "linux-arm64", "aarch64",
                                 "qemu-aarch64")}
