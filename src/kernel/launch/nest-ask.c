@@ -43,25 +43,22 @@ int nest_call(void)
     return fd < 0 ? -errno : fd;
 }
 
-bool nest_is_on(void)
-{
-    return asker.channel > 0;
-}
-
 static int send_to_outer(enum nest_kind kind, int value)
 {
     return nest_send(asker.channel, kind, value);
 }
 
-int nest_signal(int sig)
+static int signal_inner(int sig)
 {
     return send_to_outer(NEST_SIGNAL, sig);
 }
 
-void nest_cancel(bool at_once)
+static void cancel_inner(bool at_once)
 {
     send_to_outer(NEST_CANCEL, at_once);
 }
+
+static const struct launch_elsewhere inner = {signal_inner, cancel_inner};
 
 static void release_stdio(void)
 {
@@ -257,9 +254,11 @@ int nest_run(const struct launch *l, struct nest_request *q, int channel, int me
     asker.l = l;
     asker.joined = asker.done = false;
     asker.continues = 0;
+    launch_replace(&inner);
     int sent = send_request(q, sealed);
     if (sent == 0)
         serve(signals);
+    launch_replace(NULL);
     asker.channel = 0;
     sigprocmask(SIG_SETMASK, &before, NULL);
     errno = -sent;
