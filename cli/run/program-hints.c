@@ -9,9 +9,10 @@
 
 #include "cli/run/program-hints.h"
 
+#include <stdio.h>
 #include <string.h>
 
-enum hint { HINT_NONE, HINT_USER, HINT_MOUNT, HINT_DAEMON, HINT_INSTALL, HINT_COUNT };
+enum hint { HINT_NONE, HINT_USER, HINT_MOUNT, HINT_DAEMON, HINT_INSTALL, HINT_SPACE, HINT_COUNT };
 
 static const char *const words[HINT_COUNT] = {
     [HINT_USER] = "a program gains no rights inside, so it stays the user it is; run the command "
@@ -22,6 +23,9 @@ static const char *const words[HINT_COUNT] = {
         "open its socket with --allow-socket if the command may do anything",
     [HINT_INSTALL] = "it changes the whole system, which only its administrator should; install "
                      "outside, before the run",
+    [HINT_SPACE] =
+        "it makes mounts of its own, and after those the same name would mean another "
+        "file to it than to Buckle; start Buckle inside it, or another `buckle run` here",
 };
 
 static const struct {
@@ -79,6 +83,23 @@ static bool search_line(const char *line, struct buf *out)
             first |= strchr("\n;|&(", *line++) != NULL;
     }
     return false;
+}
+
+void program_mounts_note(struct program_mounts *m, const struct event *e)
+{
+    const char *slash = strrchr(e->exe, '/');
+    if (!m->name[0] && e->op == OP_SYSTEM_PRIVILEGE && strcmp(e->path, EVENT_MOUNT_NAMESPACE) == 0)
+        snprintf(m->name, sizeof(m->name), "%.31s", slash ? slash + 1 : e->exe);
+}
+
+bool program_mounts_hint(const struct program_mounts *m, const char *who, struct buf *out)
+{
+    if (!m->name[0])
+        return false;
+    buf_fmt(out, "%s: ", who);
+    buf_safe(out, m->name, strlen(m->name));
+    buf_fmt(out, " cannot work in a sandbox: %s\n", words[HINT_SPACE]);
+    return true;
 }
 
 bool program_hint(char *const *argv, struct buf *out)

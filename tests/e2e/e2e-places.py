@@ -18,6 +18,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 import drive
+import names
 from running import BUCKLE, PEOPLE, SLOW, Checks, eventually, for_everybody, missing
 from tap import done, equal, ok, skip
 
@@ -402,11 +403,10 @@ def test_nested(user, t):
     r = user.run(*inner, "-w", other, "sh", "-c", script, cwd=folder)
     t.ok(r.out == "in\n" and "denied" in r.err and not os.path.exists(other + "/out"),
          "the outer judge holds whatever the inner would allow", r)
-    # Landlock's domain of the inner run would not bind the outer judge, who acts on its behalf: the
-    # inner run must not take itself for walled
+    # the outer controller builds the inner sandbox, with walls of its own
     r = user.run(*inner, "--dry-run", cwd=folder)
-    t.ok("weaker: no Landlock" in r.out and "listener" in r.out and "\nLandlock" not in r.out,
-         "and the inner plan does not count on walls that the outer judge would pass", r)
+    t.ok("weaker" not in r.out and "listener" not in r.out and "\nLandlock" in r.out,
+         "the inner plan is that of a sandbox beside the outer one", r)
     r = user.run(PYTHON, "-c", "import ctypes, os; l = ctypes.CDLL(None, use_errno=True); "
                    "print(l.syscall(444, 0, 0, 1), ctypes.get_errno())", cwd=folder)
     t.equal(r.out, "-1 38\n", "programs find no Landlock inside", r)
@@ -501,13 +501,18 @@ def test_spaces(user, t):
 def test_bwrap_inside(user, t):
     if missing("bwrap"):
         return skip("bwrap is not installed")
-    r = user.run("bwrap", "--ro-bind", "/", "/", "true", cwd=user.folder())
-    t.ok(r.status == 1 and (user.uid == 0 or "allow with: --allow-userns" in r.err),
-         "bwrap: refused, with the flag", r)
-    r = user.run("--allow-userns", "bwrap", "--unshare-user", "--ro-bind", "/", "/", "true",
-                   cwd=user.folder())
-    return t.ok(r.status == 1 and "make  mount namespace" in r.err,
-                "bwrap: no flag helps, since nothing can be mounted", r)
+    folder = user.folder()
+    bwrap = ["bwrap", "--unshare-user", "--ro-bind", "/", "/", "true"]
+    for words in ([], bwrap[:1] + bwrap[2:]), (["--allow-userns"], bwrap), (["--allow-userns"], ["env", *bwrap]):
+        r = user.run(*words[0], *words[1], cwd=folder)
+        said = [line for line in r.err.split("\n") if line.startswith("buckle: bwrap cannot work in a sandbox: it makes mounts")]
+        t.ok(r.status == 1 and "make  mount namespace" in r.err and len(said) == 1 and "allow with" not in r.err,
+             f"{' '.join(words[0])} bwrap: one line says why, and no flag is named", r)
+    settings = user.write(folder + "/srt.json", '{"network": {"allowedDomains": [], "deniedDomains": []}, "filesystem": '
+                          '{"denyRead": [], "allowWrite": [], "denyWrite": []}, "allowNestedUserNamespaces": true}')
+    r = user.call([os.path.join(names.FOLDER, "srt"), "--settings", settings, *bwrap], cwd=folder)
+    return t.ok(r.status == 1 and "srt: bwrap cannot work in a sandbox: " in r.err and "--allow" not in r.err,
+                "srt says it, too", r)
 
 
 def test_chromium(user, t):
