@@ -88,13 +88,16 @@ static bool search_line(const char *line, struct buf *out)
 void program_mounts_note(struct program_mounts *m, const struct event *e)
 {
     const char *slash = strrchr(e->exe, '/');
-    if (!m->name[0] && e->op == OP_SYSTEM_PRIVILEGE && strcmp(e->path, EVENT_MOUNT_NAMESPACE) == 0)
+    if (e->op != OP_SYSTEM_PRIVILEGE)
+        return;
+    m->flag_helps |= strcmp(e->path, EVENT_USER_NAMESPACE) == 0;
+    if (!m->name[0] && strcmp(e->path, EVENT_MOUNT_NAMESPACE) == 0)
         snprintf(m->name, sizeof(m->name), "%.31s", slash ? slash + 1 : e->exe);
 }
 
 bool program_mounts_hint(const struct program_mounts *m, const char *who, struct buf *out)
 {
-    if (!m->name[0])
+    if (!m->name[0] || m->flag_helps)
         return false;
     buf_fmt(out, "%s: ", who);
     buf_safe(out, m->name, strlen(m->name));

@@ -14,6 +14,7 @@ bool program_hint(char *const *argv, struct buf *out);
  * an event was about. */
 struct program_mounts {
     char name[32];
+    bool flag_helps; /* another denial was about user namespaces alone */
 };
 
 void program_mounts_note(struct program_mounts *m, const struct event *e);

@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/own.h"
+#include "kernel/shared/fd-pass.h"
 
 /* ---- facts ---- */
 
@@ -135,8 +136,7 @@ void event_send(const struct event_sender *t, const struct event_facts *what)
     e->path[len] = '\0';
     e->path_len = (uint32_t)len;
     /* The controller reads as long as it lives. Without it nobody is left to report to. */
-    while (send(t->events, e, event_wire_size(e), MSG_NOSIGNAL) < 0 && errno == EINTR)
-        ;
+    fd_pass_send(t->events, e, event_wire_size(e), -1);
 }
 
 /* ---- the caller ---- */
