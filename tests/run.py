@@ -266,6 +266,9 @@ SLOW_E2E = ("e2e-ask.py", "e2e-attacks.py", "e2e-cleanup.py", "e2e-clients.py", 
 # Compares times, which other programs beside it would spoil.
 ALONE = ("e2e-clones.py",)
 
+# Packages are made of the gcc build.
+STAGED = ("e2e-packages.py",)
+
 # A minute and more, and much the same for root: `make check` runs them as an ordinary user only.
 ONE_USER = ("e2e-git-inside.py", "e2e-layers.py", "e2e-nested.py", "e2e-nested-updates.py",
             "e2e-own-record.py", "e2e-protected.py")
@@ -319,12 +322,13 @@ def long_suites():
         Suite("unit (clang)", unit_programs("clang")),
         Suite("clang-tidy", [[tests("runners", "run-tidy.py")]], timeout=3600),
         Suite("arm64", [[tests("runners", "run-arm64.py")]], timeout=1800),
-        Suite("e2e (sanitizers)", e2e_programs(but=ALONE), asan_env(), timeout=900),
+        Suite("e2e (sanitizers)", e2e_programs(but=ALONE + STAGED), asan_env(), timeout=900),
         Suite("programs", [[tests("e2e", "e2e-programs.py"), "heavy"]], staged_env(), timeout=900),
         Suite("clients", [[tests("e2e", "e2e-clients.py"), "heavy"]], staged_env(), timeout=900),
         Suite("e2e (everybody)", e2e_programs(only=ONE_USER), staged_env(), timeout=900),
         Suite("clones", [[tests("e2e", "e2e-clones.py"), "whole"]], staged_env(), timeout=1800),
         Suite("matrix", [[f, "whole"] for f in found("e2e/e2e-matrix-*.py")], staged_env(), timeout=1800),
+        Suite("ABI", [[tests("runners", "run-abi.py")]], staged_env()),
         Suite("mcp client library", [[tests("e2e", "e2e-mcp.py"), "sdk"]], staged_env(), timeout=600),
         Suite("races", [[tests("e2e", "e2e-traps.py"), "4", "9"]],
               {"BUCKLE": BUCKLE, "TOOLS": os.path.join(TOP, "build", "gcc", "tests"),
@@ -337,6 +341,8 @@ def long_suites():
     ]
     for suite in suites:
         suite.at_once = PROCESSORS
+    # compares times
+    suites.append(Suite("packages", [[tests("e2e", "e2e-packages.py"), "whole"]], staged_env(), timeout=900, at_once=1))
     return suites
 
 

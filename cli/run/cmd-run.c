@@ -453,6 +453,7 @@ static int fill_spec(struct invocation *r, struct bk_err *err)
         return -1;
     if (args_has(r->args, "session") && join_session(r, err) < 0)
         return -1;
+    live_link(&r->live);
     r->spec.plan.session = r->live.link > 0;
     if (asked_caps(r->args, &r->spec.plan.caps, err) < 0 || choose_limits(r, err) < 0 ||
         choose_asking(r, err) < 0 || run_flags_read(&r->flags, r->args, &r->spec, err) < 0 ||
