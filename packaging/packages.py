@@ -85,7 +85,7 @@ def values():
     return {"VERSION": version(), "URL": URL, "MAIL": MAIL,
             "SOURCE": os.path.basename(source_tarball()),
             "SHA256": hashlib.sha256(source).hexdigest(), "SHA512": hashlib.sha512(source).hexdigest(),
-            "DATE": email.utils.format_datetime(when), "RPMDATE": when.strftime("%a %b %d %Y")}
+            "YEAR": str(when.year), "DATE": email.utils.format_datetime(when), "RPMDATE": when.strftime("%a %b %d %Y")}
 
 
 def filled(text):
