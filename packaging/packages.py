@@ -133,24 +133,40 @@ def debian():
             shutil.copyfile(os.path.join(work, name), os.path.join(DIST, name))
 
 
-def oci():
-    """An OCI image of the static programs, one for each processor that has one."""
-    programs = {folder: os.path.join(STAGE, folder, "bin", "buckle") for folder in image.PROCESSORS}
-    there = {folder: path for folder, path in programs.items() if os.path.exists(path)}
+def programs():
+    """{folder: the static program} of those that `make dist` has made for Linux."""
+    named = {folder: os.path.join(STAGE, folder, "bin", "buckle") for folder in image.PROCESSORS}
+    there = {folder: path for folder, path in named.items() if os.path.exists(path)}
     if not there:
         raise SystemExit(f"no static program in {STAGE}: run `make dist`")
-    image.write(there, version(), epoch(), os.path.join(DIST, f"buckle-{version()}-oci.tar"))
+    return there
+
+
+def oci():
+    """An OCI image of the static program, one for each processor that has one."""
+    image.write(programs(), version(), epoch(), os.path.join(DIST, f"buckle-{version()}-oci.tar"))
+
+
+def with_programs(folder, to):
+    """A tarball of a folder of packaging/, which finds its programs beside its own files."""
+    files = {name: filled(read(HERE, folder, name).decode()).encode()
+             for name in os.listdir(os.path.join(HERE, folder)) if not name.startswith("__")}
+    files |= {f"{name}/buckle": read(path) for name, path in programs().items()}
+    with open(os.path.join(DIST, to), "wb") as f:
+        f.write(gzip.compress(image.tar(files, epoch(), {name: 0o755 for name in programs()}), mtime=0))
 
 
 def feature():
-    """A dev-container feature: a tarball with the name that registries of features expect."""
-    folder = os.path.join(HERE, "devcontainer")
-    files = {name: filled(read(folder, name).decode()).encode() for name in os.listdir(folder)}
-    with open(os.path.join(DIST, "devcontainer-feature-buckle.tgz"), "wb") as f:
-        f.write(gzip.compress(image.tar(files, epoch()), mtime=0))
+    """A dev-container feature, under the name that registries of features expect."""
+    with_programs("devcontainer", "devcontainer-feature-buckle.tgz")
 
 
-PARTS = {"recipes": recipes, "feature": feature, "oci": oci, "debian": debian}
+def action():
+    """What the repository of a GitHub action holds."""
+    with_programs("action", f"buckle-{version()}-action.tar.gz")
+
+
+PARTS = {"recipes": recipes, "feature": feature, "action": action, "oci": oci, "debian": debian}
 
 
 def main(names):
