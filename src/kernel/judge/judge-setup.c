@@ -191,6 +191,7 @@ static void start_sentries(struct setup *s)
         .controller = s->controller,
         .namespaces = s->init ? s->init->pidfd : -1,
         .inside = s->init ? s->init->pid : 0,
+        .host_mounts = s->host_mounts,
         .events = s->events,
         .judge = ends[0],
     };
