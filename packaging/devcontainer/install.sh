@@ -33,13 +33,13 @@ for name in ${NAMES:-}; do
 done
 
 # shell file
-complete() {
+add_completions() {
     if [ -d "$(dirname "$2")" ]; then
         "$prefix/bin/buckle" completions "$1" >"$2"
     fi
 }
-complete bash /usr/share/bash-completion/completions/buckle
-complete zsh /usr/share/zsh/vendor-completions/_buckle
-complete fish /usr/share/fish/vendor_completions.d/buckle.fish
+add_completions bash /usr/share/bash-completion/completions/buckle
+add_completions zsh /usr/share/zsh/vendor-completions/_buckle
+add_completions fish /usr/share/fish/vendor_completions.d/buckle.fish
 
 "$prefix/bin/buckle" --version
