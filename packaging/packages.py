@@ -10,6 +10,7 @@ The parts are below in PARTS. Without a name, all of them. Variables, as tools/d
     STAGE              what the static programs were packed from (build/dist), as
                        STAGE/linux-x86_64/bin/buckle
     SOURCE_DATE_EPOCH  the one time that appears in the files (the commit's)
+    WORK               a folder for builds (build/packaging)
     RELEASE_URL        where releases are published; recipes name it
     RELEASE_MAIL       whom Debian's packages name as the maintainer's address
 
@@ -35,7 +36,7 @@ import image
 
 DIST = os.environ.get("DIST", os.path.join(TOP, "dist"))
 STAGE = os.environ.get("STAGE", os.path.join(TOP, "build", "dist"))
-WORK = os.path.join(TOP, "build", "packages")
+WORK = os.environ.get("WORK", os.path.join(TOP, "build", "packaging"))
 
 # Reserved names, which lead nowhere: nothing is published yet.
 URL = os.environ.get("RELEASE_URL", "https://buckle.invalid/releases")
