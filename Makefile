@@ -26,7 +26,12 @@ PKG_PACKAGES = abigail-tools mypy bubblewrap socat ripgrep curl
 PKG_ARM64 = gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 # a small internet, and its clients
 PKG_NET = nginx-light iproute2 openssl curl wget redis-tools nghttp2-server nghttp2-proxy nghttp2-client
+# what packages for systems are made with, and tried with
+PKG_PACKAGING = $(PKG_BUILD) scdoc git python3 dpkg-dev debhelper
+PKG_CHECK_PACKAGING = $(PKG_PACKAGING) lintian mmdebstrap rpm rpm2cpio rpmlint cpio makepkg shellcheck nix-bin ruby umoci runc \
+	python3-yaml curl
 PKG_RUN = $(PKG_BUILD) git
+MACHINE = $(subst aarch64,arm64,$(shell uname -m))
 PKG_FUZZ = $(PKG_BUILD) python3 clang libclang-rt-dev
 PKG_FORMAT = clang-format
 
@@ -43,7 +48,7 @@ NINJA = ninja -C build --quiet | { grep -v '^ninja: \(no work\|Entering\)' || tr
 RUNNER = python3 tests/run.py
 
 .DEFAULT_GOAL = build
-.PHONY: build static packages run check check-all bench fuzz accept format install clean help
+.PHONY: build static packages packaging run check check-all bench fuzz accept format install clean help
 
 build: ## compile to build/ (the program is build/buckle)
 	$(call need,$(PKG_BUILD))
@@ -60,6 +65,13 @@ static: ## a static binary: build/static/buckle
 packages: build static ## npm packages and a wheel for this machine, in build/packages
 	@tools/pack-here.sh build build/packages
 
+packaging: static ## packages for systems, in dist/: Debian, recipes, an image, a GitHub action (docs/packaging.md)
+	$(call need,$(PKG_PACKAGING))
+	@mkdir -p build/dist/linux-$(MACHINE)/bin
+	@strip -o build/dist/linux-$(MACHINE)/bin/buckle build/static/buckle
+	@packaging/packages.py
+	@ls -l dist
+
 run: build ## watch a misbehaving build script get blocked
 	$(call need,$(PKG_RUN))
 	@docs/demo/demo.sh build/buckle
@@ -69,7 +81,7 @@ check: ## the test suites, with gcc and with clang and its sanitizers; less than
 	@$(RUNNER) check
 
 check-all: ## check, and the long suites
-	$(call need,$(PKG_CHECK) $(PKG_HEAVY) $(PKG_ARM64) valgrind clang-tidy $(PKG_PACKAGES))
+	$(call need,$(PKG_CHECK) $(PKG_HEAVY) $(PKG_ARM64) valgrind clang-tidy $(PKG_PACKAGES) $(PKG_CHECK_PACKAGING))
 	@$(RUNNER) check-all
 
 bench: ## benchmarks: ratios within one run, and instruction counts; BENCH_WRITE=1 writes them down

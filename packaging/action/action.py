@@ -68,7 +68,9 @@ class Run:
 
     def policy(self):
         """The options that block takes, for `run` and for `profile`."""
-        inputs = {"network": {"allowedDomains": self.hosts}, "filesystem": {"allowWrite": lines("BUCKLE_WRITE")}}
+        # a list replaces the default, which is the working directory
+        writable = [os.path.abspath(path) for path in [".", *lines("BUCKLE_WRITE")]]
+        inputs = {"network": {"allowedDomains": self.hosts}, "filesystem": {"allowWrite": writable}}
         files = [self.write("inputs.json", json.dumps(inputs))]
         files += [os.environ["BUCKLE_SETTINGS"]] if os.environ.get("BUCKLE_SETTINGS") else []
         return [f"--tmpdir={self.tmpdir}", *(f"--settings={path}" for path in files)]

@@ -40,12 +40,21 @@ def stage():
     return made
 
 
+def forget_older(folder):
+    """Source tarballs of other commits."""
+    head = run(["git", "-c", f"safe.directory={TOP}", "-C", TOP, "rev-parse", "HEAD"]).stdout.strip()
+    for path in glob.glob(os.path.join(folder, "*-source.tar.gz")):
+        if run(["sh", "-c", "gzip -dc \"$1\" | git get-tar-commit-id", "sh", path]).stdout.strip() != head:
+            os.remove(path)
+
+
 def made(part, pattern):
     """Files of dist/, or else made from this commit: packaging/packages.py PART."""
     found = sorted(glob.glob(os.path.join(TOP, "dist", pattern)))
     if found:
         return found
     folder = os.path.join(WORK, "dist")
+    forget_older(folder)
     env = dict(os.environ, DIST=folder, STAGE=stage(), WORK=os.path.join(WORK, "build"))
     done = run([os.path.join(PACKAGING, "packages.py"), part], env=env)
     found = sorted(glob.glob(os.path.join(folder, pattern)))
