@@ -28,8 +28,10 @@ PKG_ARM64 = gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 PKG_NET = nginx-light iproute2 openssl curl wget redis-tools nghttp2-server nghttp2-proxy nghttp2-client
 # for `make dist`: libraries are built from Debian's sources; the compiler comes from npm
 PKG_DIST = meson ninja-build pkg-config python3 gcc libc6-dev scdoc git cmake dpkg-dev patch xz-utils llvm \
-	debian-archive-keyring ca-certificates $(if $(shell command -v npm),,npm)
+	debian-archive-keyring ca-certificates $(if $(shell command -v npm),,npm) $(PKG_BUILD) debhelper
 PKG_CHECK_DIST = $(PKG_DIST) qemu-user
+# what packages for systems are tried with
+PKG_PACKAGING = lintian mmdebstrap rpm rpm2cpio rpmlint cpio makepkg shellcheck nix-bin ruby umoci runc python3-yaml curl
 PKG_RUN = $(PKG_BUILD) git
 PKG_FUZZ = $(PKG_BUILD) python3 clang libclang-rt-dev
 PKG_FORMAT = clang-format
@@ -81,7 +83,7 @@ check: ## the test suites, with gcc and with clang and its sanitizers; less than
 	@$(RUNNER) check
 
 check-all: ## check, and the long suites
-	$(call need,$(PKG_CHECK) $(PKG_HEAVY) $(PKG_ARM64) $(PKG_CHECK_DIST) valgrind clang-tidy $(PKG_PACKAGES))
+	$(call need,$(PKG_CHECK) $(PKG_HEAVY) $(PKG_ARM64) $(PKG_CHECK_DIST) valgrind clang-tidy $(PKG_PACKAGES) $(PKG_PACKAGING))
 	@$(RUNNER) check-all
 
 bench: ## benchmarks: ratios within one run, and instruction counts; BENCH_WRITE=1 writes them down

@@ -362,6 +362,7 @@ def long_suites():
                "ESCAPE_SECONDS": "10", "LOAD": "full"}, timeout=1800),
         Suite("verdicts (valgrind)", [[tests("runners", "run-verdicts.py")]], valgrind, timeout=900),
         Suite("fuzz", [[tests("runners", "run-fuzz.py")]], {"FUZZ_SECONDS": "60"}, timeout=900),
+        Suite("packages of systems", [[f] for f in found("dist/dist-*.py")], staged_env(), timeout=3600),
     ]
     for suite in suites:
         suite.at_once = PROCESSORS
