@@ -25,7 +25,7 @@
 #include "cli/run/run-presets.h"
 #include "cli/run/run-settings.h"
 #include "cli/run/run-watch.h"
-#include "kernel/host/capabilities.h"
+#include "command/capabilities.h"
 #include "run/ask-tty.h"
 #include "run/left-out.h"
 #include "run/run.h"
@@ -34,7 +34,7 @@
 static const char cap_words[] =
 #define CAP(name, number, kind, words) #name " "
 #define LIFTS(cap, call)
-#include "kernel/host/capabilities.def"
+#include "command/capabilities.def"
     ;
 
 static const char socket_words[] =
@@ -512,15 +512,8 @@ static int dry_run(struct invocation *r)
     struct bk_err err;
     if (run_policy_compile(&r->run.policy, &err) < 0)
         return run_complain(&r->run.policy.unit, &err), FAILED;
-    int nested = run_describe_nested(&r->run, args_has(r->args, "json"), &out, &err);
-    if (nested > 0)
-        return cli_emit(&out, CLI_OK);
-    if (nested < 0 || run_plan(&r->run, &err) < 0)
+    if (run_print_plan(&r->run, args_has(r->args, "json"), &out, &err) < 0)
         return cli_fail(&err);
-    if (args_has(r->args, "json"))
-        plan_print_json(&r->run.plan, r->run.policy.graph, &out);
-    else
-        plan_print_text(&r->run.plan, r->run.policy.graph, &out);
     return cli_emit(&out, CLI_OK);
 }
 

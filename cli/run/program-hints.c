@@ -7,6 +7,7 @@
  * to the next one. So the end of the run has one line that says why, and what to do.
  */
 
+#include "base/bytes.h"
 #include "cli/run/program-hints.h"
 
 #include <string.h>
@@ -40,7 +41,7 @@ static const struct {
 
 static bool add_hint(const char *word, size_t n, struct buf *out)
 {
-    const char *slash = memrchr(word, '/', n);
+    const char *slash = bytes_find_last(word, '/', n);
     n -= slash ? (size_t)(slash + 1 - word) : 0;
     word = slash ? slash + 1 : word;
     for (size_t i = 0; i < sizeof(programs) / sizeof(*programs); i++)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "kernel/host/capabilities.h"
+#include "command/capabilities.h"
 #include "kernel-maker.h"
 #include "kernel/plan/judged-calls.h"
 #include "kernel/host/kabi.h"

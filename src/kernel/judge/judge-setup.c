@@ -30,7 +30,7 @@
 #include "kernel/launch/kernel-files.h"
 #include "kernel/launch/terminals.h"
 #include "kernel/launch/walls.h"
-#include "kernel/shared/own-record.h"
+#include "command/own-record.h"
 #include "kernel/shared/roles.h"
 #include "net/rules.h"
 

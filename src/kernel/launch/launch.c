@@ -26,7 +26,7 @@
 #include "base/own.h"
 #include "kernel/launch/job-control.h"
 #include "kernel/launch/nest.h"
-#include "kernel/launch/pause.h"
+#include "command/pause.h"
 #include "kernel/shared/fd-pass.h"
 #include "kernel/shared/policy-update.h"
 #include "kernel/shared/setup.h"
@@ -39,7 +39,7 @@ static const struct {
 } steps[] = {
     [STEP_NONE] = {"starting", REMEDY_NONE, ""},
 #define STEP(id, words, remedy, hint) [STEP_##id] = {words, REMEDY_##remedy, hint},
-#include "kernel/shared/steps.def"
+#include "command/steps.def"
 #undef STEP
 };
 
