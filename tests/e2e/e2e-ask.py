@@ -318,7 +318,7 @@ def test_nobody(net, who):
     argv = [a.replace(f"--wd={os.getcwd()}", f"--wd={world.inside}") for a in argv]
     done = subprocess.run(argv, env=who.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, start_new_session=True, timeout=60, check=False)
-    tap.ok(b"denied.test:80 (there is no terminal to ask on)" in done.stderr and done.stdout == b"hello there\n",
+    tap.ok(b"denied.test:80 (nobody to ask)" in done.stderr and done.stdout == b"hello there\n",
            f"{who.name}: without a terminal the answer is no, and says so", done.stderr, done.stdout)
 
 

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "base/proc-text.h"
 #include "kernel/shared/roles.h"
 #include "system/process.h"
 
@@ -51,14 +52,10 @@ static bool same_namespaces(pid_t pid)
 /* Reads a number from /proc/PID/status; -1 if it is missing. */
 static long status_number(const char *pid, const char *key)
 {
-    char path[64], line[256];
-    snprintf(path, sizeof(path), "/proc/%s/status", pid);
-    OWN(file) FILE *f = fopen(path, "re");
-    size_t n = strlen(key);
-    while (f && fgets(line, sizeof(line), f))
-        if (strncmp(line, key, n) == 0 && line[n] == ':')
-            return strtol(line + n + 1, NULL, 10);
-    return -1;
+    char text[4096];
+    (void)proc_read(-1, text, sizeof(text), "/proc/%s/status", pid);
+    const char *at = proc_field(text, key);
+    return at ? strtol(at, NULL, 10) : -1;
 }
 
 /* Every sandbox adds a filter to those of its creator. */
@@ -66,11 +63,11 @@ static bool is_filtered_no_more(pid_t pid)
 {
     char text[16];
     snprintf(text, sizeof(text), "%d", (int)pid);
-    long theirs = status_number(text, "Seccomp_filters");
+    long theirs = status_number(text, "\nSeccomp_filters:");
     if (theirs >= 0)
-        return theirs <= status_number("self", "Seccomp_filters");
-    theirs = status_number(text, "Seccomp"); /* before Linux 5.11: only whether there are any */
-    return theirs >= 0 && theirs <= status_number("self", "Seccomp");
+        return theirs <= status_number("self", "\nSeccomp_filters:");
+    theirs = status_number(text, "\nSeccomp:"); /* before Linux 5.11: only whether there are any */
+    return theirs >= 0 && theirs <= status_number("self", "\nSeccomp:");
 }
 
 /* ---- ancestry ---- */

@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "base/proc-text.h"
 #include "kernel/gate/netns-sockets.h"
 #include "kernel/launch/layers.h"
 #include "kernel/launch/terminals.h"

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "base/proc-text.h"
 #include "kernel/launch/init.h"
 #include "kernel/launch/nest.h"
 #include "kernel/shared/event-send.h"

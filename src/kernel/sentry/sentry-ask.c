@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "base/proc-text.h"
 #include "kernel/sentry/sentry-int.h"
 
 /* ---- paths ---- */
