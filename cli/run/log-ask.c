@@ -62,24 +62,44 @@ static void remove_question(struct log_ask *a, uint32_t number)
     a->n = n;
 }
 
-/* Returns false if it makes no sense. */
+/* Each returns false if it makes no sense. */
+
+static bool read_name(const json_t *q, struct consent_question *out)
+{
+    const char *class = json_text(q, "class"), *path = json_text(q, "path");
+    enum protected_class found = protected_class_find(class, strlen(class));
+    if (found == PROTECTED_NO_CLASS || !path || strlen(path) >= sizeof(out->path))
+        return false;
+    out->class = (uint8_t)(found + 1);
+    memcpy(out->path, path, strlen(path));
+    return true;
+}
+
+static bool read_host(const json_t *q, struct consent_question *out)
+{
+    const char *host = json_text(q, "host");
+    json_int_t port = json_integer_value(json_object_get(q, "port"));
+    struct peer parsed;
+    if (!host || !peer_parse(host, strlen(host), &parsed) || port < 0 || port > UINT16_MAX)
+        return false;
+    memcpy(out->host, parsed.name, strlen(parsed.name));
+    out->port = (uint16_t)port;
+    out->udp = json_is_true(json_object_get(q, "udp"));
+    return true;
+}
+
 static bool read_question(const json_t *m, struct log_question *out)
 {
     const json_t *q = json_object_get(m, "question");
-    const char *class = json_text(q, "class"), *path = json_text(q, "path");
     const char *program = json_text(q, "program"), *command = json_text(m, "command");
-    enum protected_class found =
-        class ? protected_class_find(class, strlen(class)) : PROTECTED_NO_CLASS;
     json_int_t wait = json_integer_value(json_object_get(q, "wait"));
     memset(out, 0, sizeof(*out));
     out->number = (uint32_t)json_integer_value(json_object_get(m, "number"));
-    if (found == PROTECTED_NO_CLASS || !path || strlen(path) >= CONSENT_PATH || !out->number)
+    if (!out->number || !(json_text(q, "class") ? read_name : read_host)(q, &out->q))
         return false;
     out->until_ms = now_ms() + (uint64_t)(wait > 0 && wait < CONSENT_MS * 60 ? wait : CONSENT_MS);
     out->q.id = out->number;
-    out->q.class = (uint8_t)(found + 1);
     out->q.pid = (int32_t)json_integer_value(json_object_get(q, "pid"));
-    memcpy(out->q.path, path, strlen(path));
     snprintf(out->q.program, sizeof(out->q.program), "%s", program ? program : "");
     snprintf(out->command, sizeof(out->command), "%s", command ? command : "");
     return true;
@@ -112,17 +132,26 @@ static void receive(struct log_ask *a)
 
 /* ---- the answers that last ---- */
 
-static const char *class_of(const struct log_question *at)
+/* The class, or the host and port. */
+static const char *value_of(const struct log_question *at, char where[PEER_TEXT])
 {
-    return protected_classes[at->q.class - 1].name;
+    struct peer host;
+    if (at->q.class)
+        return protected_classes[at->q.class - 1].name;
+    where[0] = '\0';
+    if (peer_parse(at->q.host, strlen(at->q.host), &host))
+        peer_text(&host, at->q.port, where);
+    return where;
 }
 
 /* For all commands of the session, as `buckle grant` does. */
 static bool grant_session(const struct log_ask *a, const struct log_question *at)
 {
     struct bk_err err;
+    char where[PEER_TEXT];
     OWN(json)
-    json_t *m = json_pack("{s:s, s:s}", "grant", "allow-protected", "what", class_of(at));
+    json_t *m = json_pack("{s:s, s:s}", "grant", at->q.class ? "allow-protected" : "allow-net",
+                          "what", value_of(at, where));
     OWN(json) json_t *granted = control_server_ask(a->log, m, CONTROL_LONG_MS, &err);
     if (!granted)
         fprintf(stderr, "buckle: %s\n", err.msg);
@@ -132,7 +161,9 @@ static bool grant_session(const struct log_ask *a, const struct log_question *at
 static bool remember(const struct log_question *at)
 {
     struct bk_err err;
-    if (settings_remember("/", "filesystem.allowProtected", class_of(at), &err) == 0)
+    char where[PEER_TEXT];
+    const char *key = at->q.class ? "filesystem.allowProtected" : "network.allowedDomains";
+    if (settings_remember("/", key, value_of(at, where), &err) == 0)
         return true;
     fprintf(stderr, "buckle: %s\n", err.msg);
     return false;

@@ -147,7 +147,9 @@ static void do_withdrawn(struct session *k, int client, const json_t *m)
 
 static void do_watch(struct session *k, int client, const json_t *m, struct buf *out)
 {
-    if (session_ask_watch(k, client, json_is_true(json_object_get(m, "watch"))))
+    if (client < 0) /* session_request(), which has no socket to ask on */
+        control_server_refuse(out, "unknown request");
+    else if (session_ask_watch(k, client, json_is_true(json_object_get(m, "watch"))))
         control_server_answer(out, json_pack("{s:b}", "ok", 1));
     else
         control_server_refuse(out, "too many users watch this session");

@@ -251,6 +251,29 @@ def test_attacks(a, t):
     stop(seen)
 
 
+@with_agent
+def test_hosts(a, t):
+    """Questions about hosts, which srt sends to its session."""
+    named = a.user.write(f"{a.user.home}/srt.json", json.dumps({
+        "network": {"allowedDomains": ["allowed.example"], "deniedDomains": []},
+        "filesystem": {"denyRead": [], "allowWrite": ["."], "denyWrite": []}}))
+    seen = a.watch()
+
+    def connect():
+        return a.user.start([running.BUCKLE, "srt", "--settings", named, "--session", a.session, "--ask-session", "-c",
+                             f"{running.BUCKLE} connect asked.example 443 </dev/null"], cwd=a.folder,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for key, word in (("d", "denied"), ("o", "once"), ("a", "always")):
+        child = connect()
+        t.ok(seen.asks() and "wants to connect to asked.example:443" in seen.text, f"a host is asked about: {word}", seen.text)
+        seen.answer(key)
+        child.wait(30)
+        t.ok(seen.shows(word), f"and answered: {word}", seen.text)
+    said = a.user.call([running.BUCKLE, "settings"], cwd=a.folder).out
+    t.ok("asked.example:443" in said, "always changes the settings", said)
+    stop(seen)
+
+
 def test_mcp(user, t):
     """A client that cannot ask: whoever follows the log of its server does."""
     folder = user.folder()
@@ -270,5 +293,6 @@ def test_mcp(user, t):
     settings(user)
 
 
-for_everybody([test_nobody, test_answers, test_no_more, test_away, test_several, test_ends, test_attacks, test_mcp])
+for_everybody([test_nobody, test_answers, test_no_more, test_away, test_several, test_ends, test_attacks,
+               test_hosts, test_mcp])
 sys.exit(done())

@@ -20,6 +20,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/own.h"
@@ -141,10 +142,10 @@ static void close_others(int *keep, size_t n)
     qsort(keep, n, sizeof(*keep), by_number);
     for (size_t i = 0; i < n; i++) {
         if ((unsigned)keep[i] > from)
-            close_range(from, (unsigned)keep[i] - 1, 0);
+            syscall(SYS_close_range, from, (unsigned)keep[i] - 1, 0);
         from = (unsigned)keep[i] + 1;
     }
-    close_range(from, ~0U, 0);
+    syscall(SYS_close_range, from, ~0U, 0);
 }
 
 /* Our own go above the numbers that the asker's get. */
@@ -248,13 +249,13 @@ static int take_limits(pid_t pid, struct bk_err *err)
     cpu_set_t cpus;
     for (int i = 0; i < RLIMIT_NLIMITS; i++) {
         struct rlimit theirs, ours;
-        if (prlimit(0, (enum __rlimit_resource)i, NULL, &ours) < 0)
+        if (prlimit(0, i, NULL, &ours) < 0)
             continue;
-        if (prlimit(pid, (enum __rlimit_resource)i, NULL, &theirs) < 0)
+        if (prlimit(pid, i, NULL, &theirs) < 0)
             return err_sys(err, "cannot read the limits of process %d", pid);
         ours.rlim_max = theirs.rlim_max < ours.rlim_max ? theirs.rlim_max : ours.rlim_max;
         ours.rlim_cur = theirs.rlim_cur < ours.rlim_max ? theirs.rlim_cur : ours.rlim_max;
-        if (prlimit(0, (enum __rlimit_resource)i, &ours, NULL) < 0)
+        if (prlimit(0, i, &ours, NULL) < 0)
             return err_sys(err, "cannot take over the limits of process %d", pid);
     }
     errno = 0;

@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/errno-name.h"
+#include "kernel/shared/signal-name.h"
 
 /* ---- facts ---- */
 
@@ -55,7 +57,7 @@ static int linux_errno(int64_t apple)
 {
     const char *name = vocab_modifier_constant_name(MOD_ERRNO, apple);
     for (int e = 1; name && e < 134; e++) {
-        const char *known = strerrorname_np(e);
+        const char *known = errno_name(e);
         if (known && strcmp(known, name) == 0)
             return e;
     }
@@ -66,8 +68,8 @@ static int linux_signal(int64_t apple)
 {
     const char *name = vocab_filter_constant_name(FILTER_SIGNAL_NUMBER, apple);
     for (int s = 1; name && s < NSIG; s++) {
-        const char *known = sigabbrev_np(s);
-        if (known && strncmp(name, "SIG", 3) == 0 && strcmp(known, name + 3) == 0)
+        const char *known = signal_name(s);
+        if (known && strcmp(known, name) == 0)
             return s;
     }
     return SIGKILL;
