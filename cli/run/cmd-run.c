@@ -110,6 +110,7 @@ struct invocation {
     struct run_settings settings;
     struct run_spec spec;
     struct run run;
+    struct program_mounts mounts;
     struct ask_tty asker;
     struct live live;
     struct watch_settings watch;
@@ -190,6 +191,7 @@ static void on_event(void *arg, const struct event *e)
 {
     struct invocation *r = arg;
     struct buf line = {0};
+    program_mounts_note(&r->mounts, e);
     if (run_settings_ignore(&r->settings, e))
         return;
     if (!r->report)
@@ -469,8 +471,9 @@ static void __attribute__((noreturn)) finish(struct invocation *r, const struct 
 {
     struct buf summary = {0}, hint = {0};
     uint64_t denied = r->report ? report_total(r->report) : 0;
-    bool hopeless =
-        r->how == REPORT_TEXT && end->status && program_hint(r->spec.launch.argv, &hint);
+    bool hopeless = r->how == REPORT_TEXT && end->status &&
+                    (program_hint(r->spec.launch.argv, &hint) ||
+                     program_mounts_hint(&r->mounts, "buckle", &hint));
     live_leave(&r->live);
     if (args_has(r->args, "annotate")) {
         live_annotate(&r->live, &summary);

@@ -33,6 +33,13 @@ int launch_run(const struct launch *l, struct launch_end *end, struct bk_err *er
  * timeout: politely first, or at once (end->timed_out). */
 int launch_signal(int sig);
 void launch_cancel(bool at_once);
+/* The same for a launch that another process does for this one (nest.h), while it lasts; NULL: it
+ * has ended. */
+struct launch_elsewhere {
+    int (*signal)(int sig);
+    void (*cancel)(bool at_once);
+};
+void launch_replace(const struct launch_elsewhere *by);
 
 /* Gives the running launch of this process another policy, from policy_update_make(). number as in
  * struct event. Returns 0 or a negative errno: -ESRCH if none runs that accepts one. */

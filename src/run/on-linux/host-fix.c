@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "run/apparmor-profile.h"
 
 /* ---- looking ---- */
 
@@ -77,6 +78,25 @@ static void about_yama(const struct host *h, const struct host_ability *a, struc
         about_kernel(h, a, out);
 }
 
+/* The packages' profile, for this program instead of theirs. */
+static void write_profile(const char *exe, struct buf *out)
+{
+    static const char packaged[] = "/usr/bin/buckle";
+    const char *text = APPARMOR_PROFILE;
+    const char *path = strstr(text, packaged);
+    for (const char *line = text, *end; *line; line = end) {
+        end = line + strcspn(line, "\n") + 1;
+        if (*line != '\n')
+            buf_str(out, "    ");
+        if (path >= line && path < end) {
+            buf_add(out, line, (size_t)(path - line));
+            buf_safe(out, exe, strlen(exe));
+            line = path + strlen(packaged);
+        }
+        buf_add(out, line, (size_t)(end - line));
+    }
+}
+
 /* Ubuntu allows user namespaces to programs with an AppArmor profile. */
 static void about_apparmor(struct buf *out)
 {
@@ -85,16 +105,9 @@ static void about_apparmor(struct buf *out)
         snprintf(exe, sizeof(exe), "/usr/local/bin/buckle");
     buf_str(out, "AppArmor denies it capabilities (kernel.apparmor_restrict_unprivileged_userns\n"
                  "is 1). Write this to /etc/apparmor.d/buckle:\n"
-                 "\n"
-                 "    abi <abi/4.0>,\n"
-                 "    include <tunables/global>\n"
-                 "    profile buckle ");
-    buf_safe(out, exe, strlen(exe));
-    buf_str(out, " flags=(unconfined) {\n"
-                 "      userns,\n"
-                 "    }\n"
-                 "\n"
-                 "and load it: sudo apparmor_parser -r /etc/apparmor.d/buckle\n");
+                 "\n");
+    write_profile(exe, out);
+    buf_str(out, "\nand load it: sudo apparmor_parser -r /etc/apparmor.d/buckle\n");
 }
 
 static void about_userns(const struct host *h, const struct host_ability *a, struct buf *out)

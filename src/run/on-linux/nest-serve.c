@@ -345,6 +345,7 @@ nested_main(struct run *outer, struct nest_taken taken, const struct init *init)
     n->taken = taken;
     n->input = -1;
     int result = go(n, outer, init, &end, &err);
+    setpgid(0, getpgid(getppid())); /* leaves the asker's */
     nest_send_end(n->taken.channel, result, &end, &err);
     _exit(0);
 }
