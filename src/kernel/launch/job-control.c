@@ -14,7 +14,7 @@
 
 #include "base/own.h"
 #include "kernel/judge/foreground.h"
-#include "kernel/launch/pause.h"
+#include "command/pause.h"
 
 int job_terminal(void)
 {
