@@ -333,6 +333,7 @@ def check_suites():
         Suite("examples", [[tests("runners", "run-examples.py")], [tests("runners", "run-keys.py")]], staged),
         Suite("tree", [[tests("runners", f)] for f in ("run-format.sh", "run-tree.py", "run-includes.py", "run-numbers.py")],
               staged),
+        Suite("macos", [[tests("runners", "run-macos.py")]], timeout=900),
     ]
 
 
@@ -342,6 +343,8 @@ def long_suites():
         Suite("unit (clang)", unit_programs("clang")),
         Suite("clang-tidy", [[tests("runners", "run-tidy.py")]], timeout=3600),
         Suite("arm64", [[tests("runners", "run-arm64.py")]], timeout=1800),
+        Suite("macos, whole", [[tests("runners", "run-macos.py"), "--all", "aarch64-macos", "x86_64-macos"]],
+              timeout=1800),
         Suite("e2e (sanitizers)", e2e_programs(but=ALONE + STAGED), asan_env(), timeout=900),
         Suite("released files", [[tests("runners", "run-dist.py")]], timeout=5400),
         # another C library: it opens files by other calls, and has another allocator and other threads

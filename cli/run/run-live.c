@@ -82,7 +82,7 @@ static void withdraw(const struct live *l, uint32_t id)
     char message[48];
     int n = snprintf(message, sizeof(message), "{\"withdrawn\": %u}", id);
     if (l->session > 0)
-        (void)!send(l->session, message, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
+        (void)!fd_packet_send(l->session, message, (size_t)n, -1, true);
 }
 
 void live_question(struct live *l, const struct consent_question *q, int channel)

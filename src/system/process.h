@@ -12,6 +12,8 @@ enum { PROCESS_NAME = 64 };
 
 /* The path of the running program. 0, or -1 and errno. */
 int process_own_path(char path[PATH_MAX]);
+/* What executes this very program again: path, or a constant. */
+const char *process_own_program(char path[PATH_MAX]);
 /* The parent of a process (0: none, or it cannot be seen) and its name ("" if unknown); -1: it is
  * gone. */
 pid_t process_parent(pid_t pid, char name[PROCESS_NAME]);

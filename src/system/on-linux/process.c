@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/own.h"
+#include "base/proc-text.h"
 
 static int read_link(const char *link, char path[PATH_MAX])
 {
@@ -29,6 +29,13 @@ int process_own_path(char path[PATH_MAX])
     return read_link("/proc/self/exe", path);
 }
 
+/* Also after the file was replaced. */
+const char *process_own_program(char path[PATH_MAX])
+{
+    (void)path;
+    return "/proc/self/exe";
+}
+
 int process_cwd(pid_t pid, char path[PATH_MAX])
 {
     char link[64];
@@ -39,21 +46,17 @@ int process_cwd(pid_t pid, char path[PATH_MAX])
 /* If /proc hides it, a signal tells whether it is there. */
 pid_t process_parent(pid_t pid, char name[PROCESS_NAME])
 {
-    char path[64], line[512];
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    OWN(file) FILE *f = fopen(path, "re");
-    size_t n = f ? fread(line, 1, sizeof(line) - 1, f) : 0;
-    line[n] = name[0] = '\0';
-    if (!f)
+    char line[512];
+    name[0] = '\0';
+    if (proc_read(-1, line, sizeof(line), "/proc/%d/stat", (int)pid) < 0)
         return kill(pid, 0) < 0 && errno == EPERM ? 0 : -1;
-    const char *open = strchr(line, '('),
-               *end = strrchr(line, ')'); /* the name may contain anything */
-    if (!open || !end || strlen(end) < 5 || end - open > PROCESS_NAME)
+    const char *open = strchr(line, '('), *end = proc_after_name(line);
+    if (!open || !end || strlen(end) < 4 || end - open - 1 > PROCESS_NAME)
         return -1;
-    size_t len = (size_t)(end - open - 1);
+    size_t len = (size_t)(end - open - 2);
     memcpy(name, open + 1, len);
     name[len] = '\0';
-    return (pid_t)strtol(end + 4, NULL, 10);
+    return (pid_t)strtol(end + 3, NULL, 10);
 }
 
 int process_watch(pid_t pid)

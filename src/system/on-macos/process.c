@@ -31,6 +31,11 @@ int process_own_path(char path[PATH_MAX])
     return 0;
 }
 
+const char *process_own_program(char path[PATH_MAX])
+{
+    return process_own_path(path) == 0 ? path : "buckle";
+}
+
 pid_t process_parent(pid_t pid, char name[PROCESS_NAME])
 {
     struct proc_bsdshortinfo about;
