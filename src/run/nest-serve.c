@@ -28,6 +28,7 @@
 
 #include "base/own.h"
 #include "graph/build.h"
+#include "kernel/launch/layer-server.h"
 #include "kernel/shared/own-record.h"
 #include "profile/profile.h"
 #include "run/nest.h"
@@ -263,6 +264,26 @@ static int prepare_run(struct nested *n, struct run *outer, struct bk_err *err)
     return make_policy(n, outer, err);
 }
 
+/* What the outer command wrote to its layers is there, and the other way round. */
+static void share_layers(struct nested *n, const struct run *outer)
+{
+    const struct plan *p = &outer->plan;
+    const char *paths[PLAN_LAYERS];
+    pid_t pid;
+    if (!p->nlayers || !n->taken.below)
+        return;
+    for (size_t i = 0; i < p->nlayers; i++)
+        paths[i] = p->layers[i].path;
+    int server = layer_server_start_inside(n->taken.below, p->user_ns, paths, p->nlayers,
+                                           n->taken.layers, &pid);
+    if (server < 0)
+        return;
+    n->spec.launch.layer_server = server;
+    n->run.outer = p;
+    if (plan_has_in_layer(p, n->asked.cwd))
+        n->run.options.cwd = NULL; /* its working folder is not a real one */
+}
+
 static int go(struct nested *n, struct run *outer, const struct init *init, struct launch_end *end,
               struct bk_err *err)
 {
@@ -274,6 +295,7 @@ static int go(struct nested *n, struct run *outer, const struct init *init, stru
         return -1;
     if (!outer->plan.handled_fs && !outer->plan.handled_net && !outer->plan.scoped)
         n->run.init.below = n->run.init.depth = 0;
+    share_layers(n, outer);
     return run_go(&n->run, end, err);
 }
 
@@ -360,7 +382,8 @@ int nest_serve(void *run, int asker, int channel, const struct init *init)
     struct nest_taken taken = {.asker = asker,
                                .channel = channel,
                                .relay = theirs,
-                               .below = init && init->pidfd > 0 ? init->pidfd : 0};
+                               .below = init && init->pidfd > 0 ? init->pidfd : 0,
+                               .layers = r->spec->launch.layer_server};
     *n = (struct nest){.relay = ends[0], .asker = fcntl(asker, F_DUPFD_CLOEXEC, 3)};
     if (start_watching(&r->nests, (size_t)(n - r->nests.list)) < 0 ||
         (n->pid = start_nested(r, taken, init)) < 0) {

@@ -153,7 +153,11 @@ int run_plan(struct run *r, struct bk_err *err)
 {
     if (run_policy_compile(&r->policy, err) < 0)
         return -1;
-    return plan_make(r->policy.graph, &r->options, &r->host, &r->plan, err);
+    if (plan_make(r->policy.graph, &r->options, &r->host, &r->plan, err) < 0)
+        return -1;
+    if (r->outer)
+        plan_show_layers(&r->plan, r->outer);
+    return 0;
 }
 
 /*

@@ -38,6 +38,7 @@ struct run {
     struct buf own_rules; /* that end the policy (own-rules.h) */
     struct plan_options options;
     struct plan plan;
+    const struct plan *outer; /* of the sandbox around this one, or NULL */
     struct tmpdir private_tmpdir;
     struct cgroup cgroup;
     struct kept_layers kept;
