@@ -98,6 +98,15 @@ void arena_reserve(struct arena *a, size_t n)
         (void)!grow(a, n); /* on failure a later arena_alloc() tries again */
 }
 
+void arena_adopt(struct arena *a, void *mapping, size_t n)
+{
+    struct arena_chunk *c = mapping;
+    c->next = NULL;
+    c->size = n - sizeof(*c);
+    *a = (struct arena){
+        .chunks = c, .at = c->data, .end = c->data + c->size, .zeroed = true, .limit = c->size};
+}
+
 void *arena_alloc(struct arena *a, size_t n)
 {
     if (n > SIZE_MAX - ALIGN)

@@ -25,6 +25,8 @@ void arena_init(struct arena *a, size_t limit);
 /* Reserves n bytes in one mapping, zeroed as they are touched. For arenas that are known to
  * grow. */
 void arena_reserve(struct arena *a, size_t n);
+/* Hands out n bytes of a fresh mapping, of at least 128 KiB, and no others. Freeing unmaps it. */
+void arena_adopt(struct arena *a, void *mapping, size_t n);
 void arena_free(struct arena *a); /* a zeroed arena is fine; leaves it empty and usable */
 
 /* Returns NULL when the budget or the machine's memory is exhausted. n may be 0. */

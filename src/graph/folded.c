@@ -99,10 +99,7 @@ struct graph *graph_folded(const struct graph *g)
     arena_init(&f->arena, FOLDED_BYTES);
     pthread_mutex_init(&f->lock, NULL);
     f->opt.fold_case = true;
-    f->indexed = false;
-    f->slots = NULL;
-    f->nslots = f->nchains = 0;
-    memset(f->slot_of, 0, sizeof(f->slot_of));
+    graph_forget_index(f);
     f->nodes = arena_dup(&f->arena, g->nodes, g->nnodes * sizeof(*g->nodes));
     f->tests = arena_dup(&f->arena, g->tests, g->ntests * sizeof(*g->tests));
     if (f->nodes && f->tests && lower_tests(f) == 0 && join_tests(f) == 0)

@@ -170,11 +170,13 @@ void graph_free(struct graph *g)
         return;
     pthread_mutex_destroy(&g->lock);
     arena_free(&g->arena);
-    free(g->nodes);
-    free(g->tests);
-    free(g->mods);
-    free(g->rules);
-    free(g->bodies);
-    free(g->items);
+    if (!g->lent) {
+        free(g->nodes);
+        free(g->tests);
+        free(g->mods);
+        free(g->rules);
+        free(g->bodies);
+        free(g->items);
+    }
     free(g);
 }

@@ -107,6 +107,7 @@ struct graph {
     struct entry *entries;
     uint32_t npolicies;
     struct note *notes;
+    bool lent; /* all of this belongs to somebody else (pack.c) */
 
     /* for evaluation; built on first use if that cannot fail on the profile's account (match.c) */
     pthread_mutex_t lock;
@@ -128,6 +129,7 @@ int graph_check(const struct graph *g, struct bk_err *err);
 /* match.c: slots and chains. */
 bool graph_index_is_safe(const struct graph *g); /* fails only if memory is exhausted */
 int graph_index(struct graph *g, struct bk_err *err);
+void graph_forget_index(struct graph *g); /* of a copy, which builds one of its own */
 /* Builds the index of a frozen graph once, in whichever thread is first. */
 int graph_index_late(const struct graph *g);
 

@@ -117,7 +117,13 @@ struct graph_rule_info {
 };
 
 struct graph;
+struct arena;
 void graph_free(struct graph *g); /* NULL is fine */
+
+/* Copies a graph with everything that it refers to into an arena; NULL if that is too small. */
+const struct graph *graph_pack(const struct graph *g, struct arena *into);
+/* A graph that uses such a copy, which has to outlive it and may be read-only. */
+struct graph *graph_unpack(const struct graph *packed);
 
 const struct graph_options *graph_options_of(const struct graph *g);
 uint32_t graph_node_count(const struct graph *g);

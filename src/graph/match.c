@@ -246,6 +246,18 @@ int graph_index(struct graph *g, struct bk_err *err)
     return 0;
 }
 
+void graph_forget_index(struct graph *g)
+{
+    g->indexed = false;
+    g->slots = NULL;
+    g->nslots = g->nchains = 0;
+    memset(g->slot_of, 0, sizeof(g->slot_of));
+    g->chains = NULL;
+    g->chain_nodes = NULL;
+    g->place_of = g->occurs = NULL;
+    g->occurs_from = NULL;
+}
+
 int graph_index_late(const struct graph *g)
 {
     struct graph *own = (struct graph *)g; /* all readers of this part come through here first */

@@ -22,6 +22,7 @@
 #include "run/leave.h"
 #include "run/nest.h"
 #include "run/own-rules.h"
+#include "run/policy-cache.h"
 #include "run/private-places.h"
 #include "run/run-int.h"
 #include "settings/links.h"
@@ -225,7 +226,8 @@ static int prepare(void *arg, struct launch_policy *out)
     struct bk_err err;
     r->policy.unit.opt.terse = true;
     r->options.terse = true;
-    if (run_plan(r, &err) < 0)
+    bool kept = policy_cache_load(r);
+    if (!kept && run_plan(r, &err) < 0)
         return report_refusal(r, &err);
     if (r->spec->upstream && !r->plan.gate) {
         err_set(&err, BK_E_INPUT,
@@ -233,8 +235,14 @@ static int prepare(void *arg, struct launch_policy *out)
         err_remedy(&err, REMEDY_FILTER_NETWORK);
         return report_refusal(r, &err);
     }
-    *out = (struct launch_policy){&r->plan, r->policy.graph};
+    *out = (struct launch_policy){&r->plan, r->policy.graph, kept};
     return 0;
+}
+
+static void started(void *arg, bool kept)
+{
+    if (!kept)
+        policy_cache_save(arg);
 }
 
 static int meanwhile(void *arg, struct bk_err *err)
@@ -255,6 +263,7 @@ static void complete_launch(struct run *r, struct launch *l)
     *l = s->launch;
     l->prepare = prepare;
     l->meanwhile = meanwhile;
+    l->started = started;
     l->compile = run_recompile;
     l->on_nest = nest_serve;
     l->on_nested = nest_served;

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/diag.h"
 #include "base/err.h"
 #include "base/source.h"
@@ -94,6 +95,10 @@ int sbpl_replace_last(struct sbpl_unit *u, const char *name, const char *text, s
 
 /* Returns the nth text that was added, or NULL. */
 const struct source *sbpl_text_at(const struct sbpl_unit *u, size_t n);
+
+/* Appends everything that the graph depends on, besides this program. Returns false if it depends
+ * on files. */
+bool sbpl_put_inputs(const struct sbpl_unit *u, struct buf *out);
 
 /* Reads, evaluates and lowers. Reports as many errors as possible in u->diags; on failure *err
  * repeats the first, with its position. On success *out is the graph. */

@@ -307,6 +307,8 @@ int regex_set_freeze(struct regex_set *set, struct bk_err *err)
         return 0;
     if (nfa_finish(set) < 0)
         return err_nomem(err);
+    set->parse.err = NULL; /* the last caller's */
+    set->parse.text = NULL;
     set->frozen = true;
     return 0;
 }

@@ -366,7 +366,7 @@ void judge_main(struct setup *s)
     judge_phase_unconfined(&in);
     judge_phase_walled(&in);
     phase_command(&in);
-    judge_report_status(s, STATUS_STARTED, 0, in.command);
+    judge_report_status(s, STATUS_STARTED, s->kept ? STARTED_KEPT : 0, in.command);
     phase_judging(&in);
     judge_loop(&in);
 }

@@ -159,6 +159,7 @@ static void prepare_policy(struct setup *s)
         judge_fail(s, STEP_POLICY, 0);
     s->plan = policy.plan;
     s->graph = policy.graph;
+    s->kept = policy.kept;
     s->env = l->env;
     judge_check(s, STEP_FILTER, make_filter(s));
     inherited_list(&s->inherited, l->keep_fds, l->nkeep);

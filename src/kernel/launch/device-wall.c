@@ -19,7 +19,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/own.h"
@@ -35,6 +34,8 @@ struct opened {
     struct arena arena;
     const struct graph *graph; /* for checking what is found */
     struct graph_cache *cache;
+    uid_t uid;
+    gid_t gid;
 };
 
 static int set_attributes(int at, const char *path, unsigned flags, uint64_t set, uint64_t clear)
@@ -82,16 +83,22 @@ static int clone_mount(const char *path)
                         KABI_OPEN_TREE_CLONE | O_CLOEXEC | AT_SYMLINK_NOFOLLOW);
 }
 
-/* What cannot be opened again stays closed. */
-static void keep(struct opened *o, const char *path, const struct stat *st)
+/* What cannot be opened again stays closed, and so does what turns out to be of another type: a
+ * listing shows what is below a mount. */
+static void keep(struct opened *o, const char *path, mode_t mode)
 {
-    bool maker = S_ISCHR(st->st_mode) && st->st_rdev == makedev(5, 2);
+    struct stat st;
+    bool maker = strcmp(path, "/dev/ptmx") == 0;
     char *name = o->n < OPENED ? arena_strndup(&o->arena, path, strlen(path)) : NULL;
     int tree = name && maker ? clone_mount("/dev/pts/ptmx") : -1;
     if (name && tree < 0)
         tree = clone_mount(path);
     if (tree < 0)
         return;
+    if (fstat(tree, &st) < 0 || (st.st_mode & S_IFMT) != (mode & S_IFMT)) {
+        close(tree);
+        return;
+    }
     o->trees[o->n] = tree;
     o->paths[o->n++] = name;
 }
@@ -101,8 +108,8 @@ static bool is_allowed(const struct opened *o, const char *path, mode_t mode)
     struct graph_fact facts[] = {
         {.filter = FILTER_PATH, .str = path, .len = (uint32_t)strlen(path)},
         {.filter = FILTER_VNODE_TYPE, .num = type_of(mode)},
-        {.filter = FILTER_UID, .num = geteuid()},
-        {.filter = FILTER_GID, .num = getegid()}};
+        {.filter = FILTER_UID, .num = o->uid},
+        {.filter = FILTER_GID, .num = o->gid}};
     struct graph_query q = {.op = OP_FILE_READ_DATA, .facts = facts, .nfacts = 4};
     return graph_eval(o->graph, o->cache, &q).allow;
 }
@@ -125,23 +132,38 @@ static bool is_console(const char *name)
            (strncmp(name, "tty", 3) == 0 && name[3] >= '0' && name[3] <= '9');
 }
 
-/* Walks down a folder. Devices that the user could not open anyway are left out. */
+/* Whether this user could open it at all. Others need no mount. */
+static bool can_open(const struct opened *o, const char *path)
+{
+    return o->uid == 0 || faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0;
+}
+
+/* The type of an entry; 0 for what cannot be a device or contain one. Containers mount devices on
+ * plain files, so one of these may be a device. */
+static mode_t type_of_entry(const struct dirent *e, const char *path)
+{
+    struct stat st;
+    if (e->d_type == DT_DIR || e->d_type == DT_CHR || e->d_type == DT_BLK)
+        return DTTOIF(e->d_type);
+    if (e->d_type != DT_REG && e->d_type != DT_UNKNOWN)
+        return 0;
+    return lstat(path, &st) == 0 ? st.st_mode : 0;
+}
+
 static void keep_beneath(struct opened *o, const char *folder, int depth)
 {
     char path[512];
-    struct stat st;
     DIR *d = depth < DEPTH ? opendir(folder) : NULL;
     for (struct dirent *e; d && (e = readdir(d));) {
         int n = snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
-        /* containers mount devices on plain files, so one of these may be a device */
-        bool other = e->d_type == DT_LNK || e->d_name[0] == '.';
-        if (other || is_console(e->d_name) || n >= (int)sizeof(path) || is_left_out(path) ||
-            faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) < 0 || lstat(path, &st) < 0)
+        if (e->d_name[0] == '.' || is_console(e->d_name) || n >= (int)sizeof(path) ||
+            is_left_out(path))
             continue;
-        if (S_ISDIR(st.st_mode))
+        mode_t mode = type_of_entry(e, path);
+        if (S_ISDIR(mode))
             keep_beneath(o, path, depth + 1);
-        else if (is_device(st.st_mode) && is_allowed(o, path, st.st_mode))
-            keep(o, path, &st);
+        else if (is_device(mode) && is_allowed(o, path, mode) && can_open(o, path))
+            keep(o, path, mode);
     }
     if (d)
         closedir(d);
@@ -155,7 +177,7 @@ static int keep_all(struct opened *o, const struct plan *p)
         if (is_left_out(p->devices[i]) || lstat(p->devices[i], &st) < 0)
             continue;
         if (is_device(st.st_mode) && (p->device_types[i] >> type_of(st.st_mode) & 1))
-            keep(o, p->devices[i], &st);
+            keep(o, p->devices[i], st.st_mode);
         folders |= S_ISDIR(st.st_mode);
     }
     if (!folders)
@@ -192,7 +214,7 @@ int devices_wall(const struct plan *p, const struct graph *g)
             (void)set_attributes(AT_FDCWD, "/", KABI_AT_RECURSIVE, KABI_MOUNT_NOSUID, 0);
         return 0;
     }
-    struct opened o = {.graph = g};
+    struct opened o = {.graph = g, .uid = geteuid(), .gid = getegid()};
     arena_init(&o.arena, 1 << 20);
     int err = keep_all(&o, p);
     if (err == 0)

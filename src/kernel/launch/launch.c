@@ -214,6 +214,8 @@ static void receive_status(struct control *c)
             c->l->on_start(c->l->arg);
         if (c->l->give_stdio)
             release_stdio();
+        if (c->l->started)
+            c->l->started(c->l->run, m.step & STARTED_KEPT);
         break;
     case STATUS_SENTRY: /* our child, so its pid stays valid until we reap it */
         c->sentry = m.value;

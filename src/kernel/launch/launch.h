@@ -31,6 +31,7 @@ struct init;
 struct launch_policy {
     const struct plan *plan;
     const struct graph *graph; /* what the plan was made from */
+    bool kept;                 /* both come from an earlier run */
 };
 
 struct parent_proxies;
@@ -107,10 +108,12 @@ struct launch {
     /* Called when the command has started, and instead of stopping with it when it stops. NULL:
      * nothing else to do. */
     void (*on_start)(void *arg);
+    /* The same for whoever prepared the policy. */
+    void (*started)(void *run, bool kept);
     void (*on_stop)(void *arg);
     uint32_t ask_ms; /* how long to wait for an answer; 0: CONSENT_MS */
     void *arg;       /* for on_event, on_input, on_question, on_protected, on_start and on_stop */
-    void *run;       /* for prepare, meanwhile, compile, on_nest and on_nested */
+    void *run;       /* for prepare, meanwhile, started, compile, on_nest and on_nested */
 };
 
 /* The step in which a launch failed. Its remedy or hint is in steps.def. */

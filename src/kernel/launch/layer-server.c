@@ -140,9 +140,9 @@ struct task {
     uid_t uid;
     gid_t gid;
     int socket;
-    int init;         /* to enter this sandbox, or -1: in namespaces of its own */
-    int above;        /* or -1 */
-    int folder, lock; /* of the TMPDIR, or -1 */
+    int init;                  /* to enter this sandbox, or -1: in namespaces of its own */
+    int above;                 /* or -1 */
+    int folder, lock, numbers; /* of the TMPDIR, or -1 */
     const char *name;
     struct id_maps maps;
 };
@@ -182,8 +182,8 @@ static void __attribute__((noreturn)) server_main(struct task *t)
     sigprocmask(SIG_SETMASK, &all, NULL); /* it ends with its clients */
     setsid();
     role_take(ROLE_LAYERS);
-    int keep[] = {t->socket, t->init,         t->above,       t->folder,
-                  t->lock,   t->maps.wait[0], t->maps.wait[1]};
+    int keep[] = {t->socket, t->init,    t->above,        t->folder,
+                  t->lock,   t->numbers, t->maps.wait[0], t->maps.wait[1]};
     fd_close_others(keep, sizeof(keep) / sizeof(keep[0]));
     s.paths = t->paths;
     s.above = t->above;
@@ -225,7 +225,12 @@ int layer_server_start(const char *const *paths, size_t n, const struct tmpdir *
 {
     struct host h;
     struct bk_err ignored;
-    struct task t = {.paths = paths, .n = n, .init = -1, .above = -1, .lock = tmpdir->lock};
+    struct task t = {.paths = paths,
+                     .n = n,
+                     .init = -1,
+                     .above = -1,
+                     .lock = tmpdir->lock,
+                     .numbers = tmpdir->number ? tmpdir->numbers : -1};
     const char *pretend = getenv("BUCKLE_PRETEND");
     host_quick(&h);
     if (pretend)
@@ -253,7 +258,8 @@ int layer_server_start_inside(int init, bool user_ns, const char *const *paths, 
                      .init = init,
                      .above = -1,
                      .folder = -1,
-                     .lock = -1};
+                     .lock = -1,
+                     .numbers = -1};
     int ends[2] = {-1, -1};
     if (above > 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return -errno;

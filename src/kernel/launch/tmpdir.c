@@ -2,9 +2,13 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Layout: BASE/buckle-UID/run-XXXXXX, which is the command's TMPDIR and its own lock: the command
- * cannot release a lock of another process, nor hold one after it has exited. We remove it when no
- * process of the sandbox is left (base/remove-tree.h).
+ * Layout: BASE/buckle-UID/run-N, which is the command's TMPDIR and its own lock: the command cannot
+ * release a lock of another process, nor hold one after it has exited. We remove it when no process
+ * of the sandbox is left (base/remove-tree.h).
+ *
+ * N is the lowest number that no other run has, so that most runs of a user have the same TMPDIR:
+ * its name is part of the policy, and policies are kept for later runs (run/policy-cache.h). Runs
+ * beyond the last number have random names.
  */
 
 #include "kernel/launch/tmpdir.h"
@@ -25,7 +29,7 @@
 #include "base/own.h"
 #include "base/remove-tree.h"
 
-enum { BASE_BYTES = 400 };
+enum { BASE_BYTES = 400, NUMBERS = 8 };
 
 /* Our own folder with all sessions, which no other user may have prepared for us. */
 static int base_folder(char out[BASE_BYTES], struct bk_err *err)
@@ -88,6 +92,33 @@ static void sweep(int base, const char *path)
         close(base);
 }
 
+/* Locks are of the open file, so all processes that we start share this one, and releasing it here
+ * releases it for all. */
+static bool lock_number(int fd, int number, short how)
+{
+    struct flock lock = {.l_type = how, .l_whence = SEEK_SET, .l_start = number, .l_len = 1};
+    return fcntl(fd, F_OFD_SETLK, &lock) == 0;
+}
+
+/* A number that no other run has, and whose folder is not left over from one. */
+static void take_number(struct tmpdir *s, const char *base)
+{
+    char path[BASE_BYTES + 32];
+    snprintf(path, sizeof(path), "%s/numbers", base);
+    OWN(fd) int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+    for (int i = 1; i <= NUMBERS && fd >= 0; i++) {
+        snprintf(path, sizeof(path), "%s/run-%d", base, i);
+        if (!lock_number(fd, i, F_WRLCK))
+            continue;
+        if (faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT) {
+            s->number = i;
+            s->numbers = steal_fd(&fd);
+            return;
+        }
+        lock_number(fd, i, F_UNLCK);
+    }
+}
+
 int tmpdir_name(struct tmpdir *s, struct bk_err *err)
 {
     char base[BASE_BYTES], real[4096];
@@ -97,6 +128,11 @@ int tmpdir_name(struct tmpdir *s, struct bk_err *err)
         return -1;
     if (!realpath(base, real) || strlen(real) >= BASE_BYTES)
         return err_sys(err, "%s", base);
+    take_number(s, real);
+    if (s->number) {
+        snprintf(s->path, sizeof(s->path), "%.400s/run-%d", real, s->number);
+        return 0;
+    }
     if (getrandom(&number, sizeof(number), 0) != sizeof(number))
         return err_sys(err, "getrandom");
     snprintf(s->path, sizeof(s->path), "%.400s/run-%012" PRIx64, real, number >> 16);
@@ -124,6 +160,10 @@ static void forget(struct tmpdir *s)
 {
     if (s->lock >= 0)
         close(s->lock);
+    if (s->number) {
+        lock_number(s->numbers, s->number, F_UNLCK);
+        close(s->numbers);
+    }
     *s = (struct tmpdir){.lock = -1};
 }
 
@@ -156,5 +196,9 @@ int tmpdir_open_above(const struct tmpdir *s, const char **name)
 
 void tmpdir_leave(struct tmpdir *s)
 {
-    forget(s);
+    if (s->lock >= 0)
+        close(s->lock);
+    if (s->number)
+        close(s->numbers); /* the lock stays, as long as the other process has it */
+    *s = (struct tmpdir){.lock = -1};
 }

@@ -15,6 +15,8 @@
 struct tmpdir {
     char path[512]; /* the command's TMPDIR; empty if there is none */
     int lock;       /* the folder itself, once it is made */
+    int number;     /* 0: the name is a random one */
+    int numbers;    /* else the file in which the number is locked */
 };
 
 /* Its future path: as much as a policy needs. */

@@ -208,6 +208,12 @@ void plan_show_layers(struct plan *p, const struct plan *outer);
 /* Whether a path is in one of the layers, and not one of the real paths there. */
 bool plan_has_in_layer(const struct plan *p, const char *path);
 
+/* Copies a plan with everything that it refers to into an arena; NULL if that is too small. */
+const struct plan *plan_pack(const struct plan *p, struct arena *into);
+/* A plan that uses such a copy, which has to outlive it and may be read-only. opt: as when the plan
+ * was made. */
+void plan_unpack(const struct plan *packed, const struct plan_options *opt, struct plan *out);
+
 /* Lists what the running plan cannot carry over from another policy, one line each. `wanted` is
  * that policy's plan for the same options and host. Returns how many there are. */
 size_t plan_waits(const struct plan *running, const struct plan *wanted, struct buf *out);

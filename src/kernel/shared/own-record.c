@@ -23,13 +23,13 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "kernel/shared/state-folder.h"
 
 enum {
     BUCKET = 8,
     MARK_BUCKETS = 2048,
     PATH_BUCKETS = 1024,
     WEEK = 7 * 24 * 3600,
-    MISSING = 3, /* folders that Buckle creates: .local/state/buckle */
 };
 
 struct head {
@@ -79,18 +79,7 @@ int folder_id_get(int folder, const char *name, struct folder_id *id)
 
 bool own_record_path(char path[PATH_MAX])
 {
-    const char *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    bool set = xdg && xdg[0] == '/';
-    if (!set && (!home || home[0] != '/'))
-        return false;
-    return snprintf(path, PATH_MAX, "%s%s/buckle/own-folders", set ? xdg : home,
-                    set ? "" : "/.local/state") < PATH_MAX;
-}
-
-static bool is_private(int fd, struct stat *st)
-{
-    return fstat(fd, st) == 0 && S_ISREG(st->st_mode) && st->st_uid == geteuid() &&
-           (st->st_mode & 077) == 0 && st->st_nlink == 1;
+    return state_path(path, "own-folders");
 }
 
 static bool is_whole(int fd, const struct stat *st)
@@ -98,31 +87,6 @@ static bool is_whole(int fd, const struct stat *st)
     struct head h;
     return st->st_size == RECORD_BYTES && pread(fd, &h, sizeof(h), 0) == sizeof(h) &&
            memcmp(&h, &empty, offsetof(struct head, marks)) == 0;
-}
-
-/* Creates what is missing at the end of a path, below a folder of the user's only: root must not
- * leave folders in somebody else's home, and nobody a home. */
-static bool make_folders(char *path)
-{
-    struct stat st = {.st_uid = (uid_t)-1};
-    int left = 0; /* names after this one */
-    for (const char *s = path; *s; s++)
-        left += *s == '/';
-    for (char *end = path + 1; end[-1]; end++) {
-        char c = *end;
-        if (c && c != '/')
-            continue;
-        uid_t above = st.st_uid;
-        left--;
-        *end = '\0';
-        bool fine = stat(path, &st) == 0;
-        if (!fine && errno == ENOENT && above == geteuid() && left < MISSING)
-            fine = (mkdir(path, 0700) == 0 || errno == EEXIST) && stat(path, &st) == 0;
-        *end = c;
-        if (!fine)
-            return false;
-    }
-    return st.st_uid == geteuid() && (st.st_mode & 022) == 0;
 }
 
 /* Makes an empty record and puts it in place; `over` one that is useless, or where there is none.
@@ -156,7 +120,7 @@ static int open_new(const char *path)
 {
     char folder[PATH_MAX];
     snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(path, '/') - path), path);
-    if (!make_folders(folder))
+    if (!state_make_folders(folder, STATE_FOLDERS))
         return -1;
     int fd = create(path, false);
     return fd >= 0 ? fd : open_there(path);
@@ -168,7 +132,7 @@ int own_record_open(const char *path, bool may_create)
     OWN(fd) int fd = open_there(path);
     if (fd < 0 && errno == ENOENT && may_create)
         fd = open_new(path);
-    if (fd < 0 || !is_private(fd, &st))
+    if (fd < 0 || !state_file_is_private(fd, &st))
         return -1;
     if (is_whole(fd, &st))
         return steal_fd(&fd);

@@ -23,6 +23,8 @@ enum status_kind {
     STATUS_FINISHED, /* work that had to wait until the sandbox was empty is done */
 };
 
+enum { STARTED_KEPT = 1 }; /* with a policy of an earlier run */
+
 /* What is left after the command has exited. */
 enum {
     EXITED_ALONE = 1 /* no process of the sandbox */,
@@ -31,7 +33,7 @@ enum {
 
 struct status_msg {
     int32_t kind;  /* enum status_kind */
-    int32_t step;  /* FAILED: the step; EXITED: what is left */
+    int32_t step;  /* FAILED: the step; STARTED, EXITED: what is said above */
     int32_t value; /* FAILED: errno; SENTRY, STARTED: pid; STOPPED, EXITED: wait status */
 };
 
@@ -41,6 +43,7 @@ struct setup {
     const struct launch *launch;
     const struct plan *plan; /* set once the judge has it, as well as the graph */
     const struct graph *graph;
+    bool kept;               /* both come from an earlier run */
     char *const *env;        /* the command's */
     const struct init *init; /* NULL: the judge makes what namespaces it can */
     struct init taken;       /* set once the controller has reported it */
