@@ -71,7 +71,7 @@ class Session:
 def tmpdirs(person):
     """The TMPDIRs that are there."""
     base = os.path.join(person.env["XDG_RUNTIME_DIR"], f"buckle-{person.uid}")
-    return sorted(os.listdir(base)) if os.path.isdir(base) else []
+    return sorted(name for name in os.listdir(base) if name.startswith("run-")) if os.path.isdir(base) else []
 
 
 def servers(person):
