@@ -21,6 +21,8 @@ PKG_PROGRAMS = ntfs-3g dosfstools e2fsprogs gdb strace gnupg openssh-client cmak
 PKG_HEAVY = default-jdk-headless golang-go cargo chromium postgresql emacs-nox firejail openssh-server redis-server linux-perf $(PKG_LANGUAGES)
 # for the matrix of languages; maven-debian-helper has the plugins that a build without a network needs
 PKG_LANGUAGES = ccache maven maven-debian-helper gradle ruby ruby-bundler rake php-cli composer python3-pip
+# what the packages for languages are checked with, and what the npm one is compared with
+PKG_PACKAGES = abigail-tools mypy bubblewrap socat ripgrep curl
 PKG_ARM64 = gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 # a small internet, and its clients
 PKG_NET = nginx-light iproute2 openssl curl wget redis-tools nghttp2-server nghttp2-proxy nghttp2-client
@@ -41,7 +43,7 @@ NINJA = ninja -C build --quiet | { grep -v '^ninja: \(no work\|Entering\)' || tr
 RUNNER = python3 tests/run.py
 
 .DEFAULT_GOAL = build
-.PHONY: build static run check check-all bench fuzz accept format install clean help
+.PHONY: build static packages run check check-all bench fuzz accept format install clean help
 
 build: ## compile to build/ (the program is build/buckle)
 	$(call need,$(PKG_BUILD))
@@ -55,6 +57,9 @@ static: ## a static binary: build/static/buckle
 	@mkdir -p build/static && cp build/buckle-static build/static/buckle
 	@ls -l build/static/buckle
 
+packages: build static ## npm packages and a wheel for this machine, in build/packages
+	@tools/pack-here.sh build build/packages
+
 run: build ## watch a misbehaving build script get blocked
 	$(call need,$(PKG_RUN))
 	@docs/demo/demo.sh build/buckle
@@ -64,7 +69,7 @@ check: ## the test suites, with gcc and with clang and its sanitizers; less than
 	@$(RUNNER) check
 
 check-all: ## check, and the long suites
-	$(call need,$(PKG_CHECK) $(PKG_HEAVY) $(PKG_ARM64) valgrind clang-tidy)
+	$(call need,$(PKG_CHECK) $(PKG_HEAVY) $(PKG_ARM64) valgrind clang-tidy $(PKG_PACKAGES))
 	@$(RUNNER) check-all
 
 bench: ## benchmarks: ratios within one run, and instruction counts; BENCH_WRITE=1 writes them down

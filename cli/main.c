@@ -11,6 +11,7 @@
 #include "cli/compat/compat.h"
 #include "cli/help.h"
 #include "cli/remedy-words.h"
+#include "cli/version.h"
 
 #define COMMAND(name) extern const struct cli_command cmd_##name;
 #include "cli/commands.def"
@@ -54,12 +55,18 @@ int main(int argc, char **argv)
         return CLI_ERROR;
     }
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
-        buf_str(&out, "buckle " BK_VERSION "\n");
+        bool json = argc > 2 && strcmp(argv[2], "--json") == 0;
+        (json ? version_json : version_text)(&out);
         return cli_emit(&out, CLI_OK);
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         help_program(&out);
         return cli_emit(&out, CLI_OK);
+    }
+    name = strchr(argv[1], '/') ? NULL : compat_find(argv[1]);
+    if (name) {
+        cli_word_remedies(true);
+        return name->main(argc - 1, argv + 1);
     }
     const struct cli_command *command = find_command(argv[1]);
     return command ? run_command(command, argc - 1, argv + 1) : unknown_command(argv[1]);

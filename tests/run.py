@@ -221,7 +221,7 @@ def turn(program):
     """What was compiled is quick, and says first what is wrong; then the long ones, so that none of
     them is left alone at the end."""
     path = program[1][0]
-    return 0 if path.startswith(os.path.join(TOP, "build")) else 1 if os.path.basename(path) in SLOW_E2E else 2
+    return 0 if path.startswith(os.path.join(TOP, "build")) else 1 if os.path.basename(path) in SLOW_E2E + ONE_USER else 2
 
 
 def run_suites(suites, on_result, at_once):
@@ -255,8 +255,8 @@ def replay_programs(where):
 
 # These depend on timing (run_twice), and take long, so they begin first.
 SLOW_E2E = ("e2e-ask.py", "e2e-attacks.py", "e2e-cleanup.py", "e2e-clients.py", "e2e-clones.py", "e2e-dial.py", "e2e-escape.py",
-            "e2e-gate.py", "e2e-git.py", "e2e-h2.py", "e2e-hints.py", "e2e-layers.py", "e2e-load.py", "e2e-mcp.py", "e2e-net-ports.py", "e2e-net-redirect.py",
-            "e2e-loopback.py", "e2e-nested.py", "e2e-net.py", "e2e-own-record.py",
+            "e2e-gate.py", "e2e-git.py", "e2e-h2.py", "e2e-layers.py", "e2e-load.py", "e2e-mcp.py", "e2e-net-ports.py", "e2e-net-redirect.py",
+            "e2e-loopback.py", "e2e-net.py", "e2e-own-record.py",
             "e2e-parent-proxy.py", "e2e-process.py", "e2e-programs.py", "e2e-protected.py",
             "e2e-session-loopback.py", "e2e-shared-layers.py", "e2e-static.py",
             "e2e-terminal.py", "e2e-traps.py", "e2e-unasked.py", "e2e-work.py",
@@ -266,9 +266,12 @@ SLOW_E2E = ("e2e-ask.py", "e2e-attacks.py", "e2e-cleanup.py", "e2e-clients.py", 
 # Compares times, which other programs beside it would spoil.
 ALONE = ("e2e-clones.py",)
 
+# Packages are made of the gcc build.
+STAGED = ("e2e-packages.py",)
+
 # A minute and more, and much the same for root: `make check` runs them as an ordinary user only.
-ONE_USER = ("e2e-git-inside.py", "e2e-layers.py", "e2e-nested.py", "e2e-own-record.py", "e2e-protected.py",
-            "e2e-shared-layers.py")
+ONE_USER = ("e2e-git-inside.py", "e2e-layers.py", "e2e-nested.py", "e2e-nested-updates.py",
+            "e2e-own-record.py", "e2e-protected.py", "e2e-shared-layers.py")
 
 
 def e2e_programs(but=(), only=None):
@@ -319,12 +322,13 @@ def long_suites():
         Suite("unit (clang)", unit_programs("clang")),
         Suite("clang-tidy", [[tests("runners", "run-tidy.py")]], timeout=3600),
         Suite("arm64", [[tests("runners", "run-arm64.py")]], timeout=1800),
-        Suite("e2e (sanitizers)", e2e_programs(but=ALONE), asan_env(), timeout=900),
+        Suite("e2e (sanitizers)", e2e_programs(but=ALONE + STAGED), asan_env(), timeout=900),
         Suite("programs", [[tests("e2e", "e2e-programs.py"), "heavy"]], staged_env(), timeout=900),
         Suite("clients", [[tests("e2e", "e2e-clients.py"), "heavy"]], staged_env(), timeout=900),
         Suite("e2e (everybody)", e2e_programs(only=ONE_USER), staged_env(), timeout=900),
         Suite("clones", [[tests("e2e", "e2e-clones.py"), "whole"]], staged_env(), timeout=1800),
         Suite("matrix", [[f, "whole"] for f in found("e2e/e2e-matrix-*.py")], staged_env(), timeout=1800),
+        Suite("ABI", [[tests("runners", "run-abi.py")]], staged_env()),
         Suite("mcp client library", [[tests("e2e", "e2e-mcp.py"), "sdk"]], staged_env(), timeout=600),
         Suite("races", [[tests("e2e", "e2e-traps.py"), "4", "9"]],
               {"BUCKLE": BUCKLE, "TOOLS": os.path.join(TOP, "build", "gcc", "tests"),
@@ -337,6 +341,8 @@ def long_suites():
     ]
     for suite in suites:
         suite.at_once = PROCESSORS
+    # compares times
+    suites.append(Suite("packages", [[tests("e2e", "e2e-packages.py"), "whole"]], staged_env(), timeout=900, at_once=1))
     return suites
 
 

@@ -15,11 +15,14 @@
 
 #include "agent/session.h"
 #include "base/own.h"
+#include "cli/agent/session-stream.h"
 #include "cli/args.h"
 
 static const struct cli_option options[] = {
     {"for", 0, "PID", "end with this process (default: the parent)", NULL},
     {"foreground", 0, NULL, "stay in the foreground", NULL},
+    {"stream", 0, NULL, "stay, and exchange events and answers with the caller as lines of JSON",
+     NULL},
     {0},
 };
 
@@ -37,6 +40,28 @@ static int serve_session(struct session *k)
             fd_watch_all(&k->fds);
     }
     return CLI_ERROR;
+}
+
+/* The same, for the program at the other end of standard input and output. */
+static int stream_session(struct session *k)
+{
+    struct session_stream s;
+    OWN(fd) int owner = (int)syscall(SYS_pidfd_open, k->owner, 0);
+    session_stream_begin(&s, k);
+    while (owner >= 0 && !s.ended) {
+        struct pollfd fds[] = {
+            {owner, POLLIN, 0}, {k->fds.fd, POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}};
+        if (poll(fds, 3, -1) < 0 && errno != EINTR)
+            break;
+        if (fds[0].revents)
+            break;
+        if (fds[1].revents)
+            fd_watch_all(&k->fds);
+        if (fds[2].revents)
+            session_stream_read(&s);
+    }
+    session_stream_end(&s);
+    return CLI_OK;
 }
 
 /* Detaches from the parent's terminal, pipes and working directory. */
@@ -71,6 +96,26 @@ static int run_session(pid_t owner, int ready_fd, bool foreground)
     return status;
 }
 
+/* It has no claim to its owner, which may have several. */
+static int run_stream(pid_t owner)
+{
+    static struct session k;
+    struct bk_err err;
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGINT, SIG_IGN); /* typed for the program that started it */
+    if (session_open(&k, "session", 0, &err) < 0)
+        return cli_fail(&err);
+    if (k.server.listener < 0) { /* no run could join it */
+        session_close(&k);
+        return cli_fail(&err);
+    }
+    k.owner = owner;
+    prctl(PR_SET_NAME, "buckle-session", 0, 0, 0);
+    int status = stream_session(&k);
+    session_close(&k);
+    return status;
+}
+
 static int cmd_session_run(struct cli_args *args)
 {
     const char *given = args_value(args, "for");
@@ -81,6 +126,8 @@ static int cmd_session_run(struct cli_args *args)
         return cli_usage(args, "session takes options only");
     if (owner <= 1 || (kill(owner, 0) < 0 && errno != EPERM)) /* EPERM: another user's process */
         return cli_usage(args, "--for: no such process");
+    if (args_has(args, "stream"))
+        return run_stream(owner);
     if (args_has(args, "foreground"))
         return run_session(owner, STDOUT_FILENO, true);
     if (pipe2(ready, O_CLOEXEC) < 0)
@@ -97,7 +144,7 @@ static int cmd_session_run(struct cli_args *args)
 
 const struct cli_command cmd_session = {
     .name = "session",
-    .usage = "[--for PID]",
+    .usage = "[--for PID] [--stream]",
     .brief = "collect the denials of several runs while another process lives",
     .about =
         "Starts a session process and prints its process ID. Runs that join it (`buckle run\n"

@@ -36,6 +36,11 @@ static const struct cli_option options[] = {
     {"settings", 's', "FILE", "settings file (default: ~/.srt-settings.json)", "file"},
     {"command", 'c', "STRING", "run STRING in a shell", NULL},
     {"control-fd", 0, "N", "read new settings from descriptor N, one JSON object per line", NULL},
+    {"shell", 0, "SHELL", "the shell that runs the command (default: bash)", NULL},
+    {"session", 0, "PID|fd:N", "report events to this session", NULL},
+    {"command-text", 0, "TEXT", "the command line that the session shows", NULL},
+    {"ask-session", 0, NULL, "let the session answer questions about hosts that no list names", NULL},
+    {"grantable", 0, NULL, "skip kernel walls, so that anything can be granted later", NULL},
     {"version", 'V', NULL, "print the version", NULL},
     {0},
 };
@@ -47,7 +52,7 @@ struct srt {
     struct run_settings settings;
     struct watch_settings watch;
     struct live live;
-    struct buf command;
+    struct buf command, rules, links; /* rules: what the session grants */
     const char *argv[4];
     char tmpdir[PATH_MAX];
     int pipe; /* that the settings come from, or -1 */
@@ -159,6 +164,58 @@ static int make_policy(struct srt *s, struct bk_err *err)
                : 0;
 }
 
+/* ---- the session ---- */
+
+enum { ASK_MS = 600000 }; /* a program that asks a user has its own time limit */
+
+static void on_event(struct compat *d, const struct event *e)
+{
+    struct srt *s = d->owner;
+    live_event(&s->live, e);
+}
+
+static void on_end(struct compat *d)
+{
+    struct srt *s = d->owner;
+    live_leave(&s->live);
+}
+
+static void on_question(void *arg, const struct consent_question *q, int channel)
+{
+    struct compat *d = arg;
+    struct srt *s = d->owner;
+    if (run_settings_strict(&s->settings)) /* they may have changed */
+        consent_answer(channel, q->id, CONSENT_DENY);
+    else
+        live_question(&s->live, q, channel);
+}
+
+static int join_session(struct srt *s, struct bk_err *err)
+{
+    const char *where = args_value(&s->args, "session");
+    const char *text = args_value(&s->args, "command-text");
+    if (!where)
+        return 0;
+    if (live_join(&s->live, where, text ? text : s->command.s, false, &s->rules, &s->links, err) <
+        0)
+        return -1;
+    s->settings.rules = (struct run_source){.kind = RUN_TEXT,
+                                            .from = SOURCE_FLAG,
+                                            .name = "<grants>",
+                                            .text = s->rules.s,
+                                            .n = s->rules.n,
+                                            .apart = true,
+                                            .links = s->links.s,
+                                            .nlinks = s->links.n};
+    s->compat.on_event = on_event;
+    s->compat.ending = on_end;
+    if (args_has(&s->args, "ask-session")) {
+        s->compat.spec.launch.on_question = on_question;
+        s->compat.spec.launch.ask_ms = ASK_MS;
+    }
+    return 0;
+}
+
 /* ---- the command ---- */
 
 static int make_command(struct srt *s, struct bk_err *err)
@@ -175,7 +232,8 @@ static int make_command(struct srt *s, struct bk_err *err)
     buf_chr(&s->command, '\0');
     if (!buf_ok(&s->command))
         return err_nomem(err);
-    s->argv[0] = shell_find(&s->arena, "bash", getenv("PATH"), err);
+    const char *shell = args_value(&s->args, "shell");
+    s->argv[0] = shell_find(&s->arena, shell ? shell : "bash", getenv("PATH"), err);
     if (!s->argv[0]) {
         debug_print("Shell not found in PATH");
         return -1;
@@ -222,9 +280,10 @@ static int run_srt(struct srt *s)
         return report(&err);
     }
     if (compat_init(&s->compat, "srt", &err) < 0 || make_command(s, &err) < 0 ||
-        make_policy(s, &err) < 0)
+        join_session(s, &err) < 0 || make_policy(s, &err) < 0)
         return report(&err);
     s->compat.owner = s;
+    s->compat.spec.plan.grantable = args_has(&s->args, "grantable");
     s->compat.opened = on_open;
     s->compat.on_input = on_input;
     s->compat.ignored = is_ignored;
@@ -273,6 +332,8 @@ static int main_srt(int argc, char **argv)
     watch_end(&s->watch);
     live_close(&s->live);
     buf_free(&s->command);
+    buf_free(&s->rules);
+    buf_free(&s->links);
     arena_free(&s->arena);
     free(s);
     return status;

@@ -42,11 +42,15 @@ static void on_event(void *arg, const struct event *e)
 {
     struct compat *d = arg;
     struct buf line = {0}, words = {0};
-    if (!d->verbose)
+    if (!d->verbose && !d->on_event)
         return;
     event_line(e, &words);
-    if (buf_ok(&words) && words.s && !(d->ignored && d->ignored(d, words.s)))
-        buf_fmt(&line, "%s: %s\n", d->name, words.s);
+    if (buf_ok(&words) && words.s && !(d->ignored && d->ignored(d, words.s))) {
+        if (d->on_event)
+            d->on_event(d, e);
+        if (d->verbose)
+            buf_fmt(&line, "%s: %s\n", d->name, words.s);
+    }
     buf_free(&words);
     exit_write(STDERR_FILENO, &line);
 }
@@ -90,6 +94,8 @@ int compat_init(struct compat *d, const char *name, struct bk_err *err)
 
 static void __attribute__((noreturn)) finish(struct compat *d, const struct launch_end *end)
 {
+    if (d->ending)
+        d->ending(d);
     run_clean(&d->run);
     bool signal = d->signals_as_status && WIFSIGNALED(end->status);
     int status = signal ? 128 + WTERMSIG(end->status) : exit_as(end);

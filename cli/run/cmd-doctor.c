@@ -30,8 +30,9 @@ static void write_indented(struct buf *out, const char *text)
     }
 }
 
-static void write_ability(const struct host *h, const struct host_ability *a, struct buf *out)
+static void write_ability(const struct doctor *d, const struct host_ability *a, struct buf *out)
 {
+    const struct host *h = &d->host;
     bool good = host_ability_good(h, a);
     char words[96];
     if (a->kind == ABILITY_FACT || (a->kind == ABILITY_TRAP && good))
@@ -41,7 +42,7 @@ static void write_ability(const struct host *h, const struct host_ability *a, st
     else
         snprintf(words, sizeof(words), "%s", a->words);
     buf_fmt(out, "  %s %-46s %s\n", good ? "✓" : "✗", words, a->use);
-    if (good)
+    if (good || d->nested) /* looking for a remedy inside would be reported */
         return;
     OWN(buf) struct buf remedy = {0};
     host_fix_text(h, a, &remedy);
@@ -55,7 +56,7 @@ static void print_text(const struct doctor *d, struct buf *out)
     buf_safe(out, h->kernel, strlen(h->kernel));
     buf_fmt(out, ", %s\n\n", h->root ? "as root" : "as an ordinary user");
     for (size_t i = 0; i < host_ability_count; i++)
-        write_ability(h, &host_abilities[i], out);
+        write_ability(d, &host_abilities[i], out);
     buf_str(out, "\nKernel features\n");
     for (size_t i = 0; i < host_feature_count; i++) {
         const struct host_feature *f = &host_features[i];

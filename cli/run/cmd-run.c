@@ -463,6 +463,7 @@ static int fill_spec(struct invocation *r, struct bk_err *err)
         return -1;
     if (args_has(r->args, "session") && join_session(r, err) < 0)
         return -1;
+    live_link(&r->live);
     use_session(r);
     if (asked_caps(r->args, &r->spec.plan.caps, err) < 0 || choose_limits(r, err) < 0 ||
         choose_asking(r, err) < 0 || run_flags_read(&r->flags, r->args, &r->spec, err) < 0 ||
@@ -525,7 +526,10 @@ static int dry_run(struct invocation *r)
     struct bk_err err;
     if (run_policy_compile(&r->run.policy, &err) < 0)
         return run_complain(&r->run.policy.unit, &err), FAILED;
-    if (run_plan(&r->run, &err) < 0)
+    int nested = run_describe_nested(&r->run, args_has(r->args, "json"), &out, &err);
+    if (nested > 0)
+        return cli_emit(&out, CLI_OK);
+    if (nested < 0 || run_plan(&r->run, &err) < 0)
         return cli_fail(&err);
     if (args_has(r->args, "json"))
         plan_print_json(&r->run.plan, r->run.policy.graph, &out);

@@ -84,13 +84,17 @@ static bool can_ask(struct live *l, int channel)
 void live_question(struct live *l, const struct consent_question *q, int channel)
 {
     OWN(buf) struct buf message = {0};
-    const char *class = q->class ? protected_classes[q->class - 1].name : "";
     if (q->withdrawn) /* a late answer has no effect */
         return;
-    buf_fmt(&message,
-            "{\"question\": {\"id\": %u, \"pid\": %d, \"class\": \"%s\", \"path\": ", q->id, q->pid,
-            class);
-    buf_json(&message, q->path, strlen(q->path));
+    buf_fmt(&message, "{\"question\": {\"id\": %u, \"pid\": %d, ", q->id, q->pid);
+    if (q->class) {
+        buf_fmt(&message, "\"class\": \"%s\", \"path\": ", protected_classes[q->class - 1].name);
+        buf_json(&message, q->path, strlen(q->path));
+    } else {
+        buf_fmt(&message, "\"port\": %u, \"udp\": %s, \"host\": ", q->port,
+                q->udp ? "true" : "false");
+        buf_json(&message, q->host, strlen(q->host));
+    }
     buf_str(&message, ", \"program\": ");
     buf_json(&message, q->program, strlen(q->program));
     buf_str(&message, "}}");
@@ -242,11 +246,11 @@ static int find_session(const char *where, struct bk_err *err)
 
 /* The session leads to the servers of its other runs, and from them to ours. A session of an older
  * version does not; then each run has its servers for itself. */
-static void link_session(struct live *l)
+void live_link(struct live *l)
 {
     int ends[2];
     struct bk_err err;
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+    if (l->session <= 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return;
     OWN(fd) int theirs = ends[1];
     OWN(fd) int ours = ends[0];
@@ -281,7 +285,6 @@ int live_join(struct live *l, const char *where, const char *command, bool shipp
         snprintf(l->tmpdir, sizeof(l->tmpdir), "%s", tmpdir);
     l->layers = steal_fd(&layers);
     l->session = steal_fd(&socket_fd);
-    link_session(l);
     return 0;
 }
 

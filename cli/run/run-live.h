@@ -35,6 +35,8 @@ struct live {
  * every event. Appends the session's grants to rules. shipped and links: as in rule_write(). */
 int live_join(struct live *l, const char *where, const char *command, bool shipped,
               struct buf *rules, struct buf *links, struct bk_err *err);
+/* Servers of the session's other runs are at localhost for this one, and the other way round. */
+void live_link(struct live *l);
 /* Passes a question on to the session, which answers it later. Without one the answer is no. */
 void live_question(struct live *l, const struct consent_question *q, int channel);
 /* At the end: reports the last counts to the session and leaves it. */

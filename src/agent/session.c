@@ -112,7 +112,10 @@ static void do_event(struct session *k, int client, const json_t *m)
         buf_json_text(&json, dumped, strlen(dumped));
     if (run && missed > 0)
         store_missed(k->store, (uint64_t)missed);
-    if (run && line && json.n && buf_ok(&json) && verdict && strcmp(verdict, "deny") == 0)
+    bool denied = run && line && json.n && buf_ok(&json) && verdict && strcmp(verdict, "deny") == 0;
+    if (denied && k->on_denial)
+        k->on_denial(k->arg, run->command, json.s);
+    if (denied)
         store_add(k->store, &(struct violation){.command_id = run->number,
                                                 .command = run->command,
                                                 .line = line,
@@ -293,6 +296,11 @@ static void handle_message(void *arg, int client, const json_t *m, struct buf *o
     } else {
         control_server_refuse(out, "unknown request");
     }
+}
+
+void session_request(struct session *k, const json_t *message, struct buf *answer)
+{
+    handle_message(k, -1, message, answer);
 }
 
 /* ---- what its runs share ---- */

@@ -50,6 +50,8 @@ struct session {
     /* A run asks about a protected name; answer with session_answer(). NULL: nobody can be asked.
      */
     void (*on_question)(void *arg, uint64_t run, const json_t *question);
+    /* A run reports a denial; the command as it was given when it joined. May be NULL. */
+    void (*on_denial)(void *arg, const char *command, const char *json);
     void *arg;
 };
 
@@ -63,6 +65,8 @@ void session_close(struct session *k);
 int session_admit(struct session *k, const char *command, uint64_t *number, struct bk_err *err);
 /* Answers question `id` of a run: "once", "run", "deny" or "nobody". */
 void session_answer(const struct session *k, uint64_t run, uint32_t id, const char *word);
+/* A request as those above, from the process that keeps the session. Appends the answer. */
+void session_request(struct session *k, const json_t *message, struct buf *answer);
 /* Whether that command may still send events. */
 bool session_expects(const struct session *k, uint64_t number);
 

@@ -150,7 +150,7 @@ static int write_settings(struct assembly *out, struct bk_err *err)
                                         .n = out->text.n,
                                         .links = access->links,
                                         .nlinks = access->nlinks,
-                                        .protects = true});
+                                        .protects = access->as_shipped});
     return 0;
 }
 

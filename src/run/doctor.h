@@ -11,6 +11,7 @@
  */
 struct doctor {
     struct host host;
+    bool nested;       /* inside a sandbox of ours; the host as that one knows it */
     bool full;         /* the default profile needs no --accept-weaker */
     char missing[320]; /* otherwise: the first reason */
     struct plan plan;  /* the plan; the weaker one when it is not full */

@@ -130,13 +130,14 @@ static int list_descriptors(struct nest_request *q, struct bk_err *err)
     return 0;
 }
 
-int nest_fill(const struct run *r, const struct launch *l, struct nest_request *q,
-              struct bk_err *err)
+void nest_options(const struct run *r, const struct launch *l, enum nest_wish wish,
+                  struct nest_request *q)
 {
     const struct plan_options *o = &r->options;
     mode_t mask = umask(0);
     umask(mask);
-    *q = (struct nest_request){.umask = mask,
+    *q = (struct nest_request){.wish = wish,
+                               .umask = mask,
                                .caps = o->caps,
                                .max_memory = l->max_memory,
                                .max_procs = l->max_procs,
@@ -151,6 +152,12 @@ int nest_fill(const struct run *r, const struct launch *l, struct nest_request *
                                .wait_all = l->wait_all,
                                .give_stdio = l->give_stdio,
                                .no_job_control = l->no_job_control};
+}
+
+int nest_fill(const struct run *r, const struct launch *l, struct nest_request *q,
+              struct bk_err *err)
+{
+    nest_options(r, l, NEST_RUNS, q);
     return list_descriptors(q, err);
 }
 

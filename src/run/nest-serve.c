@@ -30,6 +30,7 @@
 #include "graph/build.h"
 #include "kernel/launch/layer-server.h"
 #include "kernel/shared/own-record.h"
+#include "kernel/shared/policy-update.h"
 #include "profile/profile.h"
 #include "run/nest.h"
 #include "run/run-int.h"
@@ -46,7 +47,10 @@ struct nested {
     struct sbpl_unit unit;
     const char *users_folder, *own_record; /* as in struct launch */
     uint32_t inner_rules;
-    int input; /* epoll: the channel and the asker's pidfd */
+    uint32_t began;    /* number of the outermost policy at the start */
+    struct graph *now; /* the policy since the last update */
+    int input;         /* epoll: the channel, the relay and the asker's pidfd */
+    int32_t continues; /* from the asker */
 };
 
 static void route_event(void *arg, const struct event *e)
@@ -56,10 +60,12 @@ static void route_event(void *arg, const struct event *e)
     bool outer = e->rule != GRAPH_NO_RULE && e->rule >= n->inner_rules;
     if (outer) {
         copy.rule = e->rule - n->inner_rules;
+        copy.policy = e->policy ? e->policy : n->began;
         if (send(n->taken.relay, &copy, event_wire_size(&copy), MSG_NOSIGNAL) < 0 && errno == EPIPE)
             return;
         copy.rule = EVENT_OUTER_RULE;
     }
+    copy.policy = 0; /* the asker's does not change */
     nest_send_event(n->taken.channel, &copy);
 }
 
@@ -72,7 +78,27 @@ static void on_start(void *arg)
 static void on_stop(void *arg)
 {
     struct nested *n = arg;
-    nest_send(n->taken.channel, NEST_STOPPED, 0);
+    nest_send(n->taken.channel, NEST_STOPPED, n->continues);
+}
+
+/* The outermost policy has changed. A sandbox that cannot follow ends. */
+static void take_update(struct nested *n)
+{
+    struct policy_update what;
+    struct graph *now = NULL;
+    OWN(fd) int sealed = -1;
+    int got = policy_update_receive(n->taken.relay, &n->run.launch, &now, &what, &sealed);
+    if (got != UPDATE_POLICY) {
+        launch_cancel(true);
+        return;
+    }
+    graph_free(n->now); /* not the first: a plan was made of it */
+    n->run.policy.graph = n->now = now;
+    n->run.outer_number = what.number;
+    int sent = launch_update(what.number, sealed);
+    if (sent < 0 && sent != -ESRCH)
+        launch_cancel(true);
+    nest_update(&n->run, what.number, sealed);
 }
 
 /* What the asker says; or that it is gone, and then the command ends at once. */
@@ -83,6 +109,10 @@ static void on_input(void *arg)
     struct epoll_event ready;
     if (epoll_wait(n->input, &ready, 1, 0) <= 0)
         return;
+    if (ready.data.fd == n->taken.relay) {
+        take_update(n);
+        return;
+    }
     ssize_t got = ready.data.fd == n->taken.asker
                       ? 0
                       : recv(n->taken.channel, &m, sizeof(m), MSG_DONTWAIT | MSG_TRUNC);
@@ -93,6 +123,7 @@ static void on_input(void *arg)
         n->input = -1;
         launch_cancel(true);
     } else if (got == sizeof(m) && m.kind == NEST_SIGNAL && m.value > 0 && m.value < NSIG) {
+        n->continues += m.value == SIGCONT;
         launch_signal(m.value);
     } else if (got == sizeof(m) && m.kind == NEST_CANCEL) {
         launch_cancel(m.value != 0);
@@ -103,9 +134,11 @@ static int watch_asker(struct nested *n, struct bk_err *err)
 {
     struct epoll_event channel = {EPOLLIN, {.fd = n->taken.channel}};
     struct epoll_event asker = {EPOLLIN, {.fd = n->taken.asker}};
+    struct epoll_event relay = {EPOLLIN, {.fd = n->taken.relay}};
     n->input = epoll_create1(EPOLL_CLOEXEC);
     if (n->input < 0 || epoll_ctl(n->input, EPOLL_CTL_ADD, n->taken.channel, &channel) < 0 ||
-        epoll_ctl(n->input, EPOLL_CTL_ADD, n->taken.asker, &asker) < 0)
+        epoll_ctl(n->input, EPOLL_CTL_ADD, n->taken.asker, &asker) < 0 ||
+        epoll_ctl(n->input, EPOLL_CTL_ADD, n->taken.relay, &relay) < 0)
         return err_sys(err, "epoll");
     return 0;
 }
@@ -161,6 +194,10 @@ static int make_policy(struct nested *n, struct run *outer, struct bk_err *err)
         return -1;
     const struct graph *around = outer_graph(outer, err);
     n->inner_rules = graph_rule_count(inner);
+    n->run.inner = inner;
+    n->run.around = outer;
+    n->began = n->run.outer_number =
+        outer->around ? outer->outer_number : (uint32_t)outer->nupdated;
     n->run.policy.graph = around ? graph_conjoin(inner, around, err) : NULL;
     n->run.policy.shipped = true;
     return n->run.policy.graph ? 0 : -1;
@@ -172,7 +209,7 @@ static struct plan_options stricter(const struct plan_options *outer, const stru
 {
     const struct nest_request *q = &n->taken.q;
     struct plan_options o = *outer;
-    o.ask = o.updatable = o.grantable = o.terse = false;
+    o.ask = o.terse = false;
     o.watch_net = q->watch_net;
     o.accept_weaker &= q->accept_weaker != 0;
     o.keep_userns &= q->keep_userns != 0;
@@ -181,7 +218,7 @@ static struct plan_options stricter(const struct plan_options *outer, const stru
     o.strict_reads |= q->strict_reads != 0;
     o.no_masks |= q->no_masks != 0;
     o.core_dumps &= q->core_dumps != 0;
-    o.perf = o.session = false;
+    o.perf = o.session = o.leaves = false;
     o.cwd = n->asked.cwd;
     o.mounts = &n->run.mounts;
     return o;
@@ -284,11 +321,28 @@ static void share_layers(struct nested *n, const struct run *outer)
         n->run.options.cwd = NULL; /* its working folder is not a real one */
 }
 
+static int describe(struct nested *n, struct bk_err *err)
+{
+    OWN(buf) struct buf out = {0};
+    struct run *r = &n->run;
+    if (run_plan(r, err) < 0)
+        return -1;
+    (n->taken.q.wish == NEST_PLAN ? plan_print_text : plan_print_json)(&r->plan, r->policy.graph,
+                                                                       &out);
+    return buf_ok(&out) ? nest_send_answer(n->taken.channel, out.s, out.n) : err_nomem(err);
+}
+
 static int go(struct nested *n, struct run *outer, const struct init *init, struct launch_end *end,
               struct bk_err *err)
 {
-    if (nest_take(&n->taken, init, err) < 0 || prepare_run(n, outer, err) < 0)
+    if (nest_take(&n->taken, init, err) < 0)
         return -1;
+    if (n->taken.q.wish == NEST_HOST)
+        return nest_send_answer(n->taken.channel, &outer->host, sizeof(outer->host));
+    if (prepare_run(n, outer, err) < 0)
+        return -1;
+    if (n->taken.q.wish != NEST_RUNS)
+        return describe(n, err);
     /* in the outer sandbox's pid namespace the new init is visible to everything in there, so it
      * goes there only if a Landlock domain keeps it out of their reach */
     if (run_plan(outer, err) < 0)
@@ -432,6 +486,17 @@ void nest_served(void *run)
         epoll_ctl(r->nests.poll, EPOLL_CTL_DEL, n->asker, NULL);
     } else if (!relay_event(r, n)) {
         end_one(r, n);
+    }
+}
+
+void nest_update(struct run *r, uint32_t number, int sealed)
+{
+    for (size_t i = 0; i < NESTS; i++) {
+        const struct nest *n = &r->nests.list[i];
+        if (n->pid > 0 && policy_update_try(n->relay, number, sealed) < 0)
+            kill(n->pid, SIGKILL);
+        else if (n->pid > 0)
+            kill(n->pid, SIGCONT);
     }
 }
 

@@ -16,7 +16,9 @@
 
 /* The policy, compiled, and the command as bytes for nest_memory_make(). */
 int nest_write(const struct run *r, const struct launch *l, struct buf *out, struct bk_err *err);
-/* The rest of the request. */
+/* The rest of the request; the first leaves out what the command inherits. */
+void nest_options(const struct run *r, const struct launch *l, enum nest_wish wish,
+                  struct nest_request *q);
 int nest_fill(const struct run *r, const struct launch *l, struct nest_request *q,
               struct bk_err *err);
 
@@ -48,6 +50,8 @@ int nest_read(char *bytes, size_t n, struct arena *arena, struct nest_spec *out)
 /* on_nest and on_nested of a launch. */
 int nest_serve(void *run, int asker, int channel, const struct init *init);
 void nest_served(void *run);
+/* Passes an update of the outermost policy on to those inside. One that does not get it ends. */
+void nest_update(struct run *r, uint32_t number, int sealed);
 /* Ends those that are left. */
 void nest_end_all(struct run *r);
 

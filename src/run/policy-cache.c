@@ -67,10 +67,11 @@ static bool put_inputs(const struct run *r, struct buf *out)
     return buf_ok(out);
 }
 
-/* Whether a later run can have the same policy: not if the name of its TMPDIR is random. */
+/* Whether a later run can have the same policy: not if the name of its TMPDIR is random. Inside
+ * another sandbox, the command chose the variables that name the folder. */
 static bool is_worth_keeping(const struct run *r)
 {
-    return r->policy.shipped && !r->spec->may_leave &&
+    return r->policy.shipped && !r->spec->may_leave && !r->around &&
            (r->spec->bare || r->spec->tmpdir || r->private_tmpdir.number);
 }
 

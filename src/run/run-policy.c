@@ -138,16 +138,16 @@ int run_mounts(struct mounts_view *mounts, const struct run_spec *spec, struct b
     return 0;
 }
 
-int run_policy_gather(struct run_policy *p, const struct run_spec *spec, const char *tmpdir,
-                      const struct buf *own, struct bk_err *err)
+static struct sbpl_options options_for(const struct run_spec *spec)
 {
-    struct sbpl_options opt = {
+    return (struct sbpl_options){
         .os = VOCAB_OS_ANY, .reserve = 384 << 10, .shipped_only = !opens_files(spec)};
-    int set = set_params(p, spec, tmpdir, &opt, err);
-    sbpl_unit_init(&p->unit, &opt);
-    if (set < 0)
-        return -1;
-    p->shipped = opt.shipped_only;
+}
+
+static int add_sources(struct run_policy *p, const struct run_spec *spec, const struct buf *own,
+                       struct bk_err *err)
+{
+    p->shipped = p->unit.opt.shipped_only;
     for (size_t i = 0; i < spec->nsources; i++)
         if (add_source(p, &spec->sources[i], err) < 0)
             return -1;
@@ -158,6 +158,25 @@ int run_policy_gather(struct run_policy *p, const struct run_spec *spec, const c
                                     .n = own->n,
                                     .apart = true};
     return own->n ? add_source(p, &ends, err) : 0;
+}
+
+int run_policy_gather(struct run_policy *p, const struct run_spec *spec, const char *tmpdir,
+                      const struct buf *own, struct bk_err *err)
+{
+    struct sbpl_options opt = options_for(spec);
+    int set = set_params(p, spec, tmpdir, &opt, err);
+    sbpl_unit_init(&p->unit, &opt);
+    return set < 0 ? -1 : add_sources(p, spec, own, err);
+}
+
+int run_policy_gather_again(struct run_policy *p, const struct run_policy *first,
+                            const struct run_spec *spec, const struct buf *own, struct bk_err *err)
+{
+    struct sbpl_options opt = options_for(spec);
+    opt.params = first->unit.opt.params;
+    opt.nparams = first->unit.opt.nparams;
+    sbpl_unit_init(&p->unit, &opt);
+    return add_sources(p, spec, own, err);
 }
 
 void run_spec_use(struct run_spec *spec, const struct assembly *a)

@@ -45,6 +45,10 @@ int run_mounts(struct mounts_view *mounts, const struct run_spec *spec, struct b
  * which end it, or empty. Free with run_policy_free() whatever happened. */
 int run_policy_gather(struct run_policy *p, const struct run_spec *spec, const char *tmpdir,
                       const struct buf *own, struct bk_err *err);
+/* The same for an update, with the parameters of the run's first policy, which outlives it: what
+ * they name may have changed since, or may not be visible where the update is compiled. */
+int run_policy_gather_again(struct run_policy *p, const struct run_policy *first,
+                            const struct run_spec *spec, const struct buf *own, struct bk_err *err);
 /* Adds link targets before the policy is compiled. They have to outlive it. */
 void run_policy_add_link_targets(struct run_policy *p, struct link_targets *targets);
 /* Compiles it unless that is done. Findings are in unit.diags. */

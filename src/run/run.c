@@ -124,7 +124,9 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
     arena_init(&r->arena, 64 << 20);
     complete_options(r);
     find_connector(r);
-    if (probe_host(r, probe, err) < 0)
+    if (probe) /* without probing inside a sandbox of ours, which would report it */
+        r->channel = nest_call();
+    if (probe_host(r, probe && r->channel < 0, err) < 0)
         return -1;
     if (read_mounts(r, err) < 0) /* the kernel lists none while it copies them */
         return -1;
@@ -338,6 +340,34 @@ static int go_nested(struct run *r, struct launch_end *end, struct bk_err *err)
     return nest_run(&l, &q, steal_fd(&r->channel), memory, end, err);
 }
 
+int run_describe_nested(struct run *r, bool json, struct buf *out, struct bk_err *err)
+{
+    static char word[] = "true";
+    static char *const any[] = {word, NULL};
+    static char *const no_env[] = {NULL};
+    struct nest_request q;
+    struct launch l = r->spec->launch;
+    OWN(buf) struct buf bytes = {0};
+    OWN(mem) char *told = NULL;
+    size_t n;
+    if (r->channel < 0)
+        return 0;
+    l.argv = l.argv && l.argv[0] ? l.argv : any;
+    r->env.env = (char **)no_env;
+    if (nest_write(r, &l, &bytes, err) < 0)
+        return -1;
+    nest_options(r, &l, json ? NEST_PLAN_JSON : NEST_PLAN, &q);
+    int memory = nest_memory_make(bytes.s, bytes.n);
+    if (memory < 0) {
+        errno = -memory;
+        return err_sys(err, "the policy");
+    }
+    if (nest_describe(&q, steal_fd(&r->channel), memory, &told, &n, err) < 0)
+        return -1;
+    buf_add(out, told, n);
+    return 1;
+}
+
 static int go_on_macos(struct run *r, struct launch_end *end, struct bk_err *err)
 {
     if (run_policy_compile(&r->policy, err) < 0)
@@ -369,16 +399,12 @@ static bool may_leave(struct run *r)
     if (!r->spec->may_leave || r->spec->launch.wait_all || !leave_is_open(r->policy.graph))
         return false;
     apart.pid_ns = false;
+    r->options.leaves = true;
     if (plan_make(r->policy.graph, &r->options, &apart, &plan, &err) < 0)
-        return false;
-    /* without a pid namespace, sentries around an open folder are mounted again and again */
-    bool fit = true;
-    for (size_t i = 0; i < plan.nsentries; i++)
-        fit &= !plan.sentries[i].open;
+        return r->options.leaves = false;
     plan_free(&plan);
-    if (fit)
-        r->host = apart;
-    return fit;
+    r->host = apart;
+    return true;
 }
 
 int run_go(struct run *r, struct launch_end *end, struct bk_err *err)

@@ -54,6 +54,9 @@ struct run {
     int channel;        /* to the controller of the sandbox that this run is in; -1: in none */
     struct nests nests; /* inside this one */
     unsigned depth;     /* of this one: 0 is not inside another */
+    struct run *around; /* the run that this one is inside, or NULL */
+    const struct graph *inner; /* if so: its own policy, without the outer one */
+    uint32_t outer_number;     /* and the number of the outermost policy that it began with */
 };
 
 /* For launch.prepared: the layers of the default profile. */
@@ -66,6 +69,10 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
 
 /* Only compiles and plans. */
 int run_plan(struct run *r, struct bk_err *err);
+
+/* Inside a sandbox of ours: appends the plan that the run gets there, by asking the outer
+ * controller. Returns 1, 0 if the run is inside none, or -1. */
+int run_describe_nested(struct run *r, bool json, struct buf *out, struct bk_err *err);
 
 /* Runs the command to its end. The calling thread has to live that long. On failure end->step says
  * how far it came; spec->complain has reported STEP_POLICY. */

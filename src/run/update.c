@@ -4,7 +4,8 @@
 /*
  * Updates the policy of a running command. It is compiled here first: if it doesn't compile, the
  * old policy stays in force, and its plan says what the running sandbox cannot carry. Then its
- * texts go to the processes that enforce it, one record for each source:
+ * texts go to the processes that enforce it, also those of sandboxes inside this one, which conjoin
+ * it with their own. One record for each source:
  *
  * record = kind, who wrote it, whether it is apart, bytes of the name, bytes of the text (u32
  * each), name, text
@@ -15,6 +16,9 @@
 #include <string.h>
 
 #include "base/own.h"
+#include "graph/build.h"
+#include "kernel/shared/policy-update.h"
+#include "run/nest.h"
 #include "run/run-int.h"
 #include "settings/links.h"
 
@@ -57,9 +61,8 @@ static size_t read_sources(const char *at, size_t left, struct run_source *out, 
     return left ? 0 : n;
 }
 
-struct graph *run_recompile(void *arg, const void *bytes, size_t n)
+static struct graph *recompile(const struct run *r, const void *bytes, size_t n)
 {
-    const struct run *r = arg;
     struct link_targets targets = r->targets;
     struct run_source sources[SOURCES_MAX];
     struct run_spec spec = *r->spec;
@@ -67,7 +70,8 @@ struct graph *run_recompile(void *arg, const void *bytes, size_t n)
     struct bk_err err;
     spec.sources = sources;
     spec.nsources = read_sources(bytes, n, sources, SOURCES_MAX);
-    if (!spec.nsources || run_policy_gather(&policy, &spec, run_tmpdir(r), &r->own_rules, &err) < 0)
+    if (!spec.nsources ||
+        run_policy_gather_again(&policy, &r->policy, &spec, &r->own_rules, &err) < 0)
         return NULL;
     run_policy_add_link_targets(&policy, &targets);
     policy.unit.opt.terse = true;
@@ -76,6 +80,19 @@ struct graph *run_recompile(void *arg, const void *bytes, size_t n)
     struct graph *g = policy.graph;
     policy.graph = NULL;
     return g;
+}
+
+/* Inside another sandbox, it is the outermost policy that changes. */
+struct graph *run_recompile(void *arg, const void *bytes, size_t n)
+{
+    const struct run *r = arg;
+    struct bk_err err;
+    if (!r->around)
+        return recompile(r, bytes, n);
+    struct graph *around = run_recompile(r->around, bytes, n);
+    struct graph *both = around ? graph_conjoin(r->inner, around, &err) : NULL;
+    graph_free(around);
+    return both;
 }
 
 /* ---- outside ---- */
@@ -94,7 +111,7 @@ static int list_waits(struct run *r, const struct run_policy *policy, struct buf
     return 0;
 }
 
-static int send_sources(const struct run *r, const struct run_source *sources, size_t n,
+static int send_sources(struct run *r, const struct run_source *sources, size_t n,
                         struct bk_err *err)
 {
     OWN(buf) struct buf bytes = {0};
@@ -102,9 +119,13 @@ static int send_sources(const struct run *r, const struct run_source *sources, s
         write_source(&bytes, &sources[i]);
     if (!buf_ok(&bytes))
         return err_nomem(err);
-    int sent = launch_update((uint32_t)r->nupdated + 1, bytes.s, bytes.n);
-    if (sent == 0)
+    OWN(fd) int sealed = policy_update_make(bytes.s, bytes.n);
+    uint32_t number = (uint32_t)r->nupdated + 1;
+    int sent = sealed < 0 ? sealed : launch_update(number, sealed);
+    if (sent == 0) {
+        nest_update(r, number, sealed);
         return 0;
+    }
     errno = -sent;
     return err_sys(err, "cannot update the policy of the running command");
 }
@@ -122,7 +143,7 @@ static int check_sources(const struct run_source *sources, size_t n, struct bk_e
 static int try_policy(struct run *r, const struct run_spec *spec, struct run_policy *policy,
                       struct buf *waits, struct bk_err *err)
 {
-    if (run_policy_gather(policy, spec, run_tmpdir(r), &r->own_rules, err) < 0)
+    if (run_policy_gather_again(policy, &r->policy, spec, &r->own_rules, err) < 0)
         return -1;
     run_policy_add_link_targets(policy, &r->targets);
     if (run_policy_word(policy, err) < 0)

@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import drive
 import names
 import tap
-from running import PEOPLE, eventually, for_everybody
+from running import BUCKLE, PEOPLE, eventually, for_everybody
 
 OPEN = "(version 1)(allow default)"
 
@@ -236,6 +236,59 @@ def test_background(user, t):
     r = names.call(user, "sandbox-exec", "-p", OPEN + "(deny signal)", "sh", "-c",
                    f"sleep {long} >/dev/null 2>&1 & [ -e /proc/{os.getpid()} ] && echo sees; true")
     t.ok(r.status == 0 and r.out == "" and not left(user, long), "a policy about processes keeps them in", r)
+
+
+def test_outsiders(user, t):
+    """A policy that allows every signal reaches processes outside, by each name that sees them."""
+    work = user.folder()
+    home = user.folder("home")
+    carved = f'(deny file-read* (subpath "{home}"))(allow file-read* (subpath "{home}/open"))'
+    user.write(home + "/open/f", "f\n")
+    user.write(home + "/x", "x\n")
+    for name, *words in (("cage", "--allow", "."), ("sandbox-exec", "-p", OPEN),
+                         ("sandbox-exec", "-p", OPEN + carved)):
+        sleeper = user.start(["sleep", "60"])
+        r = names.call(user, name, *words, "sh", "-c", f"kill -0 {sleeper.pid} && kill {sleeper.pid}", cwd=work)
+        ended = eventually(lambda s=sleeper: s.poll() is not None, 5)
+        t.ok(r.status == 0 and ended, f"{name} {words[-1][:60]}: signals a process outside", r)
+        sleeper.kill()
+        sleeper.wait()
+    sleeper = user.start(["sleep", "60"])
+    for deny in ("(deny signal)", "(deny signal (target others))", f"(deny signal)(allow signal (target same-sandbox))"):
+        names.call(user, "sandbox-exec", "-p", OPEN + deny, "sh", "-c", f"kill {sleeper.pid}", cwd=work)
+        t.ok(sleeper.poll() is None, f"{deny}: does not")
+    r = names.call(user, "sandbox-exec", "-p", OPEN, BUCKLE, "run", "--", "sh", "-c", f"kill {sleeper.pid}", cwd=work)
+    t.ok(r.status != 0 and sleeper.poll() is None, "nor does a stricter run inside", r)
+    sleeper.kill()
+    sleeper.wait()
+    r = names.call(user, "sandbox-exec", "-p", OPEN + carved, "sh", "-c",
+                   f"cat {home}/open/f; [ -e /proc/{os.getpid()} ] && echo sees; cat {home}/x", cwd=work)
+    sees = "sees\n" if user.uid == 0 else "" # reading is judged for others, and /proc closed
+    t.ok(r.out == "f\n" + sees and r.status == 1 and "not permitted" in r.err, "an open folder in a closed one", r)
+
+
+STOPPING = """
+pid=$$
+for name in buckle-reaper buckle-judge sandbox-exec; do
+    pid=$(while read -r key value; do [ $key = PPid: ] && echo $value; done <"/proc/$pid/status")
+    while read -r comm; do [ $comm = $name ] || echo "$comm instead of $name"; done <"/proc/$pid/comm"
+    [ $name = buckle-judge ] && judge=$pid || kill -STOP $pid
+done
+kill -KILL $judge
+sleep 0.2
+(echo x >{shut}/no) 2>/dev/null && echo wrote
+(read -r x <{shut}/f) 2>/dev/null && echo read
+kill -KILL $pid
+"""
+
+
+def test_stopping(user, t):
+    """Signals to Buckle's own processes open nothing."""
+    shut = user.folder("shut")
+    user.write(shut + "/f", "secret\n")
+    r = names.call(user, "sandbox-exec", "-p", OPEN + f'(deny file-write* file-read-data (subpath "{shut}"))',
+                   "sh", "-c", STOPPING.format(shut=shut), timeout=20)
+    t.ok(r.status != 0 and r.out == "" and os.listdir(shut) == ["f"], "stopped and killed, it opens nothing", r)
 
 
 def ancestors(pid):
@@ -498,7 +551,7 @@ def test_debug(user, t):
 def main():
     test_links()
     for_everybody([test_spec_commands, test_sandbox_exec_options, test_sandbox_exec_mistakes, test_nested,
-                   test_named_profiles, test_verbose, test_background, test_caller, test_srt_settings, test_srt_command,
+                   test_named_profiles, test_verbose, test_background, test_outsiders, test_stopping, test_caller, test_srt_settings, test_srt_command,
                    test_srt_tmpdir, test_srt_reads, test_srt_without_variables, test_srt_pipe,
                    test_srt_mistakes, test_others_proxies, test_control_fd, test_debug])
     return tap.done()

@@ -429,6 +429,14 @@ def test_without_pid_namespace(user, t):
                 env={"BUCKLE_PRETEND": "mount_proc=0"})
     t.ok(r.out == "public" and "id_rsa" in r.err and os.path.exists(home.path(".ssh/new")),
          "no fresh /proc", r)
+    home.write("work/mine", "mine")
+    profile = home.profile('(deny file-read* (subpath "~"))(allow file-read* (subpath "~/work"))')
+    count = "wc -l </proc/self/mountinfo"
+    r = home.sh(f"{count}; sleep 0.3; for i in $(seq 300); do cat mine >/dev/null || exit 1; done; {count}; cat ../plain",
+                "--profile", profile, env={"BUCKLE_PRETEND": "pid_ns=0"}, timeout=30)
+    mounts = r.out.split()
+    t.ok(len(mounts) == 2 and abs(int(mounts[1]) - int(mounts[0])) <= 1 and "../plain: Operation not permitted" in r.err,
+         "a folder that is open inside a closed one is mounted once", r)
 
 
 def test_no_watches(user, t):

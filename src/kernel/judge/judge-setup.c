@@ -192,6 +192,7 @@ static void start_sentries(struct setup *s)
         .controller = s->controller,
         .namespaces = s->init ? s->init->pidfd : -1,
         .inside = s->init ? s->init->pid : 0,
+        .host_mounts = s->host_mounts,
         .events = s->events,
         .judge = ends[0],
     };
@@ -337,7 +338,7 @@ static void mount_layers(const struct judge_process *in, const int trees[LAYERS_
     if (m.given)
         close(l->layer_server); /* the sentry has it, too */
     layers_mount(in->s->plan, &m, in->layers);
-    in->layers->session = l->linked;
+    in->layers->session = l->linked && !l->own_record; /* not of a sandbox inside */
 }
 
 /* The user works in this folder from now on, and at home: what commands created there is not their

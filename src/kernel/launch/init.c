@@ -254,10 +254,10 @@ static int set_up_gate_network(int to)
 }
 
 /* Lets ping work among the sandbox's own addresses without a capability. */
-static void allow_echo(gid_t gid)
+static void allow_echo(int sysctl, gid_t gid)
 {
     char range[32];
-    OWN(fd) int fd = open("/proc/sys/net/ipv4/ping_group_range", O_WRONLY | O_CLOEXEC);
+    OWN(fd) int fd = openat(sysctl, "net/ipv4/ping_group_range", O_WRONLY | O_CLOEXEC);
     int n = snprintf(range, sizeof(range), "%u %u", gid, gid);
     if (fd >= 0)
         (void)!write(fd, range, (size_t)n);
@@ -267,13 +267,16 @@ static int set_up(struct task *t, int to)
 {
     enum launch_step step;
     int err = make_mounts(t, &step);
+    /* Once the mounts are announced, the judge makes this folder read-only by a mount on top of it.
+     * This descriptor is below that mount. */
+    OWN(fd) int sysctl = t->net_ns ? open("/proc/sys", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     if (announce_mounts(to, step, err, t->trees) < 0 || err < 0)
         return -1;
     if (!t->net_ns)
         return 0;
     int net = open_network(&step);
     if (net >= 0)
-        allow_echo(t->gid); /* before the command can start */
+        allow_echo(sysctl, t->gid); /* before the command can start */
     if (announce(to, step, net < 0 ? net : 0, net) < 0 || net < 0)
         return -1;
     err = loopback_up();

@@ -396,6 +396,11 @@ static int start_judge(struct control *c, struct setup *s)
     int err = id_maps_open(&s->maps, flags & CLONE_NEWUSER);
     if (err < 0)
         return err;
+    OWN(fd)
+    int mounts = flags & CLONE_NEWNS ? open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC) : -1;
+    if (flags & CLONE_NEWNS && mounts < 0)
+        return -errno;
+    s->host_mounts = mounts;
     c->judge = c->l->cgroup >= 0 ? clone_into(c->l->cgroup, flags)
                                  : (pid_t)syscall(SYS_clone, flags, 0, 0, 0, 0);
     if (c->judge == 0)
@@ -553,13 +558,12 @@ static int launch_with_signals(struct control *c, struct setup *s, struct bk_err
 
 static struct control the_control; /* one launch at a time in a process */
 
-int launch_update(uint32_t number, const void *bytes, size_t n)
+int launch_update(uint32_t number, int sealed)
 {
     const struct control *c = &the_control;
     if (!c->l || !c->l->compile || c->ending || c->exited)
         return -ESRCH;
-    OWN(fd) int sealed = policy_update_make(bytes, n);
-    return sealed < 0 ? sealed : policy_update_send(c->events, number, sealed);
+    return policy_update_send(c->events, number, sealed);
 }
 
 int launch_signal(int sig)

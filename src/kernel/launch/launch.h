@@ -143,8 +143,8 @@ int launch_run(const struct launch *l, struct launch_end *end, struct bk_err *er
 int launch_signal(int sig);
 void launch_cancel(bool at_once);
 
-/* Gives the running launch of this process another policy. number as in struct event. Returns 0 or
- * a negative errno: -ESRCH if none runs that accepts one. */
-int launch_update(uint32_t number, const void *bytes, size_t n);
+/* Gives the running launch of this process another policy, from policy_update_make(). number as in
+ * struct event. Returns 0 or a negative errno: -ESRCH if none runs that accepts one. */
+int launch_update(uint32_t number, int sealed);
 
 #endif

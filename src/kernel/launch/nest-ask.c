@@ -29,9 +29,9 @@ static const int passed_on[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUS
 static struct {
     int channel; /* 0: none */
     const struct launch *l;
-    bool joined;    /* the command is in our process group: signals from the terminal reach it */
-    bool continued; /* we have just been: what stopped us, stopped the command before */
+    bool joined; /* the command is in our process group: signals from the terminal reach it */
     bool done;
+    int32_t continues; /* sent so far */
     struct nest_end end;
     struct event event;
     unsigned char packet[sizeof(struct nest_message) + sizeof(struct event)];
@@ -70,16 +70,16 @@ static void release_stdio(void)
         dup2(null, fd);
 }
 
-/* As a controller stops with its command, so that the caller's shell notices. If the terminal
- * stopped both of us, the message is old. */
-static void stop(void)
+/* As a controller stops with its command, so that the caller's shell notices. The message is old if
+ * it left before our last SIGCONT arrived there, or if we have yet to send one. */
+static void stop(int32_t continues)
 {
-    sigset_t pending; /* also between poll() and here */
+    sigset_t pending;
     sigpending(&pending);
-    if (asker.l->no_job_control || asker.continued || sigismember(&pending, SIGCONT) == 1)
+    if (asker.l->no_job_control || continues != asker.continues ||
+        sigismember(&pending, SIGCONT) == 1)
         return;
     raise(SIGSTOP);
-    send_to_outer(NEST_SIGNAL, SIGCONT);
 }
 
 static void handle_packet(size_t n)
@@ -94,7 +94,7 @@ static void handle_packet(size_t n)
             release_stdio();
         break;
     case NEST_STOPPED:
-        stop();
+        stop(m.value);
         break;
     case NEST_EVENT:
         if (event_from_wire(rest, n - sizeof(m), &asker.event) == 0 && asker.l->on_event)
@@ -121,15 +121,27 @@ static bool receive(void)
     return n > 0 && !asker.done;
 }
 
+static bool is_stop(int sig)
+{
+    return sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU;
+}
+
 static void pass_signal(int signals)
 {
     struct signalfd_siginfo si;
     if (read(signals, &si, sizeof(si)) != sizeof(si))
         return;
+    if (is_stop((int)si.ssi_signo)) {
+        /* If the command gets it too, we stop when it has: a shell that already thinks the job is
+         * stopped would share the terminal's input with it. */
+        if (si.ssi_code <= 0 || !asker.joined)
+            raise(SIGSTOP);
+        return;
+    }
     /* the process that continues us may not reach the command */
-    asker.continued |= si.ssi_signo == SIGCONT;
-    if (si.ssi_code <= 0 || !asker.joined || si.ssi_signo == SIGCONT)
-        send_to_outer(NEST_SIGNAL, (int)si.ssi_signo);
+    bool continues = si.ssi_signo == SIGCONT;
+    if (si.ssi_code <= 0 || !asker.joined || continues)
+        asker.continues += send_to_outer(NEST_SIGNAL, (int)si.ssi_signo) == 0 && continues;
 }
 
 static void serve(int signals)
@@ -141,7 +153,6 @@ static void serve(int signals)
     for (bool more = true; more;) {
         if (poll(fds, 3, -1) < 0 && errno != EINTR)
             return;
-        asker.continued = false;
         if (fds[1].revents)
             pass_signal(signals);
         if (fds[0].revents)
@@ -198,6 +209,30 @@ static int send_request(struct nest_request *q, int memory)
     return fd_pass_send_many(asker.channel, q, sizeof(*q), fds, 1 + q->nfds);
 }
 
+int nest_describe(struct nest_request *q, int channel, int memory, char **out, size_t *n,
+                  struct bk_err *err)
+{
+    struct launch_end end;
+    struct nest_message m = {0};
+    OWN(fd) int ours = channel;
+    OWN(fd) int sealed = memory;
+    OWN(fd) int told = -1;
+    asker.channel = ours;
+    asker.done = false;
+    int sent = send_request(q, sealed);
+    asker.channel = 0;
+    errno = -sent;
+    if (sent < 0)
+        return err_sys(err, "cannot ask the sandbox around this one");
+    ssize_t got = fd_pass_receive(ours, &asker.end, sizeof(asker.end), &told);
+    if (got >= (ssize_t)sizeof(m))
+        m = asker.end.head;
+    if (m.kind == NEST_ANSWER && (*out = nest_memory_copy(told, n)))
+        return 0;
+    asker.done = m.kind == NEST_END && got == sizeof(asker.end) && m.value != 0;
+    return read_end(&end, err);
+}
+
 int nest_run(const struct launch *l, struct nest_request *q, int channel, int memory,
              struct launch_end *end, struct bk_err *err)
 {
@@ -209,6 +244,9 @@ int nest_run(const struct launch *l, struct nest_request *q, int channel, int me
     for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
         sigaddset(&received, passed_on[i]);
     sigaddset(&received, SIGCONT);
+    for (int sig = 1; sig < NSIG && !l->no_job_control; sig++)
+        if (is_stop(sig))
+            sigaddset(&received, sig);
     OWN(fd) int signals = signalfd(-1, &received, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals < 0)
         return err_sys(err, "signalfd");
@@ -218,6 +256,7 @@ int nest_run(const struct launch *l, struct nest_request *q, int channel, int me
     asker.channel = ours;
     asker.l = l;
     asker.joined = asker.done = false;
+    asker.continues = 0;
     int sent = send_request(q, sealed);
     if (sent == 0)
         serve(signals);

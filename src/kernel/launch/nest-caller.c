@@ -41,6 +41,13 @@ int nest_send(int channel, enum nest_kind kind, int value)
     return send(channel, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
+int nest_send_answer(int channel, const void *bytes, size_t n)
+{
+    struct nest_message m = {NEST_ANSWER, 0};
+    OWN(fd) int memory = nest_memory_make(bytes, n);
+    return memory < 0 ? memory : fd_pass_send(channel, &m, sizeof(m), memory);
+}
+
 /* An asker that does not listen misses events. */
 int nest_send_event(int channel, const struct event *e)
 {

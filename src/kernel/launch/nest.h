@@ -41,9 +41,18 @@ enum nest_kind {
     NEST_SIGNAL,      /* asker: a signal for the command */
     NEST_CANCEL,      /* asker: end it; value: at once */
     NEST_STARTED,     /* value: whether it is in the asker's process group */
-    NEST_STOPPED,
-    NEST_EVENT, /* an event on the wire */
-    NEST_END,   /* struct nest_end */
+    NEST_STOPPED,     /* value: how many SIGCONT had come */
+    NEST_EVENT,       /* an event on the wire */
+    NEST_END,         /* struct nest_end */
+    NEST_ANSWER,      /* sealed memory: what was to be described */
+};
+
+/* What an asker wants to know instead of running a command. */
+enum nest_wish {
+    NEST_RUNS, /* nothing: it runs */
+    NEST_PLAN, /* the plan, as text */
+    NEST_PLAN_JSON,
+    NEST_HOST, /* struct host, as the outer side knows it */
 };
 
 struct nest_message {
@@ -51,7 +60,7 @@ struct nest_message {
     int32_t value;
 };
 
-enum { NEST_VERSION = 1, NEST_FDS = 240, NEST_LONGEST = 16 << 20 };
+enum { NEST_VERSION = 2, NEST_FDS = 240, NEST_LONGEST = 16 << 20 };
 
 struct nest_request {
     struct nest_message head;
@@ -62,6 +71,7 @@ struct nest_request {
     uint64_t blocked, ignored; /* signals, as bits from signal 1 on */
     uint64_t caps, max_memory;
     uint32_t max_procs, timeout_ms;
+    uint8_t wish; /* enum nest_wish */
     uint8_t keep_userns, strict_reads, no_masks, core_dumps, accept_weaker, watch_net, late_names,
         wait_all, give_stdio, no_job_control;
 };
@@ -76,6 +86,10 @@ struct nest_end {
  * command. Closes channel and memory. */
 int nest_run(const struct launch *l, struct nest_request *q, int channel, int memory,
              struct launch_end *end, struct bk_err *err);
+
+/* Asks for a description; the rest as for nest_run(). *out is the caller's to free. */
+int nest_describe(struct nest_request *q, int channel, int memory, char **out, size_t *n,
+                  struct bk_err *err);
 
 /* For launch_signal() and launch_cancel(): whether nest_run() is under way in this process, and the
  * same for it. */
@@ -114,6 +128,7 @@ int nest_take(struct nest_taken *t, const struct init *init, struct bk_err *err)
 /* Messages to the asker; a negative errno if it is gone. */
 int nest_send(int channel, enum nest_kind kind, int value);
 int nest_send_event(int channel, const struct event *e);
+int nest_send_answer(int channel, const void *bytes, size_t n);
 int nest_send_end(int channel, int result, const struct launch_end *end, const struct bk_err *err);
 
 #endif

@@ -246,15 +246,16 @@ static void plan_file_walls(struct plan *p, const struct graph *g, uint64_t know
  * what the command must not inherit. So there is always a domain, if only one that grants
  * everything it handles. Root's judge reads processes that have changed their credentials. It must
  * be in a domain too, or it could read any process. */
-static void plan_domain(struct plan *p, uint64_t known)
+static void plan_domain(struct plan *p, const struct graph *g, uint64_t known)
 {
     static const struct bound_path root = {"/", 1, false, GRAPH_NO_RULE, 0};
     bool scopes = p->host.landlock >= 6, looks = p->host.root && p->judge;
+    bool signals_out = p->opt.leaves && !p->pid_ns && !p->opt.updatable && is_free(g, OP_SIGNAL);
     /* the judge performs what the command asks for */
     if (p->dials && p->host.landlock >= 4)
         p->handled_net = KABI_LL_BIND_TCP | KABI_LL_CONNECT_TCP;
     if (scopes)
-        p->scoped = KABI_LL_SCOPE_SIGNAL | KABI_LL_SCOPE_ABSTRACT_UNIX;
+        p->scoped = (signals_out ? 0 : KABI_LL_SCOPE_SIGNAL) | KABI_LL_SCOPE_ABSTRACT_UNIX;
     if ((!scopes || looks) && !p->handled_fs && (known & KABI_LL_REFER) &&
         plan_add_wall(p, &root, KABI_LL_REFER) == 0)
         p->handled_fs = KABI_LL_REFER;
@@ -267,7 +268,7 @@ static void plan_walls(struct plan *p, const struct graph *g)
         return;
     if (!plan_may_widen(p))
         plan_file_walls(p, g, known);
-    plan_domain(p, known);
+    plan_domain(p, g, known);
 }
 
 /* ---- namespaces and needs ---- */

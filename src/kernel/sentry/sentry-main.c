@@ -374,6 +374,19 @@ static int open_mounts(const struct sentry_process *p)
     return fd;
 }
 
+/* The host's. In the sandbox's table, which may be ours already, our own mounts would look like
+ * other names of what we guard. */
+static int open_host_mounts(const struct sentry_process *p)
+{
+    char name[32];
+    if (p->task->host_mounts < 0)
+        return open_mounts(p);
+    snprintf(name, sizeof(name), "self/fd/%d", p->task->host_mounts);
+    int fd = openat(p->proc, name, O_RDONLY | O_CLOEXEC);
+    fail_on(p, STEP_OPEN_PROC, fd < 0 ? -errno : 0);
+    return fd;
+}
+
 static void phase_outside(struct sentry_process *p)
 {
     const struct sentries_task *t = p->task;
@@ -383,7 +396,7 @@ static void phase_outside(struct sentry_process *p)
     role_take(ROLE_SENTRY);
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* processes that see each other must not read this one */
     /* the controller's pipes would never end while we had them open */
-    int keep[] = {t->namespaces, t->events, t->judge,
+    int keep[] = {t->namespaces, t->events, t->judge, t->host_mounts,
                   t->launch->layer_server > 0 ? t->launch->layer_server : -1};
     fd_close_others(keep, sizeof(keep) / sizeof(keep[0]));
     /* already inside: a copy, in which our own mounts will not show */
@@ -393,9 +406,9 @@ static void phase_outside(struct sentry_process *p)
     fail_on(p, STEP_OPEN_PROC, p->root < 0 || p->proc < 0 ? -errno : 0);
     /* one for each thread: the kernel reports a change once */
     static struct file_names names;
-    file_names_open(&names, open_mounts(p), p->plan->opt.mounts);
+    file_names_open(&names, open_host_mounts(p), p->plan->opt.mounts);
     p->names = &names;
-    p->later = open_mounts(p);
+    p->later = open_host_mounts(p);
 }
 
 /* By this number the server knows which processes are in the sandbox. */

@@ -31,10 +31,11 @@ struct sentries_task {
     const struct graph *graph;
     const struct launch *launch; /* whose policy may be updated */
     pid_t controller;            /* its parent, with which it exits */
-    int namespaces; /* a process in the sandbox's user and mount namespaces (pidfd); -1: the caller
-                       is in them */
-    pid_t inside;   /* if so: that process, as seen from here; else 0 */
-    int events;     /* socket to the controller */
+    int namespaces;  /* a process in the sandbox's user and mount namespaces (pidfd); -1: the caller
+                        is in them */
+    pid_t inside;    /* if so: that process, as seen from here; else 0 */
+    int host_mounts; /* /proc/PID/mountinfo outside; -1: the caller is outside */
+    int events;      /* socket to the controller */
     int judge; /* socket to the judge, which sends a byte when its mounts are ready, and then struct
                   sentries_there */
 };

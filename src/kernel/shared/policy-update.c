@@ -37,6 +37,12 @@ int policy_update_send(int sock, uint32_t number, int sealed)
     return fd_pass_send(sock, &what, sizeof(what), sealed);
 }
 
+int policy_update_try(int sock, uint32_t number, int sealed)
+{
+    struct policy_update what = {MAGIC, number};
+    return fd_pass_try_many(sock, &what, sizeof(what), &sealed, 1);
+}
+
 /* Accepts only memory that cannot change while we read it and is no larger than it claims. */
 static struct graph *compile(const struct launch *l, int sealed)
 {

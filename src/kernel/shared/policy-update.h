@@ -23,6 +23,8 @@ struct policy_update {
 int policy_update_make(const void *bytes, size_t n);
 /* Returns 0 or a negative errno. */
 int policy_update_send(int sock, uint32_t number, int sealed);
+/* The same without waiting. */
+int policy_update_try(int sock, uint32_t number, int sealed);
 
 enum { UPDATE_NOTHING = 0, UPDATE_POLICY = 1 };
 

@@ -51,6 +51,7 @@ struct setup {
     uid_t uid;
     gid_t gid;
     struct id_maps maps;        /* without init, and with a user namespace */
+    int host_mounts;            /* without init: /proc/PID/mountinfo outside; else -1 */
     int status;                 /* pipe to the controller */
     int events;                 /* socket to the controller */
     int asks;                   /* the gate's socket to the controller, or -1 */

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+/// <reference types="node" />
+
+/** Hosts and sockets. Names, *.names and addresses; `:port` limits an entry to that port. */
+export interface NetworkConfig {
+  /** No other host can be reached, except those that the ask callback allows. */
+  allowedDomains: string[]
+  /** Wins over allowedDomains. `*` denies every host. */
+  deniedDomains: string[]
+  /** Texts to report, by entry of deniedDomains. */
+  deniedDomainReasons?: Record<string, string>
+  /** Deny hosts that no list names, without asking. */
+  strictAllowlist?: boolean
+  /** Addresses and ranges to which an allowed name must not lead. */
+  deniedResolvedAddresses?: string[]
+  allowUnixSockets?: string[]
+  allowAllUnixSockets?: boolean
+  /** This machine's loopback, in both directions. */
+  allowLocalBinding?: boolean
+  allowMachLookup?: string[]
+  httpProxyPort?: number
+  socksProxyPort?: number
+  parentProxy?: { http?: string; https?: string; noProxy?: string }
+}
+
+export interface FilesystemConfig {
+  /** Apply no rules to files. */
+  disabled?: boolean
+  /** Everything else can be read. */
+  denyRead: string[]
+  /** Readable although denyRead covers it. */
+  allowRead?: string[]
+  /** Nothing else can be written. */
+  allowWrite: string[]
+  /** Wins over allowWrite. */
+  denyWrite: string[]
+  allowGitConfig?: boolean
+}
+
+/** Parts of commands, or `*`, to parts of the lines that are not kept. */
+export type IgnoreViolationsConfig = Record<string, string[]>
+
+/**
+ * The configuration. Buckle accepts what other programs need for their own sandboxes, such as the
+ * path of bwrap, without using it. It refuses what it cannot do: credentials, tlsTerminate,
+ * mitmProxy and filterRequest.
+ */
+export interface SandboxRuntimeConfig {
+  network: NetworkConfig
+  filesystem: FilesystemConfig
+  ignoreViolations?: IgnoreViolationsConfig
+  allowPty?: boolean
+  allowAppleEvents?: boolean
+  enableWeakerNestedSandbox?: boolean
+  enableWeakerNetworkIsolation?: boolean
+  mandatoryDenySearchDepth?: number
+  ripgrep?: { command: string; args?: string[]; argv0?: string }
+  seccomp?: { applyPath?: string; argv0?: string }
+  bwrapPath?: string
+  socatPath?: string
+  javaAgentJarPath?: string
+  git?: { safeDirectories?: string[] }
+}
+
+export interface NetworkHostPattern {
+  host: string
+  port: number | undefined
+}
+
+/** Asked about a host that no list names. An error is a no. */
+export type SandboxAskCallback = (params: NetworkHostPattern) => Promise<boolean>
+
+export interface FsReadRestrictionConfig {
+  denyOnly: string[]
+  allowWithinDeny?: string[]
+}
+
+export interface FsWriteRestrictionConfig {
+  allowOnly: string[]
+  denyWithinAllow: string[]
+}
+
+export interface NetworkRestrictionConfig {
+  allowedHosts?: string[]
+  deniedHosts?: string[]
+}
+
+export interface SandboxDependencyCheck {
+  errors: string[]
+  warnings: string[]
+}
+
+export type Platform = 'macos' | 'linux' | 'windows' | 'unknown'
+
+export interface SandboxViolationEvent {
+  /** `touch(4711) deny(1) file-write-create /etc/x` */
+  line: string
+  command?: string
+  encodedCommand?: string
+  timestamp: Date
+  /** `file-write-create`; like the rest, only of Buckle's own violations. */
+  operation?: string
+  /** A path or a host. */
+  target?: string
+  pid?: number
+  program?: string
+  rule?: { kind: string; file?: string; line?: number; text?: string }
+}
+
+/** Keeps the newest hundred. */
+export declare class SandboxViolationStore {
+  constructor(refresh?: () => void)
+  addViolation(violation: SandboxViolationEvent): void
+  getViolations(limit?: number): SandboxViolationEvent[]
+  getCount(): number
+  /** Of all there ever were. */
+  getTotalCount(): number
+  /** The command, or the id that it was wrapped with. */
+  getViolationsForCommand(command: string): SandboxViolationEvent[]
+  clear(): void
+  /** Called at once, and after every change. Returns a function that ends it. */
+  subscribe(listener: (violations: SandboxViolationEvent[]) => void): () => void
+}
+
+export interface WrapWithSandboxOptions {
+  /** What violations are found by later; without it, the command. */
+  commandId?: string
+  /** The command as people know it, if that differs from the one to run. */
+  commandText?: string
+  /** Everything can be granted while it runs; without kernel walls, the judge alone decides. */
+  grantable?: boolean
+}
+
+export interface ISandboxManager {
+  initialize(
+    runtimeConfig: SandboxRuntimeConfig,
+    sandboxAskCallback?: SandboxAskCallback,
+    enableLogMonitor?: boolean,
+  ): Promise<void>
+  isSupportedPlatform(): boolean
+  isSandboxingEnabled(): boolean
+  checkDependencies(ripgrepConfig?: { command: string; args?: string[] }): SandboxDependencyCheck
+  checkDependenciesAsync(ripgrepConfig?: { command: string; args?: string[] }): Promise<SandboxDependencyCheck>
+  waitForNetworkInitialization(): Promise<boolean>
+  /** A line for a shell that runs the command in the sandbox. */
+  wrapWithSandbox(
+    command: string,
+    binShell?: string,
+    customConfig?: Partial<SandboxRuntimeConfig>,
+    abortSignal?: AbortSignal,
+    options?: WrapWithSandboxOptions,
+  ): Promise<string>
+  /** The same as words, without a shell. */
+  wrapWithSandboxArgv(
+    command: string,
+    binShell?: string,
+    customConfig?: Partial<SandboxRuntimeConfig>,
+    abortSignal?: AbortSignal,
+    cwd?: string,
+    options?: WrapWithSandboxOptions,
+  ): Promise<{ argv: string[]; env: NodeJS.ProcessEnv }>
+  /** For the next commands and, on Linux, for those that run. Throws if it is wrong. */
+  updateConfig(newConfig: SandboxRuntimeConfig): void
+  getConfig(): SandboxRuntimeConfig | undefined
+  getFsReadConfig(): FsReadRestrictionConfig
+  getFsWriteConfig(): FsWriteRestrictionConfig
+  getNetworkRestrictionConfig(): NetworkRestrictionConfig
+  getAllowUnixSockets(): string[] | undefined
+  getAllowLocalBinding(): boolean | undefined
+  getAllowMachLookup(): string[] | undefined
+  getIgnoreViolations(): Record<string, string[]> | undefined
+  getEnableWeakerNestedSandbox(): boolean | undefined
+  getProxyPort(): number | undefined
+  getProxyAuthToken(): string | undefined
+  getSocksProxyPort(): number | undefined
+  getLinuxHttpSocketPath(): string | undefined
+  getLinuxSocksSocketPath(): string | undefined
+  getLinuxGlobPatternWarnings(): string[]
+  getSandboxViolationStore(): SandboxViolationStore
+  /** Appends what was denied to the error output of a command that has ended. */
+  annotateStderrWithSandboxFailures(command: string, stderr: string): string
+  /** Opens a path or a host until reset(). Returns what waits for the next command. */
+  grant(more: { read?: string; write?: string; host?: string }): Promise<string[]>
+  cleanupAfterCommand(): void
+  /** Ends the session and forgets its grants. */
+  reset(): Promise<void>
+}
+
+export declare const SandboxManager: ISandboxManager
+
+/** Checks values as a schema does. */
+export interface ConfigSchema<T> {
+  parse(value: unknown): T
+  safeParse(
+    value: unknown,
+  ):
+    | { success: true; data: T }
+    | { success: false; error: Error & { issues: { path: string[]; message: string }[] } }
+}
+export declare const SandboxRuntimeConfigSchema: ConfigSchema<SandboxRuntimeConfig>
+export declare const NetworkConfigSchema: ConfigSchema<NetworkConfig>
+export declare const FilesystemConfigSchema: ConfigSchema<FilesystemConfig>
+export declare const IgnoreViolationsConfigSchema: ConfigSchema<IgnoreViolationsConfig>
+export declare const RipgrepConfigSchema: ConfigSchema<{ command: string; args?: string[]; argv0?: string }>
+
+export declare function getDefaultWritePaths(): string[]
+export declare function getWslVersion(): string | undefined
