@@ -11,7 +11,7 @@ FUZZ_SECONDS ?= 20
 PKG_BUILD = gcc libc6-dev meson ninja-build pkg-config libjansson-dev libplist-dev libc-ares-dev libnghttp2-dev libyaml-dev
 PKG_CHECK = $(PKG_BUILD) python3 clang libclang-rt-dev clang-format scdoc graphviz libpcre2-dev \
 	libseccomp-dev bubblewrap $(PKG_WORK) $(PKG_PROGRAMS)
-PKG_BENCH = $(PKG_BUILD) python3 libpcre2-dev valgrind $(PKG_PEERS) $(PKG_WORK)
+PKG_BENCH = $(PKG_BUILD) python3 libpcre2-dev valgrind $(PKG_PEERS) $(PKG_WORK) $(PKG_DIST)
 # the programs that the benchmarks compare Buckle with, and what the Node one needs
 PKG_PEERS = bubblewrap firejail socat tinyproxy-bin microsocks iproute2 openssl
 # the programs that the tests run inside `buckle run`; some packages of node include npm
@@ -26,6 +26,10 @@ PKG_PACKAGES = abigail-tools mypy bubblewrap socat ripgrep curl
 PKG_ARM64 = gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 # a small internet, and its clients
 PKG_NET = nginx-light iproute2 openssl curl wget redis-tools nghttp2-server nghttp2-proxy nghttp2-client
+# for `make dist`: libraries are built from Debian's sources; the compiler comes from npm
+PKG_DIST = meson ninja-build pkg-config python3 gcc libc6-dev scdoc git cmake dpkg-dev patch xz-utils llvm \
+	debian-archive-keyring ca-certificates $(if $(shell command -v npm),,npm)
+PKG_CHECK_DIST = $(PKG_DIST) qemu-user
 PKG_RUN = $(PKG_BUILD) git
 PKG_FUZZ = $(PKG_BUILD) python3 clang libclang-rt-dev
 PKG_FORMAT = clang-format
@@ -43,7 +47,7 @@ NINJA = ninja -C build --quiet | { grep -v '^ninja: \(no work\|Entering\)' || tr
 RUNNER = python3 tests/run.py
 
 .DEFAULT_GOAL = build
-.PHONY: build static packages run check check-all bench fuzz accept format install clean help
+.PHONY: build static packages dist run check check-all check-dist bench fuzz accept format install clean help
 
 build: ## compile to build/ (the program is build/buckle)
 	$(call need,$(PKG_BUILD))
@@ -60,6 +64,14 @@ static: ## a static binary: build/static/buckle
 packages: build static ## npm packages and a wheel for this machine, in build/packages
 	@tools/pack-here.sh build build/packages
 
+dist: ## everything that a release publishes, in dist/ (docs/releasing.md); TARGETS= names some
+	$(call need,$(PKG_DIST))
+	@tools/dist/dist.py $(TARGETS)
+
+check-dist: ## make a release twice, compare the bytes and try the files; part of check-all
+	$(call need,$(PKG_CHECK_DIST) gcc git)
+	@tests/runners/run-dist.py $(TARGETS)
+
 run: build ## watch a misbehaving build script get blocked
 	$(call need,$(PKG_RUN))
 	@docs/demo/demo.sh build/buckle
@@ -69,7 +81,7 @@ check: ## the test suites, with gcc and with clang and its sanitizers; less than
 	@$(RUNNER) check
 
 check-all: ## check, and the long suites
-	$(call need,$(PKG_CHECK) $(PKG_HEAVY) $(PKG_ARM64) valgrind clang-tidy $(PKG_PACKAGES))
+	$(call need,$(PKG_CHECK) $(PKG_HEAVY) $(PKG_ARM64) $(PKG_CHECK_DIST) valgrind clang-tidy $(PKG_PACKAGES))
 	@$(RUNNER) check-all
 
 bench: ## benchmarks: ratios within one run, and instruction counts; BENCH_WRITE=1 writes them down
@@ -95,8 +107,8 @@ install: build ## install below DESTDIR and PREFIX (/usr/local)
 	@DESTDIR=$(DESTDIR) meson install -C build --quiet --no-rebuild
 	@echo "Installed to $(DESTDIR)$(PREFIX)"
 
-clean: ## remove build/
-	@rm -rf build
+clean: ## remove build/ and dist/
+	@rm -rf build dist
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20

@@ -98,6 +98,22 @@ def build(name):
     return True, ""
 
 
+RELEASED = os.path.join(TOP, "build", "stage-released")
+
+
+def install_released():
+    """Makes the static program that is published, and puts it in place of the other."""
+    made = os.path.join(TOP, "build", "released")
+    done = subprocess.run([os.path.join(TOP, "tools", "dist", "dist.py"), "x86_64-linux-musl"],
+                          env=dict(os.environ, BUCKLE_DIST=os.path.join(made, "dist"), BUCKLE_DIST_STAGE=made),
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+    if done.returncode == 0 and os.path.exists(STAGE):
+        shutil.rmtree(RELEASED, ignore_errors=True)
+        shutil.copytree(STAGE, RELEASED, symlinks=True)
+        shutil.copy(os.path.join(made, "linux-x86_64", "bin", "buckle"), RELEASED + PREFIX + "/bin/buckle")
+    return done.returncode == 0, done.stdout
+
+
 def install_stage():
     """Installs the gcc build, so that tests drive what a user would."""
     shutil.rmtree(STAGE, ignore_errors=True)
@@ -254,7 +270,7 @@ def replay_programs(where):
 
 
 # These depend on timing (run_twice), and take long, so they begin first.
-SLOW_E2E = ("e2e-ask.py", "e2e-attacks.py", "e2e-cleanup.py", "e2e-clients.py", "e2e-clones.py", "e2e-dial.py", "e2e-escape.py",
+SLOW_E2E = ("e2e-ask.py", "e2e-ask-session.py", "e2e-attacks.py", "e2e-cleanup.py", "e2e-clients.py", "e2e-clones.py", "e2e-dial.py", "e2e-escape.py",
             "e2e-gate.py", "e2e-git.py", "e2e-h2.py", "e2e-layers.py", "e2e-load.py", "e2e-mcp.py", "e2e-net-ports.py", "e2e-net-redirect.py",
             "e2e-loopback.py", "e2e-net.py", "e2e-own-record.py",
             "e2e-parent-proxy.py", "e2e-process.py", "e2e-programs.py", "e2e-protected.py",
@@ -270,8 +286,8 @@ ALONE = ("e2e-clones.py",)
 STAGED = ("e2e-packages.py",)
 
 # A minute and more, and much the same for root: `make check` runs them as an ordinary user only.
-ONE_USER = ("e2e-git-inside.py", "e2e-layers.py", "e2e-nested.py", "e2e-nested-updates.py",
-            "e2e-own-record.py", "e2e-protected.py", "e2e-shared-layers.py")
+ONE_USER = ("e2e-ask-session.py", "e2e-git-inside.py", "e2e-layers.py", "e2e-nested.py",
+            "e2e-nested-updates.py", "e2e-own-record.py", "e2e-protected.py", "e2e-shared-layers.py")
 
 
 def e2e_programs(but=(), only=None):
@@ -288,6 +304,10 @@ def staged_env():
 def asan_env():
     return dict(staged_env(), **SAN_ENV, SLOW="1",
                 BUCKLE=os.path.join(TOP, "build", "asan", "buckle"))
+
+
+def released_env():
+    return dict(staged_env(), BUCKLE=RELEASED + PREFIX + "/bin/buckle", STAGE=RELEASED)
 
 
 # Kernels that the documentation speaks of: Ubuntu 22.04 and Debian 12.
@@ -323,6 +343,10 @@ def long_suites():
         Suite("clang-tidy", [[tests("runners", "run-tidy.py")]], timeout=3600),
         Suite("arm64", [[tests("runners", "run-arm64.py")]], timeout=1800),
         Suite("e2e (sanitizers)", e2e_programs(but=ALONE + STAGED), asan_env(), timeout=900),
+        Suite("released files", [[tests("runners", "run-dist.py")]], timeout=5400),
+        # another C library: it opens files by other calls, and has another allocator and other threads
+        Suite("e2e (released program)", e2e_programs(but=ALONE + STAGED), released_env(), timeout=900),
+        Suite("verdicts (released program)", [[tests("runners", "run-kernel-verdicts.py")]], released_env(), timeout=900),
         Suite("programs", [[tests("e2e", "e2e-programs.py"), "heavy"]], staged_env(), timeout=900),
         Suite("clients", [[tests("e2e", "e2e-clients.py"), "heavy"]], staged_env(), timeout=900),
         Suite("e2e (everybody)", e2e_programs(only=ONE_USER), staged_env(), timeout=900),
@@ -352,7 +376,8 @@ def bench_suites():
     return [Suite("bench", [[tests("bench", "run-bench.py"), *how],
                             [tests("bench", "run-cost.py"), *how, *quick],
                             [tests("bench", "run-net.py"), *how, *quick],
-                            [tests("bench", "run-events.py"), *how, *quick]],
+                            [tests("bench", "run-events.py"), *how, *quick],
+                            [tests("bench", "run-released.py"), *how, *quick]],
                   timeout=900, at_once=1)]
 
 
@@ -364,8 +389,8 @@ MODES = {
     # mode: (builds, whether to install, suites)
     # the sanitizers' build is clang's, with its warnings
     "check": (["gcc", "asan"], True, check_suites),
-    "check-all": (["gcc", "clang", "asan", "fuzz"], True, lambda: check_suites() + long_suites()),
-    "bench": (["bench"], False, bench_suites),
+    "check-all": (["gcc", "clang", "asan", "fuzz", "released"], True, lambda: check_suites() + long_suites()),
+    "bench": (["bench", "released"], False, bench_suites),
     "fuzz": (["fuzz"], False, fuzz_suites),
 }
 
@@ -407,9 +432,11 @@ def timed(work, *args):
 
 def run_builds(names, install, total):
     """Builds count as checks of one suite each. Returns whether testing makes sense."""
-    steps = [(f"build ({name})", build, [name]) for name in names]
+    steps = [(f"build ({name})", build, [name]) for name in names if name in BUILDS]
     if install:
         steps.append(("install", install_stage, []))
+    if "released" in names:
+        steps.append(("build (released)", install_released, []))
     for title, work, args in steps:
         (fine, log), seconds = timed(work, *args)
         result = Result()

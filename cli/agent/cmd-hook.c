@@ -125,7 +125,7 @@ static void rewrite_command(struct answering *a, struct buf *out)
         shell_word(out, a->files[i]);
     }
     if (session > 0) {
-        buf_fmt(out, " --session %d --command-text ", (int)session);
+        buf_fmt(out, " --session %d --ask-session --command-text ", (int)session);
         shell_word(out, call->command);
     }
     buf_str(out, " -- ");

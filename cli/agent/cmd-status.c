@@ -10,6 +10,7 @@
 #include "agent/control-socket.h"
 #include "base/own.h"
 #include "cli/agent/cli-agent-view.h"
+#include "settings/class-origins.h"
 
 static const struct cli_option options[] = {
     VIEW_OPTIONS,
@@ -40,6 +41,37 @@ static void list_layers(const struct settings *s, struct buf *out)
     buf_str(out, any ? "\n" : "none; the default profile\n");
 }
 
+static void list_classes(const struct class_origins *from, bool allowed, struct buf *out)
+{
+    const char *before = "";
+    for (size_t i = 0; i < PROTECTED_CLASSES; i++) {
+        if (allowed != (from->by[i] && !from->ignored[i]))
+            continue;
+        buf_fmt(out, "%s%s", before, protected_classes[i].name);
+        if (allowed)
+            buf_fmt(out, " (%s)", from->by[i]);
+        else if (from->by[i])
+            buf_fmt(out, " (%s is ignored: %s)", from->by[i], from->ignored[i]);
+        before = ", ";
+    }
+}
+
+/* Which classes of protected names are protected, and where the others are allowed. */
+static void print_classes(const struct agent_view *v, struct buf *out)
+{
+    struct class_origins from;
+    OWN(buf) struct buf allowed = {0};
+    OWN(buf) struct buf denied = {0};
+    if (v->result.policy.writes_everything || class_origins((struct settings *)&v->settings, &from))
+        return;
+    list_classes(&from, true, &allowed);
+    list_classes(&from, false, &denied);
+    if (denied.n && buf_ok(&denied))
+        buf_fmt(out, "protected       %s\n", denied.s);
+    if (allowed.n && buf_ok(&allowed))
+        buf_fmt(out, "not protected   %s\n", allowed.s);
+}
+
 static void print_provenance(struct buf *out)
 {
     char cwd[PATH_MAX];
@@ -65,6 +97,7 @@ static void print_status(const struct agent_view *v, struct buf *out)
     list_layers(&v->settings, out);
     buf_fmt(out, "active          %zu run%s, %zu session%s\n", runs, plural(runs), sessions,
             plural(sessions));
+    print_classes(v, out);
     print_provenance(out);
     buf_chr(out, '\n');
     summary_rules(v, out);
@@ -79,9 +112,11 @@ const struct cli_command cmd_status = {
     .name = "status",
     .usage = "[OPTION…]",
     .brief = "show whether and how commands are sandboxed here",
-    .about = "Shows whether agents' commands run in a sandbox in the working directory, which\n"
-             "settings apply, what is running, and what commands may read, write and reach. Says\n"
-             "so if a sandboxed command created the working directory.",
+    .about =
+        "Shows whether agents' commands run in a sandbox in the working directory, which\n"
+        "settings apply, what is running, which classes of protected names are protected, and\n"
+        "what commands may read, write and reach. Says so if a sandboxed command created the\n"
+        "working directory.",
     .options = options,
     .run = cmd_status_run,
 };

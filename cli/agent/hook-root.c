@@ -19,22 +19,21 @@
 
 #include "agent/control-server.h"
 #include "base/own.h"
+#include "base/proc-text.h"
 #include "run/run-policy.h"
 
 /* The agent: our parent, or the parent of the shell that started us. */
 static pid_t agent_process(void)
 {
     static const char *const shells[] = {"sh", "bash", "dash", "zsh", "busybox"};
-    char path[64], line[512];
+    char line[512];
     pid_t pid = getppid();
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    OWN(file) FILE *f = fopen(path, "re");
-    const char *name = f && fgets(line, sizeof(line), f) ? strchr(line, '(') : NULL;
-    const char *end = name ? strrchr(name, ')') : NULL;
-    pid_t parent = end ? (pid_t)strtol(end + 4, NULL, 10) : 0;
-    for (size_t i = 0; end && i < sizeof(shells) / sizeof(shells[0]); i++)
-        if (strlen(shells[i]) == (size_t)(end - name - 1) &&
-            memcmp(name + 1, shells[i], (size_t)(end - name - 1)) == 0 && parent > 1)
+    (void)proc_read(-1, line, sizeof(line), "/proc/%d/stat", (int)pid);
+    const char *name = strchr(line, '('), *end = proc_after_name(line);
+    pid_t parent = name && end && strlen(end) > 3 ? (pid_t)strtol(end + 3, NULL, 10) : 0;
+    for (size_t i = 0; parent > 1 && i < sizeof(shells) / sizeof(shells[0]); i++)
+        if (strlen(shells[i]) == (size_t)(end - name - 2) &&
+            memcmp(name + 1, shells[i], (size_t)(end - name - 2)) == 0)
             return parent;
     return pid;
 }

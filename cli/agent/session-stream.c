@@ -35,16 +35,17 @@ static void on_denial(void *arg, const char *command, const char *json)
     write_line(arg, &line);
 }
 
-static void on_question(void *arg, uint64_t run, const json_t *question)
+static bool on_question(void *arg, uint64_t run, const json_t *question)
 {
     OWN(buf) struct buf line = {0};
     OWN(mem) char *text = json_dumps(question, JSON_COMPACT);
     if (!text)
-        return;
+        return false;
     buf_fmt(&line, "{\"question\": ");
     buf_json_text(&line, text, strlen(text));
     buf_fmt(&line, ", \"run\": %llu}", (unsigned long long)run);
     write_line(arg, &line);
+    return true;
 }
 
 static void do_request(struct session_stream *s, const json_t *m)

@@ -41,9 +41,7 @@ static const char *layer_that_allows(const struct stacked *s, struct graph_query
 {
     static const char *const extensions[] = {"buckle.private-layer", "buckle.kept-layer"};
     for (size_t i = 0; i < sizeof(extensions) / sizeof(extensions[0]); i++) {
-        facts[q.nfacts] = (struct graph_fact){.filter = FILTER_EXTENSION,
-                                              .str = extensions[i],
-                                              .len = (uint32_t)strlen(extensions[i])};
+        facts[q.nfacts] = graph_extension_fact(extensions[i]);
         struct graph_query with = q;
         with.facts = facts;
         with.nfacts++;

@@ -13,12 +13,15 @@
 #include "cli/agent/control-client.h"
 #include "cli/args.h"
 #include "cli/pager.h"
+#include "cli/run/log-ask.h"
 
 static const struct cli_option options[] = {
-    {"follow", 'f', NULL, "keep printing new events until the session ends", NULL},
+    {"follow", 'f', NULL, "keep printing new events until the session ends, and answer questions",
+     NULL},
     {"grep", 'g', "TEXT", "print only lines that contain TEXT", NULL},
     {"group", 'G', NULL, "print each operation and path once, with a count", NULL},
     {"json", 'j', NULL, "print JSON, one object per line", NULL},
+    {"no-ask", 0, NULL, "with --follow: answer no questions about protected names", NULL},
     {"run", 0, "PID", "process ID of the `buckle run`, if there are several", NULL},
     {"session", 0, "PID", "process ID of the `buckle session` or `buckle mcp`", NULL},
     {0},
@@ -29,6 +32,7 @@ struct log {
     struct buf out;
     json_t *groups;     /* "operation path" → times, in order of arrival; NULL: not grouped */
     struct buf command; /* of a single run; a session's events have their own */
+    pid_t session;      /* its process, or 0 */
 };
 
 /* ---- one event ---- */
@@ -72,6 +76,7 @@ static void describe(const struct log *l, const json_t *event, struct buf *out)
 {
     const char *command = member(event, "command"), *message = member(event, "message");
     const char *place = member(json_object_get(event, "rule"), "place");
+    const char *detail = member(event, "detail");
     add_time(member(event, "time"), out);
     buf_str(out, "  ");
     add_command(*command || !l->command.s ? command : l->command.s, out);
@@ -81,6 +86,9 @@ static void describe(const struct log *l, const json_t *event, struct buf *out)
     buf_safe(out, place, strlen(place));
     buf_str(out, *place && *message ? ": " : "");
     buf_safe(out, message, strlen(message));
+    buf_str(out, *detail ? " (" : "");
+    buf_safe(out, detail, strlen(detail));
+    buf_str(out, *detail ? ")" : "");
 }
 
 static void show(struct log *l, const json_t *event)
@@ -158,14 +166,18 @@ static int fetch(struct log *l, int control, json_int_t *last, struct bk_err *er
 
 static int follow(struct log *l, int control, json_int_t last)
 {
-    enum { PAUSE_US = 100000 };
+    enum { PAUSE_MS = 100 };
+    static struct log_ask ask; /* large */
     struct bk_err err;
+    bool asks = l->session && !args_has(l->args, "no-ask") && !args_has(l->args, "json");
+    log_ask_begin(&ask, asks ? l->session : 0, control);
     while (fetch(l, control, &last, &err) >= 0) { /* until the run ends */
         if (fwrite(l->out.s ? l->out.s : "", 1, l->out.n, stdout) != l->out.n || fflush(stdout))
             return CLI_ERROR;
         buf_free(&l->out);
-        usleep(PAUSE_US);
+        log_ask_wait(&ask, PAUSE_MS);
     }
+    log_ask_end(&ask);
     return CLI_OK;
 }
 
@@ -180,6 +192,8 @@ static void find_command(struct log *l, int control)
         const char *word = json_string_value(json_array_get(words, i));
         buf_fmt(&l->command, "%s%s", i ? " " : "", word ? word : "");
     }
+    if (!json_object_get(answer, "member")) /* runs have it */
+        l->session = (pid_t)json_integer_value(json_object_get(answer, "pid"));
 }
 
 static int print_log(struct log *l, int control)
@@ -225,6 +239,9 @@ const struct cli_command cmd_log = {
         "most the last hundred events, each with its time, command, and the rule behind it.\n"
         "On a terminal a pager shows them (BUCKLE_PAGER, PAGER or less). Nothing is kept on\n"
         "disk; the log ends with the session.\n"
+        "\n"
+        "With --follow at a terminal you are asked about protected names that the session's\n"
+        "commands want to change (see `buckle run --ask`). A command waits up to a minute.\n"
         "\n"
         "Exit status: 0 on success, 2 if there is no such session.",
     .options = options,

@@ -87,7 +87,7 @@ static const struct cli_option options[] = {
     {"annotate", 0, NULL, "report denials in a block for agents instead of the summary", NULL},
     {"command-text", 0, "TEXT", "the command line that the session shows", NULL},
     {"session", 0, "PID|fd:N", "report events to this session", NULL},
-    {"ask-session", 0, NULL, "let the session's client answer questions about protected names", NULL},
+    {"ask-session", 0, NULL, "let the session's user answer questions about protected names", NULL},
     {"late-names", 0, NULL, "resolve denied host names, but refuse connections to them", NULL},
     {"watch-net", 0, NULL, "report denied hosts by name, even if no host is allowed", NULL},
     {"grantable", 0, NULL, "skip kernel walls, so that anything can be granted later", NULL},
@@ -213,7 +213,6 @@ static void on_event(void *arg, const struct event *e)
 static bool remember_answer(void *arg, const struct consent_question *q)
 {
     struct invocation *r = arg;
-    OWN(settings) struct settings s = {0};
     struct bk_err err;
     struct peer host;
     char where[PEER_TEXT];
@@ -224,8 +223,7 @@ static bool remember_answer(void *arg, const struct consent_question *q)
     const char *key = q->class ? "filesystem.allowProtected" : "network.allowedDomains";
     const char *value = q->class ? protected_classes[q->class - 1].name : where;
     atomic_store(&r->watch.own, true);
-    return settings_init(&s, r->cwd, &err) == 0 &&
-           settings_edit(&s, LAYER_USER, EDIT_ADD, key, value, &err) == 0;
+    return settings_remember(r->cwd, key, value, &err) == 0;
 }
 
 static void on_question(void *arg, const struct consent_question *q, int channel)

@@ -49,8 +49,6 @@ static void report_to_session(struct live *l, const struct event *e)
 
 static void on_session_answer(void *arg, int fd)
 {
-    static const char *const words[CONSENT_COUNT] = {
-        [CONSENT_ONCE] = "once", [CONSENT_RUN] = "run", [CONSENT_DENY] = "deny"};
     struct live *l = arg;
     char text[512];
     ssize_t n = recv(fd, text, sizeof(text), MSG_DONTWAIT);
@@ -61,12 +59,8 @@ static void on_session_answer(void *arg, int fd)
     OWN(json) json_t *m = json_loadb(text, (size_t)n, 0, NULL);
     const char *word = json_text(m, "consent");
     uint32_t id = (uint32_t)json_integer_value(json_object_get(m, "id"));
-    enum consent answer = CONSENT_NOBODY;
-    for (int i = 1; word && i < CONSENT_COUNT; i++)
-        if (words[i] && strcmp(words[i], word) == 0)
-            answer = (enum consent)i;
     if (word && id)
-        consent_answer(l->channel, id, answer);
+        consent_answer(l->channel, id, consent_of_word(word));
 }
 
 /* Begins to listen to the session at the first question. */
@@ -81,12 +75,24 @@ static bool can_ask(struct live *l, int channel)
     return true;
 }
 
+/* A late answer has no effect, so nothing is lost if the session does not get this. */
+static void withdraw(const struct live *l, uint32_t id)
+{
+    char message[48];
+    int n = snprintf(message, sizeof(message), "{\"withdrawn\": %u}", id);
+    if (l->session > 0)
+        (void)!send(l->session, message, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 void live_question(struct live *l, const struct consent_question *q, int channel)
 {
     OWN(buf) struct buf message = {0};
-    if (q->withdrawn) /* a late answer has no effect */
+    if (q->withdrawn) {
+        withdraw(l, q->id);
         return;
-    buf_fmt(&message, "{\"question\": {\"id\": %u, \"pid\": %d, ", q->id, q->pid);
+    }
+    buf_fmt(&message, "{\"question\": {\"id\": %u, \"pid\": %d, \"wait\": %u, ", q->id, q->pid,
+            q->wait_ms);
     if (q->class) {
         buf_fmt(&message, "\"class\": \"%s\", \"path\": ", protected_classes[q->class - 1].name);
         buf_json(&message, q->path, strlen(q->path));

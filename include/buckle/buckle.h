@@ -70,7 +70,7 @@ BUCKLE_API void buckle_options_fold_case(struct buckle_options *options, int on)
 
 /* ---- profiles ---- */
 
-/* A profile is SBPL or compiled, which is told from its bytes. options may be NULL and may be freed
+/* A profile is SBPL or compiled; its bytes show which. options may be NULL and may be freed
  * after the call. */
 BUCKLE_API struct buckle_profile *buckle_load_file(const char *path,
                                                    const struct buckle_options *options,
@@ -239,7 +239,7 @@ BUCKLE_API int buckle_run_answer(struct buckle_run *run, uint32_t id, enum buckl
 BUCKLE_API char *buckle_plan(const struct buckle_command *command, int json,
                              struct buckle_error **error);
 
-/* Starts it, and does not wait: what goes wrong is told by the dispatching functions. The command
+/* Starts it, and does not wait: the dispatching functions report what goes wrong. The command
  * may be freed, or started again. Any number may run at once. */
 BUCKLE_API struct buckle_run *buckle_start(const struct buckle_command *command,
                                            struct buckle_error **error);

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "base/proc-text.h"
 #include "kernel/shared/roles.h"
 
 #ifndef SO_PEERPIDFD
@@ -50,14 +51,10 @@ static bool same_namespaces(pid_t pid)
 /* Reads a number from /proc/PID/status; -1 if it is missing. */
 static long status_number(const char *pid, const char *key)
 {
-    char path[64], line[256];
-    snprintf(path, sizeof(path), "/proc/%s/status", pid);
-    OWN(file) FILE *f = fopen(path, "re");
-    size_t n = strlen(key);
-    while (f && fgets(line, sizeof(line), f))
-        if (strncmp(line, key, n) == 0 && line[n] == ':')
-            return strtol(line + n + 1, NULL, 10);
-    return -1;
+    char text[4096];
+    (void)proc_read(-1, text, sizeof(text), "/proc/%s/status", pid);
+    const char *at = proc_field(text, key);
+    return at ? strtol(at, NULL, 10) : -1;
 }
 
 /* Every sandbox adds a filter to those of its creator. */
@@ -65,11 +62,11 @@ static bool is_filtered_no_more(pid_t pid)
 {
     char text[16];
     snprintf(text, sizeof(text), "%d", (int)pid);
-    long theirs = status_number(text, "Seccomp_filters");
+    long theirs = status_number(text, "\nSeccomp_filters:");
     if (theirs >= 0)
-        return theirs <= status_number("self", "Seccomp_filters");
-    theirs = status_number(text, "Seccomp"); /* before Linux 5.11: only whether there are any */
-    return theirs >= 0 && theirs <= status_number("self", "Seccomp");
+        return theirs <= status_number("self", "\nSeccomp_filters:");
+    theirs = status_number(text, "\nSeccomp:"); /* before Linux 5.11: only whether there are any */
+    return theirs >= 0 && theirs <= status_number("self", "\nSeccomp:");
 }
 
 /* ---- ancestry ---- */
@@ -80,21 +77,17 @@ enum { GENERATIONS = 256, NAME_BYTES = 64 };
  * hides other users' processes, the walk ends at the first of them. */
 static pid_t parent_of(pid_t pid, char name[NAME_BYTES])
 {
-    char path[64], line[512];
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    OWN(file) FILE *f = fopen(path, "re");
-    size_t n = f ? fread(line, 1, sizeof(line) - 1, f) : 0;
-    line[n] = name[0] = '\0';
-    if (!f)
+    char line[512];
+    name[0] = '\0';
+    if (proc_read(-1, line, sizeof(line), "/proc/%d/stat", (int)pid) < 0)
         return kill(pid, 0) < 0 && errno == EPERM ? 0 : -1;
-    const char *open = strchr(line, '('),
-               *end = strrchr(line, ')'); /* the name may contain anything */
-    if (!open || !end || strlen(end) < 5 || end - open > NAME_BYTES)
+    const char *open = strchr(line, '('), *end = proc_after_name(line);
+    if (!open || !end || strlen(end) < 4 || end - open - 1 > NAME_BYTES)
         return -1;
-    size_t len = (size_t)(end - open - 1);
+    size_t len = (size_t)(end - open - 2);
     memcpy(name, open + 1, len);
     name[len] = '\0';
-    return (pid_t)strtol(end + 4, NULL, 10);
+    return (pid_t)strtol(end + 3, NULL, 10);
 }
 
 /* If Buckle itself runs inside a sandbox, that sandbox's processes are our own ancestors. */

@@ -51,7 +51,8 @@ static int build_command(struct argv_list *w, const struct job_spec *s)
         return -1;
     if (s->sandboxed) {
         static const char *const fixed[] = {
-            "run", "--watch-net", "--report=none", "--session=fd:8", "--keep-fd=9", "--max-procs"};
+            "run",           "--watch-net", "--report=none", "--session=fd:8",
+            "--ask-session", "--keep-fd=9", "--max-procs"};
         add_word(w, s->program);
         for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
             add_word(w, fixed[i]);
@@ -65,8 +66,6 @@ static int build_command(struct argv_list *w, const struct job_spec *s)
             add_word(w, "--here");
         if (s->grantable)
             add_word(w, "--grantable");
-        if (s->asks)
-            add_word(w, "--ask-session");
         for (size_t i = 0; i < s->nsettings; i++) {
             add_word(w, "--settings");
             add_word(w, s->settings[i]);

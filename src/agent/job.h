@@ -22,7 +22,6 @@ struct job_spec {
     const char *const *settings; /* files */
     size_t nsettings;
     bool sandboxed, grantable;
-    bool asks;   /* its session can ask the user about protected names */
     int session; /* socket to the session (session.h) */
     uint32_t timeout_ms, max_procs;
     size_t max_output;

@@ -210,7 +210,6 @@ static void start_job(struct mcp *m, struct call *c)
                             .nsettings = m->o->nsettings,
                             .sandboxed = c->sandboxed,
                             .grantable = m->o->grantable,
-                            .asks = m->asks,
                             .session = session,
                             .timeout_ms = c->timeout_ms,
                             .max_procs = m->o->max_procs,

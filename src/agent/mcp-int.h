@@ -69,7 +69,7 @@ void mcp_cancel(struct mcp *m, const json_t *request);
 void mcp_answered(struct mcp *m, uint64_t question, const json_t *result);
 
 /* mcp-question.c: questions about protected names */
-void mcp_on_question(void *arg, uint64_t run, const json_t *question); /* for the session */
+bool mcp_on_question(void *arg, uint64_t run, const json_t *question); /* for the session */
 /* Whether the answer was for one of them. */
 bool mcp_question_answered(struct mcp *m, uint64_t question, const json_t *result);
 

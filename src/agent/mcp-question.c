@@ -34,7 +34,7 @@ static void send_question(struct mcp *m, uint64_t number, const char *words, siz
                        "once", "run", "always"));
 }
 
-void mcp_on_question(void *arg, uint64_t run, const json_t *question)
+bool mcp_on_question(void *arg, uint64_t run, const json_t *question)
 {
     struct mcp *m = arg;
     const char *path = json_text(question, "path"), *program = json_text(question, "program");
@@ -44,10 +44,8 @@ void mcp_on_question(void *arg, uint64_t run, const json_t *question)
         name ? protected_class_find(name, strlen(name)) : PROTECTED_NO_CLASS;
     struct mcp_question *q = m->asks && class != PROTECTED_NO_CLASS ? find_question(m, 0) : NULL;
     OWN(buf) struct buf words = {0};
-    if (!q || !path) {
-        session_answer(&m->session, run, id, "nobody");
-        return;
-    }
+    if (!q || !path)
+        return false;
     *q = (struct mcp_question){++m->last_question, run, id, protected_classes[class].name};
     buf_safe(&words, program ? program : "A program", program ? strlen(program) : 9);
     buf_str(&words, " wants to change ");
@@ -55,14 +53,7 @@ void mcp_on_question(void *arg, uint64_t run, const json_t *question)
     buf_fmt(&words, ", a protected name of the class %s: %s. Allow it?", q->class,
             protected_classes[class].brief);
     send_question(m, q->asked, words.s, words.n);
-}
-
-static bool write_down(const struct mcp *m, const char *class)
-{
-    OWN(settings) struct settings s = {0};
-    struct bk_err err;
-    return settings_init(&s, m->root, &err) == 0 &&
-           settings_edit(&s, LAYER_USER, EDIT_ADD, "filesystem.allowProtected", class, &err) == 0;
+    return true;
 }
 
 bool mcp_question_answered(struct mcp *m, uint64_t question, const json_t *result)
@@ -70,12 +61,13 @@ bool mcp_question_answered(struct mcp *m, uint64_t question, const json_t *resul
     struct mcp_question *q = question ? find_question(m, question) : NULL;
     const char *action = json_text(result, "action");
     const char *how = json_text(json_object_get(result, "content"), "allow");
+    struct bk_err err;
     if (!q)
         return false;
     bool yes = action && strcmp(action, "accept") == 0;
     bool always = yes && how && strcmp(how, "always") == 0;
-    if (always)
-        write_down(m, q->class); /* otherwise it is for this command */
+    if (always) /* or at least for this command */
+        (void)settings_remember(m->root, "filesystem.allowProtected", q->class, &err);
     session_answer(&m->session, q->run, q->id,
                    !yes                                         ? "deny"
                    : always || (how && strcmp(how, "run") == 0) ? "run"

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "agent/agent-view.h"
+#include "vocab/protected-classes.h"
 
 /* ---- lists ---- */
 
@@ -34,6 +35,16 @@ static void add_words(struct buf *out, const struct words *list)
         buf_str(out, i ? ", " : "");
         buf_safe(out, list->at[i], strlen(list->at[i]));
     }
+}
+
+static void add_classes(struct buf *out, unsigned set, const char *separator, const char *quote)
+{
+    const char *before = "";
+    for (size_t i = 0; i < PROTECTED_CLASSES; i++)
+        if (set >> i & 1) {
+            buf_fmt(out, "%s%s%s%s", before, quote, protected_classes[i].name, quote);
+            before = separator;
+        }
 }
 
 /* ---- rules ---- */
@@ -74,7 +85,12 @@ static void describe_writing(const struct agent_view *v, struct buf *out)
         add_places(out, &p->deny_write);
     }
     buf_str(out, ". Shell startup files, git hooks and configuration, editor and agent settings "
-                 "stay protected even there.\n");
+                 "stay protected even there");
+    if (p->allow_protected) {
+        buf_str(out, ", except these classes of names: ");
+        add_classes(out, p->allow_protected, ", ", "");
+    }
+    buf_str(out, ".\n");
 }
 
 static void describe_temporary(const struct access *p, struct buf *out)
@@ -245,6 +261,9 @@ void summary_json(const struct agent_view *v, struct buf *out)
     json_places(out, "allowRead", &p->allow_read);
     json_places(out, "allowWrite", &p->allow_write);
     json_places(out, "denyWrite", &p->deny_write);
+    buf_str(out, ", \"allowProtected\": [");
+    add_classes(out, p->allow_protected, ", ", "\"");
+    buf_chr(out, ']');
     json_words(out, "allowedDomains", &p->allowed_domains);
     json_words(out, "deniedDomains", &p->denied_domains);
     json_places(out, "allowUnixSockets", &p->unix_sockets);

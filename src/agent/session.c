@@ -53,8 +53,10 @@ static void on_left(void *arg, int client)
 {
     struct session *k = arg;
     struct session_run *run = find_run(k, client);
+    session_ask_watch(k, client, false);
     if (!run)
         return;
+    session_ask_withdraw(k, run->number, 0);
     free(run->command);
     *run = k->runs[--k->nruns];
 }
@@ -135,11 +137,26 @@ static void do_question(struct session *k, int client, const json_t *m)
 {
     const struct session_run *run = find_run(k, client);
     const json_t *question = json_object_get(m, "question");
-    if (run && k->on_question)
-        k->on_question(k->arg, run->number, question);
-    else if (run)
-        session_answer(k, run->number,
-                       (uint32_t)json_integer_value(json_object_get(question, "id")), "nobody");
+    if (run && (!k->on_question || !k->on_question(k->arg, run->number, question)))
+        session_ask_question(k, run->number, run->command, question);
+}
+
+static void do_withdrawn(struct session *k, int client, const json_t *m)
+{
+    const struct session_run *run = find_run(k, client);
+    uint32_t id = (uint32_t)json_integer_value(json_object_get(m, "withdrawn"));
+    if (run && id)
+        session_ask_withdraw(k, run->number, id);
+}
+
+static void do_watch(struct session *k, int client, const json_t *m, struct buf *out)
+{
+    if (client < 0) /* session_request(), which has no socket to ask on */
+        control_server_refuse(out, "unknown request");
+    else if (session_ask_watch(k, client, json_is_true(json_object_get(m, "watch"))))
+        control_server_answer(out, json_pack("{s:b}", "ok", 1));
+    else
+        control_server_refuse(out, "too many users watch this session");
 }
 
 static void do_log(struct session *k, const json_t *m, struct buf *out)
@@ -283,6 +300,12 @@ static void handle_message(void *arg, int client, const json_t *m, struct buf *o
         do_event(k, client, m);
     } else if (json_object_get(m, "question")) {
         do_question(k, client, m);
+    } else if (json_object_get(m, "withdrawn")) {
+        do_withdrawn(k, client, m);
+    } else if (json_object_get(m, "watch")) {
+        do_watch(k, client, m, out);
+    } else if (json_object_get(m, "answer")) {
+        session_ask_answer(k, client, m);
     } else if (json_object_get(m, "join")) {
         do_join(k, client, m, out);
     } else if (json_object_get(m, "log")) {

@@ -6,6 +6,7 @@
 #include <limits.h>
 
 #include "agent/control-server.h"
+#include "agent/session-ask.h"
 #include "agent/session-loopback.h"
 #include "kernel/launch/tmpdir.h"
 #include "report/store.h"
@@ -22,12 +23,15 @@
  *                                    with a descriptor: a socket for kernel/launch/layer-server.h
  *   {"event": {…}, "missed": N}      no answer; missed: events lost before this one
  *   {"question": {"id": N, "class": …, "path": …}}   answered later: {"consent": "once", "id": N}
+ *   {"withdrawn": N}                 no answer; the run no longer waits for that question
  *   {"log": true, "after": N}        → {"ok": true, "total": N, "oldest": N, "last": N,
  *                                       "events": [{…}]}
  *   {"grant": "allow-read", "what": PATH}  → {"ok": true, "waits": TEXT}
  *   {"root": FOLDER, "of": ID, "start": FOLDER}  → {"ok": true, "root": FOLDER}
  *   {"link": true}, with a descriptor  → {"ok": true}      from runs, for loopback
  *   {"about": true}                  → {"ok": true, "pid": N, "cwd": …, "command": […]}
+ *
+ * session-ask.h has those of users who answer questions.
  */
 enum { SESSION_GRANTS = 256, SESSION_ROOTS = 1024 };
 
@@ -47,9 +51,10 @@ struct session {
     char cwd[PATH_MAX];       /* its start folder */
     struct session_run *runs; /* running */
     size_t nruns;
-    /* A run asks about a protected name; answer with session_answer(). NULL: nobody can be asked.
-     */
-    void (*on_question)(void *arg, uint64_t run, const json_t *question);
+    struct session_ask ask; /* users who watch, and what they are asked */
+    /* A run asks about a protected name or a host; answer with session_answer(). If it returns
+     * false, or is NULL, those who watch are asked. */
+    bool (*on_question)(void *arg, uint64_t run, const json_t *question);
     /* A run reports a denial; the command as it was given when it joined. May be NULL. */
     void (*on_denial)(void *arg, const char *command, const char *json);
     void *arg;
@@ -63,7 +68,7 @@ void session_close(struct session *k);
 /* Prepares a command: sets its number and returns the socket for its `buckle run --session=fd:N`,
  * or -1. */
 int session_admit(struct session *k, const char *command, uint64_t *number, struct bk_err *err);
-/* Answers question `id` of a run: "once", "run", "deny" or "nobody". */
+/* Answers question `id` of a run, see consent_word(). */
 void session_answer(const struct session *k, uint64_t run, uint32_t id, const char *word);
 /* A request as those above, from the process that keeps the session. Appends the answer. */
 void session_request(struct session *k, const json_t *message, struct buf *answer);

@@ -59,10 +59,7 @@ static struct graph_query without(const struct graph_stack *s, const struct grap
     out.facts = facts;
     for (size_t i = 0; i < s->nextensions; i++)
         if (i != left_out && graph_extension_holds(s, &s->extensions[i], q))
-            facts[out.nfacts++] =
-                (struct graph_fact){.filter = FILTER_EXTENSION,
-                                    .str = s->extensions[i].kind,
-                                    .len = (uint32_t)strlen(s->extensions[i].kind)};
+            facts[out.nfacts++] = graph_extension_fact(s->extensions[i].kind);
     return out;
 }
 

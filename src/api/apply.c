@@ -5,7 +5,6 @@
  * (kernel/launch/apply-self.h). */
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 
 #include "api/command-options.h"
 #include "base/own.h"
+#include "base/proc-text.h"
 #include "kernel/launch/apply-self.h"
 #include "run/own-rules.h"
 #include "run/run-policy.h"
@@ -52,13 +52,10 @@ static void work_free(struct work **w)
 static int check_process(struct bk_err *err)
 {
     char text[4096];
-    OWN(fd) int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-    if (n <= 0)
+    if (proc_read(-1, text, sizeof(text), "/proc/self/status") < 0)
         return err_sys(err, "/proc/self/status");
-    text[n] = '\0';
-    const char *threads = strstr(text, "\nThreads:");
-    if (!threads || strtol(threads + 9, NULL, 10) != 1) {
+    const char *threads = proc_field(text, "\nThreads:");
+    if (!threads || strtol(threads, NULL, 10) != 1) {
         err_set(err, BK_E_INPUT, "a process with several threads cannot be sandboxed from inside");
         err_hint(err, "call buckle_apply() before you start the first thread");
         return -1;

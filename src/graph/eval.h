@@ -60,6 +60,11 @@ struct graph_verdict graph_trace(const struct graph *g, struct graph_cache *cach
  * strings point into args. */
 int graph_facts_parse(enum vocab_op op, const char *const *args, size_t n, struct graph_fact *facts,
                       size_t *nfacts, struct bk_err *err);
+/* An extension that the process holds, as a fact. */
+struct graph_fact graph_extension_fact(const char *extension);
+/* The facts that lift the protection of these classes (bits 1 << enum protected_class); returns how
+ * many. facts has room for PROTECTED_CLASSES. */
+size_t graph_class_facts(unsigned classes, struct graph_fact *facts);
 /* Prints `path="/etc/hosts"`, for messages. */
 void graph_fact_print(const struct graph_fact *f, struct buf *out);
 

@@ -14,6 +14,22 @@
 #include "base/hex.h"
 #include "graph/eval.h"
 #include "graph/graph-int.h"
+#include "vocab/protected-classes.h"
+
+struct graph_fact graph_extension_fact(const char *extension)
+{
+    return (struct graph_fact){
+        .filter = FILTER_EXTENSION, .str = extension, .len = (uint32_t)strlen(extension)};
+}
+
+size_t graph_class_facts(unsigned classes, struct graph_fact *facts)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < PROTECTED_CLASSES; i++)
+        if (classes >> i & 1)
+            facts[n++] = graph_extension_fact(protected_classes[i].extension);
+    return n;
+}
 
 static bool number(const char *s, unsigned base, int64_t *out)
 {

@@ -61,6 +61,24 @@ int consent_answer(int channel, uint32_t id, enum consent answer)
     return n == sizeof(r) ? 0 : -errno;
 }
 
+static const char *const words[CONSENT_COUNT] = {
+    [CONSENT_ONCE] = "once", [CONSENT_RUN] = "run",           [CONSENT_ALWAYS] = "always",
+    [CONSENT_DENY] = "deny", [CONSENT_DENY_ALL] = "deny-all", [CONSENT_TIMEOUT] = "timeout",
+};
+
+const char *consent_word(enum consent answer)
+{
+    return words[answer] ? words[answer] : "nobody";
+}
+
+enum consent consent_of_word(const char *word)
+{
+    for (int i = 1; word && i < CONSENT_COUNT; i++)
+        if (words[i] && strcmp(words[i], word) == 0)
+            return (enum consent)i;
+    return CONSENT_NOBODY;
+}
+
 const char *consent_reason(enum consent answer)
 {
     switch (answer) {
@@ -70,7 +88,7 @@ const char *consent_reason(enum consent answer)
     case CONSENT_TIMEOUT:
         return "no answer in time";
     case CONSENT_NOBODY:
-        return "there is no terminal to ask on";
+        return "nobody to ask";
     default:
         return NULL;
     }

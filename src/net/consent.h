@@ -22,7 +22,7 @@ enum consent {
     CONSENT_DENY,     /* deny this host and port, or this class */
     CONSENT_DENY_ALL, /* the same, and ask no more questions */
     CONSENT_TIMEOUT,  /* nobody answered in time */
-    CONSENT_NOBODY,   /* there is no terminal to ask on */
+    CONSENT_NOBODY,   /* nobody can be asked */
     CONSENT_COUNT,
 };
 
@@ -55,6 +55,11 @@ bool consent_reply_read(const void *bytes, size_t n, struct consent_reply *out);
 /* Answers a question, from any thread. Returns 0 or a negative errno. Answers to finished questions
  * have no effect. */
 int consent_answer(int channel, uint32_t id, enum consent answer);
+
+/* Answers as words, between a run and its session: "once", "run", "deny-all". An unknown word or
+ * NULL is CONSENT_NOBODY. */
+const char *consent_word(enum consent answer);
+enum consent consent_of_word(const char *word);
 
 /* The reason for a refusal, or NULL if the answer allows. */
 const char *consent_reason(enum consent answer);

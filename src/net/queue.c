@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What an allocator adds; some round the sum up to the next power of two. */
+enum { HEADER = 16, SMALLEST = 1024 - HEADER };
+
 int queue_add(struct queue *q, const void *data, size_t n)
 {
     if (q->from == q->to)
@@ -21,9 +24,9 @@ int queue_add(struct queue *q, const void *data, size_t n)
         q->from = 0;
     }
     if (n > q->cap - q->to) {
-        size_t cap = q->cap ? q->cap : 1024;
+        size_t cap = q->cap ? q->cap : SMALLEST;
         while (cap - q->to < n)
-            cap *= 2;
+            cap = 2 * (cap + HEADER) - HEADER;
         char *data_new = realloc(q->data, cap);
         if (!data_new)
             return -1;

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/errno-name.h"
 #include "base/own.h"
 #include "report/report-int.h"
 
@@ -145,7 +146,7 @@ static void json_message(struct buf *out, const struct event *e, const struct gr
 void event_json(const struct event *e, const struct graph *g, const char *tag, struct buf *out)
 {
     OWN(buf) struct buf line = {0};
-    const char *name = strerrorname_np(e->err);
+    const char *name = errno_name(e->err);
     json_time(out, e->time_ns);
     buf_fmt(out, ", \"pid\": %d", (int)e->pid);
     json_text(out, "exe", e->exe, strlen(e->exe));

@@ -10,18 +10,6 @@
 
 #include "report/report-int.h"
 
-/* One fact for each class in the set. */
-static size_t class_facts(unsigned set, struct graph_fact *f)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < PROTECTED_CLASSES; i++)
-        if (set >> i & 1)
-            f[n++] = (struct graph_fact){.filter = FILTER_EXTENSION,
-                                         .str = protected_classes[i].extension,
-                                         .len = (uint32_t)strlen(protected_classes[i].extension)};
-    return n;
-}
-
 enum protected_class rule_class(const struct graph *g, uint32_t rule)
 {
     return protected_class_of_message(rule_message(g, rule));
@@ -39,7 +27,7 @@ unsigned group_classes(const struct graph *decided, const struct graph *now,
     while (cache && class != PROTECTED_NO_CLASS && !(set >> class & 1) &&
            !(graph_options_of(now)->kept >> class & 1)) {
         set |= 1u << class;
-        q.nfacts = 1 + class_facts(set, facts + 1);
+        q.nfacts = 1 + graph_class_facts(set, facts + 1);
         struct graph_verdict v = graph_eval(now, cache, &q);
         if (v.allow)
             return set;

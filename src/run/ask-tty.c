@@ -33,14 +33,11 @@
 #include "base/clock.h"
 #include "base/own.h"
 #include "kernel/launch/pause.h"
-#include "vocab/protected-classes.h"
+#include "run/ask-words.h"
 
 enum {
     QUEUE = 64,          /* more than the gate has open at once */
-    DEAF_MS = 300,       /* after a question has appeared */
     FOREGROUND_MS = 200, /* between two checks for the foreground */
-    KEY_INTERRUPT = 3,
-    KEY_END = 4,
 };
 
 struct asked {
@@ -156,28 +153,6 @@ static void give_back(struct asker *a, int signal)
 
 /* ---- one question ---- */
 
-static void show_host(const struct consent_question *q, struct buf *out)
-{
-    struct peer host;
-    char where[PEER_TEXT];
-    if (!peer_parse(q->host, strlen(q->host), &host))
-        return;
-    peer_text(&host, q->port, where);
-    buf_fmt(out, q->udp ? " wants to send to %s (UDP)\n" : " wants to connect to %s\n", where);
-}
-
-static const char *class_of(const struct consent_question *q)
-{
-    return protected_classes[q->class - 1].name;
-}
-
-static void show_path(const struct consent_question *q, struct buf *out)
-{
-    buf_str(out, " wants to change ");
-    buf_safe(out, q->path, strlen(q->path));
-    buf_fmt(out, "\nbuckle: a protected name of the class %s\n", class_of(q));
-}
-
 static void show(const struct asker *a, const struct consent_question *q)
 {
     /* undo what the command did to the terminal: margins, colours, character sets */
@@ -186,57 +161,9 @@ static void show(const struct asker *a, const struct consent_question *q)
     OWN(buf) struct buf out = {0};
     if (term && *term && strcmp(term, "dumb") != 0)
         buf_str(&out, plain);
-    buf_str(&out, "buckle: ");
-    if (q->program[0])
-        buf_safe(&out, q->program, strlen(q->program));
-    else
-        buf_str(&out, "a program");
-    if (q->pid)
-        buf_fmt(&out, " (%d)", q->pid);
-    (q->class ? show_path : show_host)(q, &out);
-    buf_str(&out, "buckle: allow [o]nce, ");
-    buf_str(&out, q->class ? "the class " : "");
-    buf_fmt(&out, "for this [r]un,%s [d]eny, [n]o to all? ", a->by->remember ? " [a]lways," : "");
+    ask_words_question(q, (struct ask_choices){.always = a->by->remember != NULL}, &out);
     if (buf_ok(&out))
         write_terminal(a, out.s, out.n);
-}
-
-static enum consent consent_of(char key)
-{
-    switch (key) {
-    case 'o':
-    case 'O':
-        return CONSENT_ONCE;
-    case 'r':
-    case 'R':
-        return CONSENT_RUN;
-    case 'a':
-    case 'A':
-        return CONSENT_ALWAYS;
-    case 'd':
-    case 'D':
-    case KEY_INTERRUPT:
-    case KEY_END:
-        return CONSENT_DENY;
-    case 'n':
-    case 'N':
-        return CONSENT_DENY_ALL;
-    default:
-        return 0;
-    }
-}
-
-static const char *word_of(enum consent answer)
-{
-    static const char *const words[CONSENT_COUNT] = {[CONSENT_ONCE] = "once\n",
-                                                     [CONSENT_RUN] = "for this run\n",
-                                                     [CONSENT_ALWAYS] = "always\n",
-                                                     [CONSENT_DENY] = "denied\n",
-                                                     [CONSENT_DENY_ALL] =
-                                                         "denied, as will all later ones\n",
-                                                     [CONSENT_TIMEOUT] = "too late\n",
-                                                     [CONSENT_NOBODY] = "\n"};
-    return words[answer] ? words[answer] : "no longer needed\n";
 }
 
 /* Waits for a key, a question or a timeout. Returns the key or 0. */
@@ -253,8 +180,8 @@ static enum consent wait_for_key(struct asker *a, int ms, int *signal)
     ssize_t n = read(a->tty, &key, 1);
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
         return CONSENT_NOBODY; /* the terminal is gone */
-    *signal = n == 1 && key == KEY_INTERRUPT ? SIGINT : 0;
-    enum consent answer = n == 1 ? consent_of(key) : 0;
+    *signal = n == 1 && key == ASK_KEY_INTERRUPT ? SIGINT : 0;
+    enum consent answer = n == 1 ? ask_words_key(key) : 0;
     return answer == CONSENT_ALWAYS && !a->by->remember ? 0 : answer;
 }
 
@@ -272,7 +199,7 @@ static bool write_down(const struct asker *a, uint32_t id)
 /* 0: it was withdrawn. */
 static enum consent ask(struct asker *a, uint32_t id, int *signal)
 {
-    uint64_t until = a->queue[0].until_ms, deaf = now_ms() + DEAF_MS, now;
+    uint64_t until = a->queue[0].until_ms, deaf = now_ms() + ASK_DEAF_MS, now;
     enum consent answer = 0;
     show(a, &a->queue[0].asked.q);
     while (!answer && !a->over && a->n && a->queue[0].asked.q.id == id) {
@@ -287,7 +214,7 @@ static enum consent ask(struct asker *a, uint32_t id, int *signal)
     }
     if (answer == CONSENT_ALWAYS && !write_down(a, id))
         answer = CONSENT_RUN; /* as much as can be had */
-    const char *word = word_of(answer);
+    const char *word = ask_words_answer(answer);
     write_terminal(a, word, strlen(word));
     return answer;
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -177,7 +178,7 @@ static void prune_sometimes(const char *layers)
         if (second != 0)
             _exit(0);
         setsid();
-        closefrom(0);
+        syscall(SYS_close_range, 0U, ~0U, 0);
         if (nice(10) < 0)
             _exit(1);
         kept_layers_prune(layers, QUOTA, UNUSED_DAYS);

@@ -24,8 +24,7 @@ static struct path_base base_of(const struct builder *b, const struct settings_l
     return (struct path_base){.cwd = l->project ? l->project : b->s->cwd, .home = b->s->home};
 }
 
-/* "user settings, line 3" */
-static const char *origin_of(struct builder *b, const struct settings_layer *l, uint32_t at)
+const char *settings_origin(struct settings *s, const struct settings_layer *l, uint32_t at)
 {
     char text[160];
     int n;
@@ -33,12 +32,12 @@ static const char *origin_of(struct builder *b, const struct settings_layer *l, 
         n = snprintf(text, sizeof(text), "%.80s", l->text.name);
     else if (l->id == LAYER_DEFAULTS)
         n = snprintf(text, sizeof(text), "by default");
-    else if (settings_by_file(b->s, l))
+    else if (settings_by_file(s, l))
         n = snprintf(text, sizeof(text), "%.120s, line %u", l->text.name, jt_line(&l->text, at));
     else
         n = snprintf(text, sizeof(text), "%s settings, line %u", settings_layer_name(l->id),
                      jt_line(&l->text, at));
-    return arena_strndup(&b->s->arena, text, (size_t)n);
+    return arena_strndup(&s->arena, text, (size_t)n);
 }
 
 static int wrong_entry(struct builder *b, const struct setting_key *k,
@@ -60,7 +59,7 @@ static int add_path(struct builder *b, enum setting_id id, const struct setting_
     struct path_base base = base_of(b, v->layer);
     struct path_entry e = {.text = text->s,
                            .n = text->n,
-                           .origin = origin_of(b, v->layer, text->at),
+                           .origin = settings_origin(b->s, v->layer, text->at),
                            .literal = literal,
                            .denies = k->stance == STANCE_CLOSES,
                            /* flags keep files visible: programs stat more than they read */
@@ -165,7 +164,8 @@ static int add_origins(struct builder *b, enum setting_id id, struct words *out)
     if (settings_values(b->s, id, &v) < 0)
         return err_nomem(b->err);
     for (size_t i = 0; i < v.n; i++) {
-        const char *origin = v.at[i].ignored ? NULL : origin_of(b, v.at[i].layer, v.at[i].json->at);
+        const char *origin =
+            v.at[i].ignored ? NULL : settings_origin(b->s, v.at[i].layer, v.at[i].json->at);
         if (!v.at[i].ignored && (!origin || words_push(&b->s->arena, out, origin) < 0))
             return err_nomem(b->err);
     }

@@ -223,3 +223,11 @@ int settings_edit(struct settings *s, enum layer_id id, enum settings_edit how, 
         return -1;
     return settings_write_file(path, &out, id == LAYER_POLICY ? 0644 : 0600, err);
 }
+
+int settings_remember(const char *folder, const char *key, const char *word, struct bk_err *err)
+{
+    OWN(settings) struct settings s = {0};
+    if (settings_init(&s, folder, err) < 0)
+        return -1;
+    return settings_edit(&s, LAYER_USER, EDIT_ADD, key, word, err);
+}

@@ -112,6 +112,8 @@ struct setting_values {
 
 /* All values of a key, in the order of the layers. Returns -1 when out of memory. */
 int settings_values(struct settings *s, enum setting_id id, struct setting_values *out);
+/* Where a value is written: "user settings, line 3"; NULL when out of memory. */
+const char *settings_origin(struct settings *s, const struct settings_layer *l, uint32_t at);
 /* The value that counts, for keys with a single value; NULL if no layer has it. */
 const struct json *settings_value(struct settings *s, enum setting_id id);
 
@@ -176,5 +178,7 @@ enum settings_edit { EDIT_SET, EDIT_ADD, EDIT_REMOVE };
  * for a string; NULL removes the key. */
 int settings_edit(struct settings *s, enum layer_id id, enum settings_edit how, const char *key,
                   const char *value, struct bk_err *err);
+/* Adds a word to a list in the user's file, for an answer that is to last. */
+int settings_remember(const char *folder, const char *key, const char *word, struct bk_err *err);
 
 #endif

@@ -109,8 +109,8 @@ class Place:
 
     def argv(self, words):
         """As an ordinary user at home."""
-        there = f"--wd={os.getcwd()}"
-        return [w if w != there else f"--wd={self.work}"
+        there = f"--wdns={os.getcwd()}"
+        return [w if w != there else f"--wdns={self.work}"
                 for w in self.net.argv_in(self.net.home, words, ORDINARY)]
 
     def start(self, words, **how):

@@ -238,7 +238,7 @@ def test_session(user, t, how):
     agent = how(user, folder)
     reported = agent.reported()
     t.ok(folder in reported and outside + "/excluded" in reported and "disabled by policy" in reported,
-         "a model is told of the rules, of what is excluded, and that there is no bypass", reported)
+         "the model sees the rules, the excluded commands, and that there is no bypass", reported)
     expected = test_commands(agent, t, outside)
 
     settings(user, **{**rules, "allowUnsandboxedCommands": True,

@@ -81,7 +81,7 @@ class Terminal:
 
     def tmux(self, *words):
         argv = self.net.argv_in(self.net.home, ["tmux", "-L", "ask", *words], self.who.uid)
-        argv = [a.replace(f"--wd={os.getcwd()}", f"--wd={self.world.inside}") for a in argv]
+        argv = [a.replace(f"--wdns={os.getcwd()}", f"--wdns={self.world.inside}") for a in argv]
         done = subprocess.run(argv, env=dict(self.who.env, TMUX_TMPDIR=self.sockets, TERM="xterm"),
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               check=False)
@@ -315,10 +315,10 @@ def test_nobody(net, who):
     policy = world.profile(PROFILE)
     argv = net.argv_in(net.home, [who.buckle(), "run", "--ask", "--profile", policy, "--", "sh", "-c",
                                   f"{CURL} http://denied.test/; {CURL} http://allowed.test/"], who.uid)
-    argv = [a.replace(f"--wd={os.getcwd()}", f"--wd={world.inside}") for a in argv]
+    argv = [a.replace(f"--wdns={os.getcwd()}", f"--wdns={world.inside}") for a in argv]
     done = subprocess.run(argv, env=who.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, start_new_session=True, timeout=60, check=False)
-    tap.ok(b"denied.test:80 (there is no terminal to ask on)" in done.stderr and done.stdout == b"hello there\n",
+    tap.ok(b"denied.test:80 (nobody to ask)" in done.stderr and done.stdout == b"hello there\n",
            f"{who.name}: without a terminal the answer is no, and says so", done.stderr, done.stdout)
 
 

@@ -263,7 +263,7 @@ def test_inherited(net, who):
               "os.execv('/usr/bin/python3', ['python3', '-c', 'import socket, sys; s = socket.socket(fileno=int(sys.argv[1])); '\n"
               "  's.sendall(b\"GET /where HTTP/1.0\\\\r\\\\nHost: denied.test\\\\r\\\\n\\\\r\\\\n\"); print(s.recv(100))', str(s.fileno())])")
     argv = net.net.argv_in(net.net.home, [who.buckle(), "run", "--profile", policy, "--", "python3", "-c", script], who.uid)
-    argv = [a.replace(f"--wd={os.getcwd()}", f"--wd={world.inside}") for a in argv]
+    argv = [a.replace(f"--wdns={os.getcwd()}", f"--wdns={world.inside}") for a in argv]
     done = subprocess.run(argv, env=who.env, pass_fds=[before.fileno()], stdin=subprocess.DEVNULL, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
     tap.ok(done.stdout.startswith("Bad file descriptor\n"), f"{who.name}: a connection from outside is closed", done)

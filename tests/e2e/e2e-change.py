@@ -12,7 +12,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import running
 from running import for_everybody
-from tap import done
+from tap import done, skip
 
 
 def buckle(user, *words, cwd=None):
@@ -178,7 +178,7 @@ def test_summary(user, t):
             "how restrictions are changed": ["buckle allow PATH", "buckle grant"],
             "credentials stay closed": ["Never propose", "credential stores"]}.items():
         missing = [w for w in words if w not in text]
-        t.ok(not missing, f"a model is told {what}", missing, text)
+        t.ok(not missing, f"the model sees {what}", missing, text)
     t.ok(len(text) < 3500, "in few words", len(text))
     user.write(user_file(user), json.dumps({**rules, "allowUnsandboxedCommands": False}))
     strict = reported()
@@ -192,13 +192,37 @@ def test_summary(user, t):
          facts["denyRead"] == ["/opt/closed"] and not facts["allowUnsandboxedCommands"],
          "the same as JSON", facts)
     user.write(user_file(user), json.dumps({"filesystem": {"allowWrite": ["/tmp"]}}))
-    t.ok("/tmp itself" not in reported(), "nothing is told that is not so")
+    t.ok("/tmp itself" not in reported(), "nothing wrong is said")
     user.write(user_file(user), json.dumps({"enabled": False}))
     t.equal(reported(), "", "nothing at all when sandboxing is disabled")
     t.equal(reported("--mode=none"), "", "or tools are")
     os.unlink(user_file(user))
 
 
+COUNTS = """
+active() { "$BUCKLE" status | sed -n 's/^active *//p'; }
+active
+"$BUCKLE" session --for $$ >/dev/null; active
+sleep 60 & "$BUCKLE" session --for $! >/dev/null; active
+"$BUCKLE" run --accept-weaker -- sleep 60 & wait_for "1 run,"; active
+"$BUCKLE" run --accept-weaker -- sleep 60 & wait_for "2 runs,"; active
+kill $(jobs -p)
+"""
+WAIT = """
+wait_for() { for i in $(seq 200); do case "$(active)" in "$1"*) return;; esac; sleep 0.05; done; }
+"""
+
+
+def test_counts(user, t):
+    """One run, two runs. A network namespace has its own runs and sessions; other tests have theirs."""
+    apart = ["unshare", "-n"] if user.uid == 0 else ["unshare", "-rn"]
+    if user.call([*apart, "true"]).status != 0:
+        return skip("no network namespace can be made")
+    r = user.call([*apart, "bash", "-c", WAIT + COUNTS], cwd=user.folder(), env={"BUCKLE": running.BUCKLE})
+    t.equal(r.out.splitlines(), ["0 runs, 0 sessions", "0 runs, 1 session", "0 runs, 2 sessions",
+                                 "1 run, 2 sessions", "2 runs, 2 sessions"], "status counts runs and sessions", r)
+
+
 if __name__ == "__main__":
-    for_everybody([test_allow, test_deny, test_switch, test_undo, test_at_once, test_summary])
+    for_everybody([test_counts, test_allow, test_deny, test_switch, test_undo, test_at_once, test_summary])
     sys.exit(done())

@@ -265,7 +265,7 @@ def test_network():
 
     def run(script, *options):
         argv = net.argv_in(net.home, [BUCKLE, "run", *options, "--", "sh", "-c", script])
-        argv = [a.replace(f"--wd={os.getcwd()}", f"--wd={mac.work}") for a in argv]
+        argv = [a.replace(f"--wdns={os.getcwd()}", f"--wdns={mac.work}") for a in argv]
         return user.call(argv, cwd=mac.work, env=mac.env(), timeout=60)
 
     r = run("curl -sS -m 20 http://four.test/hello; curl -sS -m 20 --proxy $ALL_PROXY http://four.test/hello;"

@@ -180,6 +180,7 @@ ROWS = [
 PASSES = [
     Pass("without a flag", (), 57),
     Pass("with --allow-protected editors,agents,tools", ("--allow-protected", "editors,agents,tools"), 66),
+    Pass("with --ask, answered with once", ("--ask",), 66, key="o"),
 ]
 
 if missing("git"):

@@ -67,7 +67,7 @@ def test_session(user, t):
     c.notes.clear()
     c.bash(f"touch {outside}/x; sleep 0.3")
     t.equal(c.notes, [{"jsonrpc": "2.0", "method": "notifications/resources/updated",
-                       "params": {"uri": "buckle://events"}}], "who subscribed is told of more")
+                       "params": {"uri": "buckle://events"}}], "subscribers are notified")
     output = c.bash("echo $TMPDIR; echo kept > $TMPDIR/kept")
     t.equal(c.bash("cat $TMPDIR/kept").text, "kept\n", "TMPDIR is the session's")
     t.equal(c.close(), 0, "it ends with the client")
@@ -92,7 +92,7 @@ def test_shells(user, t):
     c.begin("tools/call", {"name": "bash", "arguments": {
         "command": "true", "shellExecutable": shell, "dangerouslyDisableSandbox": True}})
     question = c.read()
-    t.ok(shell in question["params"]["message"], "a person who is asked is told of it", question)
+    t.ok(shell in question["params"]["message"], "the question names it", question)
     settings(user, allowUnsandboxedCommands=False)
     c.send({"id": question["id"], "result": {"action": "accept", "content": {}}})
     output = Answer(c.read()["result"])
@@ -455,7 +455,7 @@ def test_sdk(user, t):
     t.ok(out.get("bash", {}).get("content", [{}])[0].get("text") == "one\ntwo\n" and out["steps"] >= 1,
          "runs a command with progress", r)
     t.ok(out.get("denied", {}).get("isError") and
-         "<sandbox_violations>" in out["denied"]["content"][0]["text"], "is told what was denied", r)
+         "<sandbox_violations>" in out["denied"]["content"][0]["text"], "says what was denied", r)
     t.ok(out.get("cancelled") and eventually(lambda: not processes(r"^sleep 64")), "cancels", r)
     t.ok(out.get("resources") == ["buckle://policy", "buckle://events"] and "(version" in
          out.get("policy", "") or ";" in out.get("policy", ""), "reads resources", r)

@@ -280,7 +280,7 @@ def test_publish(net, who):
     argv = [who.buckle(), "run", "--profile", policy, "--publish", "18090", "--publish", "18091", "--", "sh", "-c",
             INSIDE]
     argv = net.net.argv_in(net.net.home, argv, who.uid)
-    argv = [a.replace(f"--wd={os.getcwd()}", f"--wd={world.inside}") for a in argv]
+    argv = [a.replace(f"--wdns={os.getcwd()}", f"--wdns={world.inside}") for a in argv]
     child = subprocess.Popen(argv, env=who.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE)
     begun = eventually(lambda: os.path.exists(world.path("begun")))

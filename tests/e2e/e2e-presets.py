@@ -275,7 +275,7 @@ presets:
              cwd=folder, env={"PLACE": folder + "/p"})
     t.ok(r.status == 2 and os.path.exists(folder + "/p-too/f"), "$VAR and ${VAR}", r)
     r = cage(user, "--preset", "unset", "--verbose", "sh", "-c", "echo >f", cwd=folder)
-    t.ok(r.status == 0 and "not set" in r.err, "an unset variable opens nothing, and is told of", r)
+    t.ok(r.status == 0 and "not set" in r.err, "an unset variable opens nothing and is reported", r)
     r = cage(user, "--preset", "closed", "echo", "ran")
     t.ok(r.status == 1 and r.out == "" and "NOT_SET_HERE" in r.err, "denying one is an error", r)
 

@@ -4,13 +4,10 @@
 flag, settings or a grant, which open nothing else.
 """
 
-import fcntl
 import json
 import os
-import pty
-import select
+import re
 import sys
-import termios
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -18,6 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import running
 import tap
 from agents import Client
+from asked import OnTerminal
 from running import for_everybody
 
 CLASSES = {
@@ -161,67 +159,11 @@ def test_grant(person, t):
 
 # ---- --ask ----
 
-PROMPT = "o to all? "
-
-
-class Asked:
-    """A run with --ask on a terminal of its own. Answers are keys, in order."""
+class Asked(OnTerminal):
+    """A run with --ask."""
 
     def __init__(self, person, work, script, *flags):
-        self.terminal, theirs = pty.openpty()
-
-        def take_terminal():
-            os.setsid()
-            fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)
-        self.child = person.start([running.BUCKLE, "run", "--ask", *flags, "--", "sh", "-c", script], cwd=work,
-                                  stdin=theirs, stdout=theirs, stderr=theirs, preexec_fn=take_terminal)
-        os.close(theirs)
-        self.text = ""
-        self.prompts = 0
-
-    def read(self, seconds):
-        """Reads for so long at most; False at the end."""
-        if not select.select([self.terminal], [], [], seconds)[0]:
-            return True
-        try:
-            more = os.read(self.terminal, 65536)
-        except OSError:
-            return False
-        self.text += more.decode(errors="replace")
-        return bool(more)
-
-    def asks(self, seconds=20):
-        """Whether another question appears."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            if self.text.count(PROMPT) > self.prompts:
-                self.prompts += 1
-                time.sleep(0.4)  # keys that were typed before the question do not count
-                return True
-            if not self.read(0.1):
-                break
-        return False
-
-    def answer(self, key):
-        os.write(self.terminal, key.encode())
-
-    def answers(self, keys):
-        """Answers all questions that come; returns how many came, and waits for the end."""
-        keys = list(keys)
-        while self.asks():
-            if keys:
-                self.answer(keys.pop(0))
-        self.end()
-        return self.prompts
-
-    def end(self):
-        end = time.monotonic() + 30
-        while time.monotonic() < end and self.read(1):
-            pass
-        if self.child.poll() is None and time.monotonic() >= end:
-            self.child.kill()
-        self.child.wait(20)
-        os.close(self.terminal)
+        super().__init__(person, [running.BUCKLE, "run", "--ask", *flags, "--", "sh", "-c", script], work)
 
 
 WRITES = "for f in .vscode/a .vscode/b .mcp.json; do (echo x >$f) 2>/dev/null && echo made $f; done; echo over"
@@ -262,7 +204,7 @@ def test_ask(person, t):
     work = project(person)
     began = time.monotonic()
     r = person.call(["setsid", "-w", running.BUCKLE, "run", "--ask", "sh", "-c", WRITES], cwd=work)
-    t.ok(made(work) == [] and time.monotonic() - began < 10 and "no terminal" in r.err, "without a terminal: denied at once", r)
+    t.ok(made(work) == [] and time.monotonic() - began < 10 and "nobody to ask" in r.err, "without a terminal: denied at once", r)
 
 
 def test_ask_not(person, t):
@@ -395,6 +337,52 @@ def test_mcp_swapped(person, t):
     client.close()
 
 
-for_everybody([test_flag, test_links, test_summary, test_settings, test_grant, test_ask, test_ask_not, test_ask_git,
+def test_explained(person, t):
+    """status and explain show what settings do to classes, with file and line."""
+    work = project(person)
+    mine = f"{person.home}/.config/buckle/settings.json"
+
+    def status():
+        return person.call([running.BUCKLE, "status"], cwd=work).out
+
+    def explain(name, *how):
+        return person.call([running.BUCKLE, "explain", "--settings", *how, "file-write-create", f"{work}/{name}"],
+                           cwd=work).out
+    text = status()
+    t.ok(re.search("^protected +editors, agents, shells, tools, git-hooks, git-settings$", text, re.M) and
+         "not protected" not in text, "all classes are protected by default", text)
+    text = explain(".vscode/x")
+    t.ok(text.startswith("deny") and "class editors: `buckle run --allow-protected editors`" in text,
+         "explain knows the class without settings", text)
+    person.write(mine, '{"filesystem": {\n  "allowProtected": [\n    "editors"]}}')
+    text = status()
+    t.ok(re.search(r"^not protected +editors \(user settings, line 3\)$", text, re.M) and
+         re.search("^protected +agents, shells", text, re.M) and "except these classes of names: editors." in text,
+         "status shows what a line of the settings does", text)
+    t.equal(json.loads(person.call([running.BUCKLE, "status", "--json"], cwd=work).out)["allowProtected"], ["editors"],
+            "also as JSON")
+    text = explain(".vscode/x")
+    t.ok(text.startswith("allow") and f"class editors: allowed by user settings, line 3 ({mine})" in text,
+         "explain names the line", text)
+    text = explain(".mcp.json")
+    t.ok(text.startswith("deny") and "class agents" in text and "allowed by" not in text, "of no other class", text)
+    t.ok("class" not in explain("plain").split("Protected")[-1].split("Tried")[0], "and of no other name")
+    person.write(f"{work}/.buckle/settings.json", '{"filesystem": {"allowProtected": ["agents"]}}')
+    text = status() + explain(".mcp.json")
+    t.ok(text.count("project settings, line 1") == 2 and text.count("ignored: the project is not trusted") == 2 and
+         "\ndeny" in text, "a line that does not count, and why", text)
+    policy = person.write(f"{person.home}/policy.json", json.dumps({"filesystem": {"allowProtected": ["tools"]}}))
+    person.env["BUCKLE_POLICY"] = policy
+    facts = json.loads(explain(".vscode/x", "--json"))
+    t.ok(facts["decision"] == "deny" and facts["protected"]["class"] == "editors" and
+         not facts["protected"]["allowed"] and facts["protected"]["file"] == mine and
+         "machine's policy" in facts["protected"]["ignored"], "the machine's policy overrides it", facts)
+    del person.env["BUCKLE_POLICY"]
+    person.sh("rm -rf .config/buckle", cwd=person.home)
+    r = person.call([running.BUCKLE, "explain", "--settings", "--profile", "default", "file-write-create", "/x"], cwd=work)
+    t.equal(r.status, 2, "settings or a profile, not both", r)
+
+
+for_everybody([test_flag, test_links, test_summary, test_settings, test_grant, test_explained, test_ask, test_ask_not, test_ask_git,
               test_ask_swapped, test_mcp, test_mcp_swapped])
 sys.exit(tap.done())

@@ -114,7 +114,7 @@ class Internet:
 
     def argv_in(self, where, argv, uid=None):
         """A command line prefix that runs something in a namespace, as a given user."""
-        words = ["nsenter", "--target", str(where), "--net", "--mount", f"--wd={os.getcwd()}"]
+        words = ["nsenter", "--target", str(where), "--net", "--mount", f"--wdns={os.getcwd()}"]
         if uid:
             words += ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
         return [*words, "--", *argv] if not uid else [*words, *argv]

@@ -27,6 +27,7 @@ tempfile.tempdir = "/var/tmp"  # before drive: people's homes are not in /tmp, w
 
 import drive
 import tap
+from asked import call_answering
 from running import BUCKLE, PEOPLE, missing
 
 SHOWN = 12  # lines of output of a row that fails
@@ -62,6 +63,11 @@ class Pass:
     flags: tuple
     required: int
     waits: str = ""  # the pass is left out while the program doesn't know its flags, for this reason
+    key: str = ""  # answers every question of --ask, which allows whatever a class protects
+
+    def gives(self, flag):
+        """Whether a row that needs a flag works in this pass."""
+        return covers(self.flags, flag) or (bool(self.key) and set(given(flag)) == {"--allow-protected"})
 
 
 def given(flags):
@@ -114,15 +120,15 @@ class Matrix:
         env = {"HOME": home, "UPSTREAM": os.path.join(home, "upstream"), **self.env, **dict(row.env)}
         return home, project, env
 
-    def attempt(self, user, row, flags):
-        """Runs a row with some flags; with None, without Buckle."""
+    def attempt(self, user, row, flags, key=""):
+        """Runs a row with some flags; with None, without Buckle. key: answers questions."""
         home, project, env = self.place(user, row)
         try:
-            return self.attempt_in(user, row, flags, project, env)
+            return self.attempt_in(user, row, flags, project, env, key)
         finally:
             shutil.rmtree(home, ignore_errors=True)
 
-    def attempt_in(self, user, row, flags, project, env):
+    def attempt_in(self, user, row, flags, project, env, key):
         def outside(script):
             return user.call(["/bin/bash", "-ec", script], cwd=project, env=env, timeout=row.timeout)
         if row.setup:
@@ -132,8 +138,9 @@ class Matrix:
         where = [] if flags is None else [BUCKLE, "run", *flags, *row.flags, "--"]
         *earlier, last = row.runs()
         for script, want in [*((one, 0) for one in earlier), (last, row.status)]:
-            ran = user.call([*where, "/bin/bash", "-ec", script], cwd=os.path.join(project, row.cwd), env=env,
-                            timeout=row.timeout)
+            how = {"cwd": os.path.join(project, row.cwd), "env": env, "timeout": row.timeout}
+            argv = [*where, "/bin/bash", "-ec", script]
+            ran = call_answering(user, argv, key, **how) if key else user.call(argv, **how)
             if ran.status != want:
                 return Outcome(False, f"status {ran.status} instead of {want}: {script.strip()[:200]}", ran)
         checked = outside(row.check) if row.check else None
@@ -143,10 +150,10 @@ class Matrix:
 
     # ---- all rows ----
 
-    def each(self, user, rows, flags_of):
+    def each(self, user, rows, flags_of, key=""):
         """(row, outcome) of each row, in order, some at once. A row without programs has None."""
         def one(row):
-            return None if missing(*row.needs) else self.attempt(user, row, flags_of(row))
+            return None if missing(*row.needs) else self.attempt(user, row, flags_of(row), key)
         with concurrent.futures.ThreadPoolExecutor(max_workers=WORKERS) as pool:
             yield from zip(rows, pool.map(one, rows))
 
@@ -161,7 +168,7 @@ class Matrix:
         name = f"{user.name}: {one.label}: {row.name}"
         if outcome is None:
             tap.skip(f"{missing(*row.needs)} is not installed")
-        elif row.flag and not covers(one.flags, row.flag):
+        elif row.flag and not one.gives(row.flag):
             tap.ok(not outcome.fine, f"{name}: fails, as it must", "it works")
         elif outcome.fine or not row.waits:
             tap.ok(outcome.fine, name, *outcome.lines())
@@ -173,7 +180,7 @@ class Matrix:
 
     def pass_over(self, user, one, rows, total):
         count, lacking = 0, 0
-        for row, outcome in self.each(user, rows, lambda row: one.flags):
+        for row, outcome in self.each(user, rows, lambda row: one.flags, one.key):
             count += self.judge(user, one, row, outcome)
             lacking += outcome is None
         if total:
@@ -183,7 +190,7 @@ class Matrix:
 
     def flagged(self, user, rows):
         """Rows that need a flag which no pass gives work with it."""
-        rows = [row for row in rows if row.flag and not any(covers(one.flags, row.flag) for one in self.passes)]
+        rows = [row for row in rows if row.flag and not any(one.gives(row.flag) for one in self.passes)]
         rows = [row for row in rows if self.known(user, row.flag, row.waits)]
         for row, outcome in self.each(user, rows, lambda row: row.flag):
             if outcome:
@@ -209,7 +216,9 @@ class Matrix:
             if bare:
                 continue
             for one in self.passes:
+                # answers take time: the fast part asks only where there is a question
+                asked = mine if whole or word or not one.key else [row for row in mine if row.flag]
                 if self.known(user, one.flags, one.waits):
-                    self.pass_over(user, one, mine, whole and not word)
+                    self.pass_over(user, one, asked, whole and not word)
             self.flagged(user, mine)
         return tap.done()

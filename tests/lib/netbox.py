@@ -80,7 +80,7 @@ http {{ access_log {FOLDER}/access.log; client_body_temp_path {FOLDER}; proxy_te
         policy = world.profile(profile.replace("{server}", SERVER4))
         argv = self.net.argv_in(self.net.home, [who.buckle(), "run", "--profile", policy, *options, "--", "sh",
                                                 "-c", WAYS[way] + script], who.uid)
-        argv = [a.replace(f"--wd={os.getcwd()}", f"--wd={world.inside}") for a in argv]
+        argv = [a.replace(f"--wdns={os.getcwd()}", f"--wdns={world.inside}") for a in argv]
         return Going(world, subprocess.Popen(["env", f"CA={self.ca}", *argv], env=who.env, stdin=subprocess.DEVNULL,
                                              stdout=subprocess.PIPE, stderr=subprocess.PIPE))
 
@@ -114,7 +114,7 @@ class Runner:
 
     def run(self, argv, cwd, timeout):
         # nsenter does not keep the working directory
-        argv = [a.replace(f"--wd={os.getcwd()}", f"--wd={cwd}") for a in argv]
+        argv = [a.replace(f"--wdns={os.getcwd()}", f"--wdns={cwd}") for a in argv]
         child = subprocess.Popen(argv, cwd=cwd, env=self.who.env, stdin=subprocess.DEVNULL,
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         return ended(child, timeout)

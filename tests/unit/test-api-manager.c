@@ -171,7 +171,7 @@ static void test_config(struct buckle_manager *m)
     buckle_manager_mode(m, BUCKLE_MODE_OPEN, 0);
     is_int(buckle_manager_decide(m, "git push", 0, NULL, NULL), BUCKLE_RUN_OUTSIDE, "decides");
     buckle_manager_mode(m, BUCKLE_MODE_OPEN, 1);
-    is_int(buckle_manager_decide(m, "git push", 0, NULL, NULL), BUCKLE_REFUSE, "as it is told");
+    is_int(buckle_manager_decide(m, "git push", 0, NULL, NULL), BUCKLE_REFUSE, "as configured");
     char *line = buckle_manager_wrap(m, "ls", "sh", 0, 0, NULL);
     ok(line && strstr(line, "sandbox-exec"), "wraps");
     buckle_free(line);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Commands run by the library: how they end, what is told while they run, what can be said to them,
- * from one thread and from many. */
+/* Commands run by the library: how they end, what they report while they run, what can be said to
+ * them, from one thread and from many. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -87,7 +87,7 @@ static void test_ends(void)
     double begin = now();
     run = start(c);
     is_int(finish(run), 124, "a time limit");
-    ok(buckle_run_timed_out(run) && !buckle_run_cancelled(run), "is told apart");
+    ok(buckle_run_timed_out(run) && !buckle_run_cancelled(run), "which is not a cancellation");
     ok(now() - begin < 5, "and is kept");
     buckle_run_free(run);
     c = shell("kill -STOP $$; exit 3");
@@ -117,7 +117,7 @@ static void test_failures(void)
     run = start(c);
     error = NULL;
     is_int(buckle_run_wait(run, &error), -1, "a policy with a mistake");
-    ok(error && strstr(buckle_error_report(error), "mine.sb:3:"), "is told with its line");
+    ok(error && strstr(buckle_error_report(error), "mine.sb:3:"), "the error names its line");
     ok(error && strstr(buckle_error_report(error), "file-reed*"), "and its word");
     buckle_error_free(error);
     buckle_run_free(run);
@@ -262,7 +262,7 @@ static void test_events(void)
     buckle_command_store(c, store, 7, "the command");
     struct buckle_run *run = start(c);
     finish(run);
-    is_int(s.events, 2, "each denial is told");
+    is_int(s.events, 2, "each denial is reported");
     is_str(s.operation, "file-write-create", "by its operation");
     is_str(s.target, "/var/tmp/buckle-out", "and what it was about");
     ok(strstr(s.json, "\"rule\": {") && strstr(s.json, "default.sb"), "with the rule behind it");
@@ -336,7 +336,7 @@ static void test_cancel(void)
     double begin = now();
     pthread_create(&other, NULL, cancel_soon, run);
     is_int(finish(run), 128 + SIGTERM, "cancelled from another thread");
-    ok(buckle_run_cancelled(run) && !buckle_run_timed_out(run), "which is told");
+    ok(buckle_run_cancelled(run) && !buckle_run_timed_out(run), "and reported as cancelled");
     ok(now() - begin < 2, "at once, when it takes the hint");
     pthread_join(other, NULL);
     is_int(buckle_run_cancel(run), -1, "an end cannot be cancelled");
@@ -511,7 +511,7 @@ static void test_questions(void)
     double begin = now();
     ok(ask(&never, 300) != 0 && never.questions == 1, "and refused when nobody answers");
     ok(now() - begin < 10, "in time");
-    is_int(no.withdrawn + never.withdrawn, 1, "which is told");
+    is_int(no.withdrawn + never.withdrawn, 1, "which is reported");
 }
 
 /* ---- many ---- */

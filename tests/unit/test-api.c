@@ -226,7 +226,8 @@ static void test_compiled(void)
     blob[NODES + 1] = 0;
     blob[NODES] = 7;
     p = buckle_load_text("c.sb", blob, sizeof(blob), NULL, &error);
-    ok(!p && error && strstr(buckle_error_message(error), "0x"), "a broken one is told by offset");
+    ok(!p && error && strstr(buckle_error_message(error), "0x"),
+       "an error in a broken one names the offset");
     buckle_error_free(error);
 }
 

@@ -7,13 +7,17 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/err.h"
 #include "base/own.h"
+#include "base/proc-text.h"
 #include "base/source.h"
 #include "base/utf8.h"
 #include "tap.h"
@@ -313,8 +317,37 @@ static void test_own(void)
     close(kept);
 }
 
+/* A process can choose its name, and puts whatever confuses a parser there. */
+static void test_proc_text(void)
+{
+    char text[4096], tiny[2], was[16], line[64];
+    prctl(PR_GET_NAME, was);
+    prctl(PR_SET_NAME, "x) Z 1\nUid:\t7");
+    is_int(proc_read(-1, text, sizeof(text), "/proc/%d/stat", getpid()), 0, "a stat file");
+    const char *rest = proc_after_name(text);
+    int parent = 0;
+    char state = 0;
+    ok(rest && sscanf(rest, " %c %d", &state, &parent) == 2 && state == 'R' && parent == getppid(),
+       "the fields after a name that looks like fields");
+    is_int(proc_status_field(open("/proc", O_PATH), getpid(), "\nUid:", line, sizeof(line)), 0,
+           "a status line");
+    is_int(atoi(line), (int)getuid(), "which the name cannot fake");
+    prctl(PR_SET_NAME, was);
+    is_int(proc_status_field(open("/proc", O_PATH), getpid(), "\nUid:", tiny, 2), -EPERM,
+           "a line that has no room");
+    is_int(proc_status_field(open("/proc", O_PATH), getpid(), "\nNone:", line, sizeof(line)),
+           -EPERM, "a line that is not there");
+    is_int(proc_read(-1, text, sizeof(text), "/proc/%d/stat", -1), -ENOENT, "no such process");
+    is_str(text, "", "leaves an empty text");
+    ok(!proc_after_name(text) && !proc_field(text, "\nUid:"), "in which nothing is found");
+    OWN(fd) int self = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    ok(self < 0 || pidfd_process(self) == getpid(), "the process of a pidfd");
+    is_int(pidfd_process(0), -1, "no process of another descriptor");
+}
+
 int main(void)
 {
+    test_proc_text();
     test_arena();
     test_arena_again();
     test_buf();

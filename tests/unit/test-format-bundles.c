@@ -72,7 +72,7 @@ static void break_it(const struct sample *s)
         bad += !decode_all(part, len, s->era, &decoded);
         bad += len % 8 == 0 && !decode_all(part, len, BLOB_NONE, &decoded);
     }
-    ok(!bad, "%s: every truncation is told", s->name);
+    ok(!bad, "%s: every truncation is an error", s->name);
     OWN(mem) uint8_t *copy = malloc(s->n);
     for (size_t i = 0; i < s->n; i++)
         for (unsigned k = 0; k < 5; k++) {
@@ -82,7 +82,7 @@ static void break_it(const struct sample *s)
                 memset(copy + i, k == 3 ? 0xff : 0x00, 2);
             bad += !decode_all(copy, s->n, s->era, &decoded);
         }
-    ok(!bad, "%s: every flipped byte and word is told", s->name);
+    ok(!bad, "%s: every flipped byte and word is an error", s->name);
 }
 
 /* Changes one field of a bundle and checks the message. */

@@ -200,7 +200,7 @@ static void check_calls(void)
     is_int(verdict(&typical.plan, "openat", 2, 020200000), SYS_NOTIFY, "O_TMPFILE is judged");
     is_int(verdict(&typical.plan, "openat", 2, 0200000), SYS_ALLOW, "O_DIRECTORY passes");
     is_int(verdict(&typical.plan, "openat", 2, 010000001), SYS_ALLOW, "O_PATH passes");
-    is_int(verdict(&typical.plan, "clone", 0, 0x10000000), SYS_NOTIFY, "CLONE_NEWUSER is told");
+    is_int(verdict(&typical.plan, "clone", 0, 0x10000000), SYS_NOTIFY, "CLONE_NEWUSER is judged");
     is_int(verdict(&open.plan, "clone", 0, 0x10000000), SYS_ERRNO, "and refused without a judge");
     is_int(verdict(&typical.plan, "clone", 0, 0x20000), SYS_ERRNO, "CLONE_NEWNS");
     check_spaces();

@@ -75,7 +75,7 @@ static void test_when(void)
     log_reader_feed(&r, line, sizeof(line) - 1);
     ok(out.n == 0, "a denial waits for its message");
     log_reader_feed(&r, "CMD64_bHM=_END_s\n", 17);
-    is_str(out.s, "sh|1|file-read-data|/a|1|ls;", "and is told at once when it comes");
+    is_str(out.s, "sh|1|file-read-data|/a|1|ls;", "and reported as soon as it comes");
     log_reader_feed(&r, "CMD64_bHM=_END_s\n", 17);
     is_str(out.s, "sh|1|file-read-data|/a|1|ls;", "a message without a denial says nothing");
 }

@@ -93,7 +93,7 @@ static void test_shell(void)
     snprintf(path, sizeof(path), "/nonexistent:%s:/bin", folder);
     fclose(fopen(file, "w"));
     ok(!shell_find(&arena, "mysh", path, &err), "a file that cannot be run is no shell");
-    is_str(err.msg, "Shell 'mysh' not found in PATH", "and this is how it is told");
+    is_str(err.msg, "Shell 'mysh' not found in PATH", "with this error");
     chmod(file, 0755);
     is_str(shell_find(&arena, "mysh", path, &err), file, "found on PATH");
     is_str(shell_find(&arena, file, "", &err), file, "or by its path");

@@ -55,10 +55,10 @@ static void test_edges(struct loop *l, const char *way)
     pair(&a, &b);
     loop_add(l, &a.watch, false);
     turns(l, &a);
-    ok(a.times == 1 && a.what == LOOP_OUT, "%s: room to write is told once", way);
+    ok(a.times == 1 && a.what == LOOP_OUT, "%s: room to write is reported once", way);
     ok(write(b.watch.fd, "xy", 2) == 2, "%s: something arrives", way);
     turns(l, &a);
-    ok(a.times == 1 && a.what & LOOP_IN, "%s: … and is told once", way);
+    ok(a.times == 1 && a.what & LOOP_IN, "%s: … and reported once", way);
     ok(read(a.watch.fd, bytes, sizeof(bytes)) == 2 && read(a.watch.fd, bytes, 1) < 0,
        "%s: it is read to its end", way);
     loop_again(l, &a.watch, LOOP_IN);
@@ -66,7 +66,7 @@ static void test_edges(struct loop *l, const char *way)
     ok(a.times == 0, "%s: nothing new", way);
     ok(write(b.watch.fd, "z", 1) == 1, "%s: more arrives", way);
     turns(l, &a);
-    ok(a.times == 1 && a.what & LOOP_IN, "%s: … and is told again", way);
+    ok(a.times == 1 && a.what & LOOP_IN, "%s: … and reported again", way);
     static const char much[65536];
     while (write(a.watch.fd, much, sizeof(much)) > 0)
         ;
@@ -80,7 +80,8 @@ static void test_edges(struct loop *l, const char *way)
     close(b.watch.fd);
     loop_again(l, &a.watch, LOOP_IN);
     turns(l, &a);
-    ok(a.times >= 1 && a.times <= 2 && a.what & LOOP_IN, "%s: the end is told, not for ever", way);
+    ok(a.times >= 1 && a.times <= 2 && a.what & LOOP_IN, "%s: the end is reported, but not forever",
+       way);
     loop_remove(l, &a.watch);
 }
 
@@ -99,7 +100,7 @@ static void test_ends(struct loop *l, const char *way)
     ok(a.what & LOOP_IN && read(a.watch.fd, bytes, sizeof(bytes)) == 1, "%s: it is read", way);
     loop_again(l, &a.watch, LOOP_IN);
     turns(l, &a);
-    ok(last || a.what & LOOP_IN, "%s: the end is told with it or after it", way);
+    ok(last || a.what & LOOP_IN, "%s: the end is reported with it or after it", way);
     loop_remove(l, &a.watch);
     close(b.watch.fd);
     pair(&a, &b);
@@ -111,7 +112,7 @@ static void test_ends(struct loop *l, const char *way)
     loop_again(l, &a.watch, LOOP_IN);
     shutdown(b.watch.fd, SHUT_WR);
     turns(l, &a);
-    ok(a.what & LOOP_IN, "%s: the end is told when it comes", way);
+    ok(a.what & LOOP_IN, "%s: the end is reported when it comes", way);
     loop_remove(l, &a.watch);
     close(b.watch.fd);
 }
@@ -125,7 +126,7 @@ static void test_level(struct loop *l, const char *way)
     ok(a.times == 0, "%s: a level one is not told of room", way);
     ok(write(b.watch.fd, "x", 1) == 1, "%s: something arrives", way);
     turns(l, &a);
-    ok(a.times == 3, "%s: … and is told in every turn", way);
+    ok(a.times == 3, "%s: … and reported in every turn", way);
     loop_change(l, &a.watch, LOOP_OUT);
     turns(l, &a);
     ok(a.times == 3 && a.what == LOOP_OUT, "%s: another question", way);
@@ -184,7 +185,7 @@ static void test_moving(struct loop *l, const char *way)
     ok(write(b.watch.fd, "x", 1) == 1, "%s: something arrives", way);
     turns(l, &to);
     ok(to.times == 1 && to.what & LOOP_IN && read(to.watch.fd, bytes, sizeof(bytes)) == 1,
-       "%s: … and is told to the other", way);
+       "%s: … and reported to the other", way);
     loop_remove(l, &to.watch);
     ok(to.watch.fd == -1 && write(b.watch.fd, "x", 1) < 0, "%s: who closes it", way);
     close(b.watch.fd);
@@ -205,7 +206,8 @@ static void test_numbers(struct loop *l, const char *way)
     ok(c.watch.fd == number && write(d.watch.fd, "y", 1) == 1, "%s: the number is another's", way);
     a.times = 0;
     turns(l, &c);
-    ok(a.times == 0 && c.times == 1 && c.what & LOOP_IN, "%s: who alone is told", way);
+    ok(a.times == 0 && c.times == 1 && c.what & LOOP_IN, "%s: which is the only one to hear of it",
+       way);
     loop_remove(l, &c.watch);
     close(d.watch.fd);
 }

@@ -100,7 +100,7 @@ static void test_names(void)
     make_message(address, 1);
     make_wire(16384);
     ok(tls_hello_read(wire, wire_len, &hello) == HELLO_FOUND && hello.name.address,
-       "an address is told as one");
+       "an address is recognised as one");
     make_message(NULL, 0);
     make_wire(16384);
     ok(tls_hello_read(wire, wire_len, &hello) == HELLO_FOUND && !hello.named, "no name is no name");

@@ -116,7 +116,7 @@ static void notifies_subscribers(void)
     is_int(one.calls, 2, "until it has enough");
     is_int(two.calls, 3, "which does not concern others");
     store_clear(s);
-    is_int(two.calls, 4, "clearing is told as well");
+    is_int(two.calls, 4, "clearing is reported, too");
     store_free(s);
 }
 

@@ -309,7 +309,7 @@ static void test_bytes(void)
     OWN(buf) struct buf out = {0};
     read_bytes(&r, "(a)\n b\0c", 8, 100);
     show_findings(&r.unit, DIAG_ERROR, &out);
-    is_str(out.s, "nul-byte@2:3", "a NUL byte is told with its place");
+    is_str(out.s, "nul-byte@2:3", "a NUL byte is reported with its position");
 }
 
 static void test_preprocessed(void)

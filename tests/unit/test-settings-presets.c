@@ -111,7 +111,7 @@ static void test_apply(void)
            !has_place(&p.deny_read, "/nonexistent/me/w"),
        "deny-write");
     ok(!has_place(&p.allow_read, "/usr") && !p.reads_nothing, "read says nothing unless strict");
-    is_int((long long)unset.n, 1, "what names an unset variable is told");
+    is_int((long long)unset.n, 1, "a path with an unset variable is reported");
     sum.flags[PRESET_STRICT] = true;
     p = (struct access){0};
     ok(presets_apply(&arena, &sum, &base, &p, NULL, &err) == 0 && p.reads_nothing &&

@@ -25,8 +25,6 @@ from targets import CROSS, chosen
 
 SOURCES = os.path.join(CROSS, "sources")
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
-# Every absolute name that a compiler would write down becomes one below this.
-SHOWN = "/usr/src"
 
 
 class Library:
@@ -150,7 +148,8 @@ def unpacked(library, got):
 def compile_flags(source, build, name):
     """The same bytes wherever they are compiled; parts that nobody calls can be dropped at linking."""
     return " ".join(["-g", "-fPIC", "-ffunction-sections", "-fdata-sections",
-                     f"-ffile-prefix-map={source}={SHOWN}/{name}", f"-ffile-prefix-map={build}={SHOWN}/{name}"])
+                     f"-ffile-prefix-map={source}={toolchain.SHOWN}/{name}",
+                     f"-ffile-prefix-map={build}={toolchain.SHOWN}/{name}"])
 
 
 def configure(target, library, source, build):
@@ -164,6 +163,9 @@ def configure(target, library, source, build):
             f"-DCMAKE_C_COMPILER={target.tool('cc')}", f"-DCMAKE_CXX_COMPILER={target.tool('cc')}",
             f"-DCMAKE_AR={target.tool('ar')}", f"-DCMAKE_RANLIB={target.tool('ranlib')}",
             f"-DCMAKE_C_FLAGS={flags}", "-DCMAKE_C_FLAGS_RELEASE=-O2 -DNDEBUG",
+            # linked as Buckle is, for which the compiler has a C library already
+            "-DCMAKE_TRY_COMPILE_CONFIGURATION=Release",
+            "-DCMAKE_EXE_LINKER_FLAGS=" + ("-static -pie" if target.system == "linux" else ""),
             "-DCMAKE_FIND_ROOT_PATH_MODE_PACKAGE=ONLY", "-DCMAKE_OSX_SYSROOT=", "-DCMAKE_OSX_ARCHITECTURES=",
             "-DCMAKE_OSX_DEPLOYMENT_TARGET=", "-DCMAKE_INSTALL_NAME_TOOL=/bin/true",
             "-DBUILD_SHARED_LIBS=OFF", f"-DCMAKE_INSTALL_PREFIX={target.prefix}",
@@ -174,7 +176,7 @@ PKG_CONFIG = """prefix=${{pcfiledir}}/../..
 Name: {name}
 Description: {source}, for {target}
 Version: {version}
-Cflags: -I${{prefix}}/include {cflags}
+Cflags: -isystem ${{prefix}}/include {cflags}
 Libs: {libs}
 """
 

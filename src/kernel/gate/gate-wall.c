@@ -48,7 +48,7 @@ int gate_process_confine(uint64_t caps, bool at_ports)
         .listed = SECCOMP_RET_ALLOW,
         .others = SECCOMP_RET_ERRNO | EPERM,
         .but = {OWN_READS},
-        .nbut = 1,
+        .nbut = OWN_NREADS,
     };
     int err = capabilities_drop(caps);
     return err < 0 ? err : own_filter_install(&filter);

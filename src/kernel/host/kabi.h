@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 
 /*
  * The kernel's interface where distribution headers are older than the kernels we meet. All such
@@ -117,7 +118,19 @@ enum {
 #define KABI_OPEN_WRITES 020001103u
 #define KABI_OPEN_UNNAMED 020000000u /* that bit */
 
+#define KABI_RENAME_NOREPLACE 1u
 #define KABI_RENAME_WHITEOUT 4u
+
+/* musl's struct statx has reserved bytes where the kernel puts the number of the mount. */
+#define KABI_STATX_MNT_ID 0x1000u
+#define KABI_STATX_RESERVED 0x80000000u
+
+static inline uint64_t kabi_statx_mnt_id(const struct statx *st)
+{
+    uint64_t id;
+    memcpy(&id, (const char *)st + 0x90, sizeof(id));
+    return id;
+}
 
 #define KABI_F_SETLEASE 1024u
 #define KABI_F_SETDELEG 1040u /* 6.19 */

@@ -13,11 +13,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/proc-text.h"
 #include "kernel/judge/ask.h"
-#include "kernel/judge/path-set.h"
 #include "kernel/judge/git-judge.h"
 #include "kernel/judge/judge.h"
 #include "kernel/judge/own-folders.h"
+#include "kernel/judge/path-set.h"
 #include "kernel/judge/resolve.h"
 #include "kernel/judge/target.h"
 #include "kernel/launch/layers.h"
@@ -153,8 +154,7 @@ static size_t class_facts(const struct judge *j, enum git_class class, const cha
         f[n++] = EXTENSION(repository_extension);
     const char *layer = j->layers ? layers_cover(j->layers, path, len, st) : NULL;
     if (layer) {
-        f[n++] = (struct graph_fact){
-            .filter = FILTER_EXTENSION, .str = layer, .len = (uint32_t)strlen(layer)};
+        f[n++] = graph_extension_fact(layer);
         /* it is private: nobody else finds what is written there */
         f[n++] = EXTENSION(own_extension);
     }
@@ -229,10 +229,8 @@ static enum protected_class class_that_helps(const struct judge *j, struct graph
     const char *message = graph_rule_message(j->graph, rule);
     enum protected_class class = protected_class_of_message(message), first = class;
     for (unsigned tried = 0; class != PROTECTED_NO_CLASS && !(tried >> class & 1);) {
-        const char *extension = protected_classes[class].extension;
         tried |= 1u << class;
-        facts[q->nfacts++] = (struct graph_fact){
-            .filter = FILTER_EXTENSION, .str = extension, .len = (uint32_t)strlen(extension)};
+        q->nfacts += graph_class_facts(1u << class, facts + q->nfacts);
         struct graph_verdict v = evaluate(j, q);
         if (v.allow)
             return first;
@@ -419,9 +417,7 @@ int ask_unix(struct judge *j, const struct request *r, enum vocab_op op, const c
     struct graph_fact facts[ASK_FACTS];
     size_t n = path_facts(j, op, path, len, NULL, facts);
     if (own)
-        facts[n++] = (struct graph_fact){.filter = FILTER_EXTENSION,
-                                         .str = socket_extension,
-                                         .len = sizeof(socket_extension) - 1};
+        facts[n++] = EXTENSION(socket_extension);
     facts[n++] =
         (struct graph_fact){.filter = op == OP_NETWORK_OUTBOUND ? FILTER_REMOTE : FILTER_LOCAL,
                             .net = {.proto = NET_UNIX, .port_hi = 65535}};

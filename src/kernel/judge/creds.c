@@ -20,7 +20,6 @@
  */
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +30,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/own.h"
+#include "base/proc-text.h"
 #include "kernel/judge/creds.h"
 #include "kernel/judge/handlers.h"
 #include "kernel/judge/judge.h"
@@ -86,13 +85,9 @@ static bool shares_user_ns(const struct judge *j, const struct request *r)
 
 static int read_creds(const struct judge *j, const struct request *r, struct creds *p)
 {
-    char name[32], text[STATUS_BYTES];
-    snprintf(name, sizeof(name), "%d/status", r->tid);
-    OWN(fd) int fd = openat(j->proc, name, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-    if (n <= 0)
+    char text[STATUS_BYTES];
+    if (proc_read(j->proc, text, sizeof(text), "%d/status", r->tid) < 0)
         return -EPERM;
-    text[n] = '\0';
     const char *caps = line_of(text, "\nCapEff:"), *all = line_of(text, "\nCapPrm:");
     memset(p, 0, sizeof(*p));
     if (!caps || !all || !read_ids(text, "\nUid:", &p->real_uid, &p->fsuid) ||

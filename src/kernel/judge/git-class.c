@@ -45,13 +45,9 @@ size_t git_facts(enum git_class class, struct graph_fact *f)
     size_t n = 0;
     if (class == GIT_PLAIN)
         return 0;
-    f[n++] = (struct graph_fact){.filter = FILTER_EXTENSION,
-                                 .str = extensions[GIT_JUDGED],
-                                 .len = (uint32_t)strlen(extensions[GIT_JUDGED])};
+    f[n++] = graph_extension_fact(extensions[GIT_JUDGED]);
     if (class != GIT_JUDGED)
-        f[n++] = (struct graph_fact){.filter = FILTER_EXTENSION,
-                                     .str = extensions[class],
-                                     .len = (uint32_t)strlen(extensions[class])};
+        f[n++] = graph_extension_fact(extensions[class]);
     return n;
 }
 

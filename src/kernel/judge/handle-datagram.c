@@ -32,6 +32,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "base/proc-text.h"
 #include "graph/net.h"
 #include "kernel/judge/handle-datagram.h"
 #include "kernel/judge/handle-socket.h"
@@ -531,15 +532,10 @@ void datagram_drain(void)
 
 static bool closes_on_exec(const struct judge *j, const struct request *r, int fd)
 {
-    char name[64], text[256];
-    snprintf(name, sizeof(name), "%d/fdinfo/%d", r->tid, fd);
-    OWN(fd) int info = openat(j->proc, name, O_RDONLY | O_CLOEXEC);
-    ssize_t n = info < 0 ? -1 : read(info, text, sizeof(text) - 1);
-    if (n <= 0)
-        return false;
-    text[n] = '\0';
-    const char *flags = strstr(text, "flags:");
-    return flags && (strtoul(flags + 6, NULL, 8) & O_CLOEXEC);
+    char text[256];
+    (void)proc_read(j->proc, text, sizeof(text), "%d/fdinfo/%d", r->tid, fd);
+    const char *flags = proc_field(text, "\nflags:");
+    return flags && (strtoul(flags, NULL, 8) & O_CLOEXEC);
 }
 
 static int start_courier(int inner, int outer, int inbox)

@@ -27,6 +27,7 @@
 
 #include "base/clock.h"
 #include "base/own.h"
+#include "base/proc-text.h"
 #include "kernel/judge/ask.h"
 #include "kernel/judge/handle-exec.h"
 #include "kernel/judge/handle-userns.h"
@@ -102,15 +103,10 @@ enum { LOOK_SOON_MS = 1, LOOK_LATER_MS = 20, SOON_MS = 30, PATIENCE_MS = 5000 };
 /* The start of a process's stack: executing moves it, even if the program stays the same. */
 static uint64_t stack_of(const struct judge *j, pid_t pid)
 {
-    char name[32], text[1024];
-    snprintf(name, sizeof(name), "%d/stat", pid);
-    OWN(fd) int fd = openat(j->proc, name, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-    if (n <= 0)
-        return 0;
-    text[n] = '\0';
-    char *at = strrchr(text, ')');
-    for (int field = 2; at && field < 28; field++)
+    char text[1024];
+    (void)proc_read(j->proc, text, sizeof(text), "%d/stat", pid);
+    const char *at = proc_after_name(text);
+    for (int field = 3; at && field < 28; field++)
         at = strchr(at + 1, ' ');
     return at ? strtoull(at, NULL, 10) : 0;
 }

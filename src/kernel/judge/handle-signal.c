@@ -29,6 +29,7 @@
 #include "kernel/judge/judge.h"
 #include "kernel/judge/relation.h"
 #include "kernel/plan/plan.h"
+#include "kernel/shared/signal-name.h"
 
 /* ---- targets ---- */
 
@@ -72,12 +73,10 @@ static int ask_process(struct judge *j, const struct request *r, const struct ac
 /* Rules have Apple's numbers; the names are the same. Returns -1 for signals that macOS lacks. */
 static int64_t apple_signal(int sig, char name[32])
 {
-    const char *known = sigabbrev_np(sig);
+    const char *known = signal_name(sig);
     int64_t number;
-    if (sig == SIGPOLL)
-        known = "IO";
     if (known)
-        snprintf(name, 32, "SIG%s", known);
+        snprintf(name, 32, "%s", known);
     else
         snprintf(name, 32, "signal %d", sig);
     if (sig == 0)

@@ -32,6 +32,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "kernel/host/kabi.h"
 #include "kernel/judge/ask.h"
 #include "kernel/judge/creds.h"
 #include "kernel/judge/handlers.h"
@@ -96,7 +97,7 @@ struct answer handle_statx(struct judge *j, const struct request *r)
     OWN(named) struct named n;
     struct statx found;
     unsigned sync = (unsigned)r->args[2] & 0x6000, mask = (unsigned)r->args[3];
-    if (sync == 0x6000 || (mask & STATX__RESERVED))
+    if (sync == 0x6000 || (mask & KABI_STATX_RESERVED))
         return answer_errno(EINVAL);
     int err = pin_and_ask(j, r, &n);
     if (err < 0)

@@ -114,6 +114,10 @@ static void on_look(int sig)
     (void)sig;
 }
 
+#ifndef sigev_notify_thread_id /* glibc before 2.38 */
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
 int judge_interrupt_waits(const struct judge *j, timer_t *timer)
 {
     struct sigaction act = {.sa_handler = on_look};
@@ -122,7 +126,7 @@ int judge_interrupt_waits(const struct judge *j, timer_t *timer)
     sigset_t mask;
     if (unshare(CLONE_FS) < 0 || fchdir(j->proc) < 0)
         return -errno;
-    tick._sigev_un._tid = (pid_t)syscall(SYS_gettid);
+    tick.sigev_notify_thread_id = (pid_t)syscall(SYS_gettid);
     sigemptyset(&mask);
     sigaddset(&mask, SIGRTMIN);
     if (sigaction(SIGRTMIN, &act, NULL) < 0 || timer_create(CLOCK_MONOTONIC, &tick, timer) < 0)

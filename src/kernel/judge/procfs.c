@@ -27,7 +27,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "base/own.h"
+#include "base/proc-text.h"
 #include "kernel/judge/ask.h"
 #include "kernel/judge/judge.h"
 #include "kernel/judge/procfs.h"
@@ -96,11 +96,7 @@ static bool is_guarded(const char *rest)
 /* Reads the lines with the credentials of a process. */
 static bool read_creds(int proc, const char *of, char *text, size_t cap)
 {
-    char name[32];
-    snprintf(name, sizeof(name), "%s/status", of);
-    OWN(fd) int fd = openat(proc, name, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, cap - 1);
-    text[n > 0 ? n : 0] = '\0';
+    (void)proc_read(proc, text, cap, "%s/status", of);
     char *at = strstr(text, "\nUid:"), *end = at ? strstr(at, "\nFDSize:") : NULL;
     if (!end)
         return false;

@@ -85,18 +85,12 @@ size_t questions_facts(const struct questions *q, const char *path, size_t len,
                        struct graph_fact *f)
 {
     unsigned set = q->lifted;
-    size_t n = 0;
     for (uint32_t i = 0; i < q->ngranted; i++) {
         const struct question *at = find_id((struct questions *)q, q->granted[i]);
         if (at && allows_once(at) && covers(at, path, len))
             set |= 1u << at->class;
     }
-    for (size_t i = 0; i < PROTECTED_CLASSES; i++)
-        if (set >> i & 1)
-            f[n++] = (struct graph_fact){.filter = FILTER_EXTENSION,
-                                         .str = protected_classes[i].extension,
-                                         .len = (uint32_t)strlen(protected_classes[i].extension)};
-    return n;
+    return graph_class_facts(set, f);
 }
 
 /* ---- the folder ---- */

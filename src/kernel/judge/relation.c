@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "base/proc-text.h"
 #include "kernel/judge/judge.h"
 #include "kernel/judge/relation.h"
 #include "kernel/judge/target.h"
@@ -35,26 +36,12 @@ struct view {
 
 /* ---- reading procfs ---- */
 
-static int read_file(int proc, const char *name, char *text, size_t cap)
-{
-    OWN(fd) int fd = openat(proc, name, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    ssize_t n = read(fd, text, cap - 1);
-    if (n <= 0)
-        return n < 0 ? -errno : -ESRCH;
-    text[n] = '\0';
-    return 0;
-}
-
-/* The process name in front of these fields may contain anything. */
 int relation_read_stat(int proc, pid_t pid, pid_t *parent, pid_t *group)
 {
-    char name[32], text[512], state;
-    snprintf(name, sizeof(name), "%d/stat", pid);
-    int err = read_file(proc, name, text, sizeof(text));
-    const char *at = err < 0 ? NULL : strrchr(text, ')');
-    if (!at || sscanf(at + 1, " %c %d %d", &state, parent, group) != 3)
+    char text[512], state;
+    (void)proc_read(proc, text, sizeof(text), "%d/stat", pid);
+    const char *at = proc_after_name(text);
+    if (!at || sscanf(at, " %c %d %d", &state, parent, group) != 3)
         return -ESRCH;
     return 0;
 }
@@ -62,15 +49,13 @@ int relation_read_stat(int proc, pid_t pid, pid_t *parent, pid_t *group)
 /* The pid of a process (or thread) in the namespace `depth` levels below the host's, or 0. */
 static pid_t inner_pid_of(int proc, const char *of, unsigned depth)
 {
-    char name[64], text[4096];
-    snprintf(name, sizeof(name), "%s/status", of);
-    char *at = read_file(proc, name, text, sizeof(text)) < 0 ? NULL : strstr(text, "\nNSpid:");
-    char *end = at ? at + 7 + strcspn(at + 7, "\n") : NULL;
+    char text[4096];
+    (void)proc_read(proc, text, sizeof(text), "%s/status", of);
+    char *at = (char *)proc_field(text, "\nNSpid:");
     long n = 0;
     if (!at)
         return 0;
-    at += 7;
-    *end = '\0';
+    at[strcspn(at, "\n")] = '\0';
     for (unsigned i = 0; i <= depth; i++)
         n = strtol(at, &at, 10); /* 0 after the last */
     return (pid_t)n;
@@ -313,11 +298,10 @@ static bool may_signal(const struct judge *j, pid_t caller, pid_t pid)
     unsigned ids[2][3];
     const pid_t who[] = {caller, pid};
     for (int i = 0; i < 2; i++) {
-        char name[32], text[4096];
-        snprintf(name, sizeof(name), "%d/status", who[i]);
-        const char *at =
-            read_file(j->proc, name, text, sizeof(text)) < 0 ? NULL : strstr(text, "\nUid:");
-        if (!at || sscanf(at + 5, "%u %u %u", &ids[i][0], &ids[i][1], &ids[i][2]) != 3)
+        char text[4096];
+        (void)proc_read(j->proc, text, sizeof(text), "%d/status", who[i]);
+        const char *at = proc_field(text, "\nUid:");
+        if (!at || sscanf(at, "%u %u %u", &ids[i][0], &ids[i][1], &ids[i][2]) != 3)
             return false;
     }
     unsigned real = ids[0][0], effective = ids[0][1];

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "kernel/host/kabi.h"
 #include "kernel/judge/handle-userns.h"
 #include "kernel/judge/judge.h"
 #include "kernel/judge/procfs.h"
@@ -272,12 +273,12 @@ static int walk_by_hand(struct judge *j, const struct request *r, int base, cons
  * to be another file. That is possible only if mounts have changed. */
 static int check_mount(const struct judge *j, const struct statx *at)
 {
-    if (!j->mounts_changed || !j->names || !(at->stx_mask & STATX_MNT_ID))
+    if (!j->mounts_changed || !j->names || !(at->stx_mask & KABI_STATX_MNT_ID))
         return 0;
-    if (j->mounts && mounts_reach(j->mounts, at->stx_mnt_id))
+    if (j->mounts && mounts_reach(j->mounts, kabi_statx_mnt_id(at)))
         return 0;
     /* inherited descriptors are on mounts of the outside */
-    return mounts_reach(&j->names->mounts, at->stx_mnt_id) ? 0 : -UNMOUNTED;
+    return mounts_reach(&j->names->mounts, kabi_statx_mnt_id(at)) ? 0 : -UNMOUNTED;
 }
 
 /* Pipes and files in memory have no path at all; a removed file's path no longer matters. */

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "base/proc-text.h"
 #include "kernel/judge/judge.h"
 #include "kernel/judge/kept-socket.h"
 #include "kernel/judge/target.h"
@@ -110,19 +111,16 @@ static int status_field(const struct judge *j, const struct request *r, const ch
 /* Reads a set of signals from the text of /proc/TID/status. */
 static bool signals_in(const char *text, const char *key, uint64_t *set)
 {
-    const char *at = strstr(text, key);
-    *set = at ? strtoull(at + strlen(key), NULL, 16) : 0;
+    const char *at = proc_field(text, key);
+    *set = at ? strtoull(at, NULL, 16) : 0;
     return at != NULL;
 }
 
 bool target_is_interrupted(const struct judge *j, const struct request *r)
 {
-    char name[32], text[4096];
+    char text[4096];
     uint64_t own, shared, blocked;
-    snprintf(name, sizeof(name), "%d/status", r->tid);
-    OWN(fd) int fd = openat(j->proc, name, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-    text[n > 0 ? n : 0] = '\0';
+    (void)proc_read(j->proc, text, sizeof(text), "%d/status", r->tid);
     return !signals_in(text, "\nSigPnd:", &own) || !signals_in(text, "\nShdPnd:", &shared) ||
            !signals_in(text, "\nSigBlk:", &blocked) || ((own | shared) & ~blocked);
 }

@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "base/proc-text.h"
 #include "kernel/gate/netns-sockets.h"
 #include "kernel/launch/layers.h"
 #include "kernel/launch/terminals.h"
@@ -320,7 +321,8 @@ static void __attribute__((noreturn)) first_main(struct task *t, int to)
         _exit(1);
     }
     int terminal = terminals_settle(&t->terminals);
-    closefrom(terminal >= 0 && dup2(terminal, 0) == 0);
+    bool kept = terminal >= 0 && dup2(terminal, 0) == 0;
+    syscall(SYS_close_range, kept ? 1U : 0U, ~0U, 0);
     if (retire() < 0)
         _exit(1);
     collect();

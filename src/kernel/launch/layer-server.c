@@ -30,7 +30,7 @@
 #include "kernel/launch/tmpdir.h"
 #include "kernel/launch/walls.h"
 #include "kernel/sentry/sentry.h"
-#include "kernel/shared/event-send.h"
+#include "base/proc-text.h"
 #include "kernel/shared/fd-pass.h"
 #include "kernel/shared/roles.h"
 

@@ -24,6 +24,7 @@
 
 #include "base/fd.h"
 #include "base/own.h"
+#include "base/proc-text.h"
 #include "kernel/launch/init.h"
 #include "kernel/launch/nest.h"
 #include "kernel/shared/event-send.h"
@@ -230,13 +231,13 @@ static int take_limits(pid_t pid, struct bk_err *err)
     cpu_set_t cpus;
     for (int i = 0; i < RLIMIT_NLIMITS; i++) {
         struct rlimit theirs, ours;
-        if (prlimit(0, (enum __rlimit_resource)i, NULL, &ours) < 0)
+        if (prlimit(0, i, NULL, &ours) < 0)
             continue;
-        if (prlimit(pid, (enum __rlimit_resource)i, NULL, &theirs) < 0)
+        if (prlimit(pid, i, NULL, &theirs) < 0)
             return err_sys(err, "cannot read the limits of process %d", pid);
         ours.rlim_max = theirs.rlim_max < ours.rlim_max ? theirs.rlim_max : ours.rlim_max;
         ours.rlim_cur = theirs.rlim_cur < ours.rlim_max ? theirs.rlim_cur : ours.rlim_max;
-        if (prlimit(0, (enum __rlimit_resource)i, &ours, NULL) < 0)
+        if (prlimit(0, i, &ours, NULL) < 0)
             return err_sys(err, "cannot take over the limits of process %d", pid);
     }
     errno = 0;

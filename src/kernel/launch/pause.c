@@ -10,7 +10,6 @@
 #include "kernel/launch/pause.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -19,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "base/proc-text.h"
 #include "kernel/launch/init.h"
 
 enum {
@@ -56,13 +56,10 @@ bool pause_is_on(void)
 /* As ps shows it; 0 if it is gone. */
 static char state_of(pid_t pid)
 {
-    char path[32], text[512];
-    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-    OWN(fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-    text[n > 0 ? n : 0] = '\0';
-    const char *state = strrchr(text, ')'); /* the name before it may contain anything */
-    return state && state[1] == ' ' ? state[2] : '\0';
+    char text[512];
+    (void)proc_read(-1, text, sizeof(text), "/proc/%d/stat", pid);
+    const char *state = proc_after_name(text);
+    return state ? state[1] : '\0';
 }
 
 bool pause_is_stopped(pid_t pid)
@@ -73,13 +70,10 @@ bool pause_is_stopped(pid_t pid)
 /* Whether it will stop as soon as its call returns: a judged call is not interrupted for that. */
 static bool is_stopping(pid_t pid)
 {
-    char path[32], text[4096];
-    snprintf(path, sizeof(path), "/proc/%d/status", pid);
-    OWN(fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-    text[n > 0 ? n : 0] = '\0';
-    const char *at = strstr(text, "\nShdPnd:");
-    return at && (strtoull(at + 8, NULL, 16) >> (SIGSTOP - 1) & 1);
+    char text[4096];
+    (void)proc_read(-1, text, sizeof(text), "/proc/%d/status", pid);
+    const char *at = proc_field(text, "\nShdPnd:");
+    return at && (strtoull(at, NULL, 16) >> (SIGSTOP - 1) & 1);
 }
 
 /* It runs none of its code: it is stopped, or will be before its call returns. */

@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -21,21 +20,17 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "base/proc-text.h"
 #include "kernel/shared/fd-pass.h"
 #include "kernel/shared/roles.h"
 #include "kernel/shared/setup.h"
 
 static pid_t parent_of(int proc, const char *pid)
 {
-    char path[64], text[512];
-    snprintf(path, sizeof(path), "%.20s/stat", pid);
-    OWN(fd) int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-    if (n <= 0)
-        return -1;
-    text[n] = '\0';
-    const char *name_end = strrchr(text, ')'); /* a name may contain anything */
-    return name_end && strlen(name_end) > 4 ? (pid_t)atoi(name_end + 4) : -1;
+    char text[512];
+    (void)proc_read(proc, text, sizeof(text), "%.20s/stat", pid);
+    const char *state = proc_after_name(text);
+    return state && strlen(state) > 3 ? (pid_t)atoi(state + 3) : -1;
 }
 
 /* Kills our children. Their orphans become ours and are killed in the next round. */

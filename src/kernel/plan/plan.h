@@ -130,8 +130,10 @@ struct plan_options {
 
 #if defined(__x86_64__)
 #define PLAN_NATIVE PLAN_X86_64
-#else
+#elif defined(__aarch64__)
 #define PLAN_NATIVE PLAN_ARM64
+#else
+#error "system calls of this processor are in no table here"
 #endif
 
 struct plan {

@@ -28,6 +28,8 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "base/proc-text.h"
+#include "kernel/host/kabi.h"
 #include "kernel/sentry/sentry-int.h"
 
 /* ---- paths ---- */
@@ -64,8 +66,8 @@ static int check_mount(struct sentry *s, int fd)
         return 0;
     if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0)
         return -errno;
-    bool there =
-        !(st.stx_mask & STATX_MNT_ID) || mounts_reach(&s->opt.names->mounts, st.stx_mnt_id);
+    bool there = !(st.stx_mask & KABI_STATX_MNT_ID) ||
+                 mounts_reach(&s->opt.names->mounts, kabi_statx_mnt_id(&st));
     return there ? 0 : -EACCES;
 }
 

@@ -111,7 +111,7 @@ static int install(bool serving)
         .listed = SECCOMP_RET_ERRNO | EPERM,
         .others = SECCOMP_RET_ALLOW,
         .but = {OWN_READS},
-        .nbut = 1,
+        .nbut = OWN_NREADS,
     };
     return own_filter_install(&filter);
 }

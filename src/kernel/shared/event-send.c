@@ -10,16 +10,15 @@
 #include "kernel/shared/event-send.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/own.h"
+#include "base/errno-name.h"
+#include "kernel/shared/signal-name.h"
 
 /* ---- facts ---- */
 
@@ -58,7 +57,7 @@ static int linux_errno(int64_t apple)
 {
     const char *name = vocab_modifier_constant_name(MOD_ERRNO, apple);
     for (int e = 1; name && e < 134; e++) {
-        const char *known = strerrorname_np(e);
+        const char *known = errno_name(e);
         if (known && strcmp(known, name) == 0)
             return e;
     }
@@ -69,8 +68,8 @@ static int linux_signal(int64_t apple)
 {
     const char *name = vocab_filter_constant_name(FILTER_SIGNAL_NUMBER, apple);
     for (int s = 1; name && s < NSIG; s++) {
-        const char *known = sigabbrev_np(s);
-        if (known && strncmp(name, "SIG", 3) == 0 && strcmp(known, name + 3) == 0)
+        const char *known = signal_name(s);
+        if (known && strcmp(known, name) == 0)
             return s;
     }
     return SIGKILL;
@@ -137,38 +136,4 @@ void event_send(const struct event_sender *t, const struct event_facts *what)
     /* The controller reads as long as it lives. Without it nobody is left to report to. */
     while (send(t->events, e, event_wire_size(e), MSG_NOSIGNAL) < 0 && errno == EINTR)
         ;
-}
-
-/* ---- the caller ---- */
-
-int proc_status_field(int proc, pid_t tid, const char *key, char *out, size_t cap)
-{
-    char name[32], text[4096];
-    snprintf(name, sizeof(name), "%d/status", tid);
-    OWN(fd) int fd = openat(proc, name, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-    if (n <= 0)
-        return -EPERM;
-    text[n] = '\0';
-    const char *at = strstr(text, key);
-    if (!at)
-        return -EPERM;
-    at += strlen(key);
-    size_t len = strcspn(at, "\n");
-    if (len >= cap)
-        return -EPERM;
-    memcpy(out, at, len);
-    out[len] = '\0';
-    return 0;
-}
-
-pid_t pidfd_process(int pidfd)
-{
-    char name[64], text[1024];
-    snprintf(name, sizeof(name), "/proc/self/fdinfo/%d", pidfd);
-    OWN(fd) int fd = open(name, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-    text[n > 0 ? n : 0] = '\0';
-    const char *at = strstr(text, "\nPid:");
-    return at ? (pid_t)strtol(at + 5, NULL, 10) : -1;
 }

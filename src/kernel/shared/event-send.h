@@ -46,11 +46,4 @@ void event_policy(uint32_t number);
 /* Returns after the controller has received it. */
 void event_send(const struct event_sender *t, const struct event_facts *what);
 
-/* The process that a pidfd is about, by its number here; -1 once it has been reaped. */
-pid_t pidfd_process(int pidfd);
-
-/* Copies a line of PROC/TID/status: the text after key, which is "\nKey:". Returns 0 or a negative
- * errno. */
-int proc_status_field(int proc, pid_t tid, const char *key, char *out, size_t cap);
-
 #endif

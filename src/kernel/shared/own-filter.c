@@ -19,8 +19,10 @@
 
 #if defined(__x86_64__)
 #define NATIVE AUDIT_ARCH_X86_64
-#else
+#elif defined(__aarch64__)
 #define NATIVE AUDIT_ARCH_AARCH64
+#else
+#error "system calls of this processor are in no table here"
 #endif
 
 struct writer {

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/syscall.h>
 
 #include "kernel/host/kabi.h"
 
@@ -27,14 +28,21 @@ struct own_call {
 };
 
 enum own_how { OWN_EQUAL, OWN_ANY /* of these bits */ };
-enum { OWN_CALLS = 2 };
+enum { OWN_CALLS = 3 };
 
-/* Files are opened only for reading. */
-#define OWN_READS                                                                                  \
+/* Files are opened only for reading. C libraries differ in the call that they use. */
+#define OWN_READS_BY(call, flags)                                                                  \
     {                                                                                              \
-        SYS_openat, 1, {{2, OWN_ANY, KABI_OPEN_WRITES}}, SECCOMP_RET_ERRNO | EPERM,                \
+        call, 1, {{flags, OWN_ANY, KABI_OPEN_WRITES}}, SECCOMP_RET_ERRNO | EPERM,                  \
             SECCOMP_RET_ALLOW                                                                      \
     }
+#ifdef SYS_open
+#define OWN_READS OWN_READS_BY(SYS_openat, 2), OWN_READS_BY(SYS_open, 1)
+enum { OWN_NREADS = 2 };
+#else
+#define OWN_READS OWN_READS_BY(SYS_openat, 2)
+enum { OWN_NREADS = 1 };
+#endif
 
 struct own_filter {
     struct own_calls {

@@ -18,11 +18,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/own.h"
+#include "kernel/host/kabi.h"
 #include "kernel/shared/state-folder.h"
 
 enum {
@@ -104,7 +106,7 @@ static int create(const char *path, bool over)
     if (made && over)
         made = rename(fresh, path) == 0;
     else if (made) /* unless another run was quicker */
-        made = renameat2(AT_FDCWD, fresh, AT_FDCWD, path, RENAME_NOREPLACE) == 0;
+        made = syscall(SYS_renameat2, AT_FDCWD, fresh, AT_FDCWD, path, KABI_RENAME_NOREPLACE) == 0;
     if (made)
         return steal_fd(&fd);
     unlink(fresh);

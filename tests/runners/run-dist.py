@@ -1,0 +1,258 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes a release twice, from two checkouts in different places, and tries what it made; prints TAP.
+
+    tests/runners/run-dist.py [--once] [TARGET…]
+
+Both must have the same bytes. Then the files are used as a user would: sums, a tarball unpacked into
+an empty folder, the README's first example. Programs for arm64 run under qemu-user, which knows
+neither seccomp listeners nor Landlock, and no namespaces: everything that only reads and judges
+profiles runs, and `run` must refuse. --once builds once and compares nothing.
+"""
+
+import glob
+import hashlib
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tarfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(HERE, "..", "lib"))
+import tap
+
+sys.path.insert(0, os.path.join(TOP, "tools", "cross"))
+import targets
+import toolchain
+
+PLACE = os.path.join(TOP, "build", "check-dist")
+MOST_BYTES = 3 << 20
+DEMO = """(version 1)
+(deny default)
+(allow file-read* (subpath "/usr"))
+(deny file-write* (subpath "/usr/.git"))
+"""
+
+
+def run(argv, **how):
+    return subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, errors="replace", check=False, **how)
+
+
+# ---- building ----
+
+
+def checkout(name):
+    """A clone of the commit, with nothing of this checkout in it."""
+    folder = os.path.join(PLACE, name)
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(os.path.dirname(folder), exist_ok=True)
+    done = run(["git", "-c", f"safe.directory={TOP}", "clone", "--quiet", "--no-hardlinks", TOP, folder])
+    return folder if done.returncode == 0 else tap.ok(False, "a clone of the commit", done.stdout) or None
+
+
+def make_dist(folder, names):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("BUCKLE") and k not in ("STAGE", "PREFIX")}
+    env["ZIG_HOME"] = toolchain.home()  # one compiler for both
+    done = run([os.path.join(folder, "tools", "dist", "dist.py"), *names], env=env, cwd=folder)
+    tap.ok(done.returncode == 0, "make dist", done.stdout[-4000:])
+    print(f"= {done.stdout.strip().splitlines()[-1] if done.stdout.strip() else ''}")
+    return os.path.join(folder, "dist") if done.returncode == 0 else None
+
+
+def check_same(one, other):
+    names = sorted(os.listdir(one))
+    tap.equal(sorted(os.listdir(other)), names, "two builds make the same files")
+    for name in names:
+        with open(os.path.join(one, name), "rb") as a, open(os.path.join(other, name), "rb") as b:
+            tap.ok(a.read() == b.read(), f"two builds: {name} has the same bytes")
+
+
+# ---- what was made ----
+
+
+def unpack(path, name):
+    folder = os.path.join(PLACE, "unpacked", name)
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    with tarfile.open(path) as tar:
+        members = tar.getmembers()
+        tar.extractall(folder)
+    top = {member.name.split("/")[0] for member in members}
+    tap.equal(len(top), 1, f"{name}: everything is below one folder")
+    owners = {(m.uid, m.gid, m.uname, m.gname) for m in members}
+    tap.equal(owners, {(0, 0, "", "")}, f"{name}: files belong to nobody in particular")
+    return os.path.join(folder, top.pop())
+
+
+def check_elf(path, name):
+    with open(path, "rb") as f:
+        head = f.read(4096)
+    kind, = struct.unpack_from("<H", head, 16)
+    offset, = struct.unpack_from("<Q", head, 32)
+    size, count = struct.unpack_from("<HH", head, 54)
+    types = [struct.unpack_from("<I", head, offset + i * size)[0] for i in range(count)]
+    tap.ok(3 not in types, f"{name}: needs no loader", types)
+    tap.equal(kind, 3, f"{name}: can be anywhere in memory")
+    tap.ok(0x6474e552 in types, f"{name}: tables become read-only", types)
+    tap.ok(os.path.getsize(path) <= MOST_BYTES, f"{name}: at most {MOST_BYTES} bytes", os.path.getsize(path))
+
+
+def check_macho(path, name):
+    """Every page has the sum that the ad-hoc signature names, or no Mac with arm64 starts it."""
+    with open(path, "rb") as f:
+        data = f.read()
+    commands, at, signature = struct.unpack_from("<I", data, 16)[0], 32, None
+    for _ in range(commands):
+        kind, size = struct.unpack_from("<II", data, at)
+        signature = struct.unpack_from("<I", data, at + 8)[0] if kind == 0x1d else signature
+        at += size
+    if not tap.ok(signature or "arm64" not in name, f"{name}: is signed") or not signature:
+        return
+    count, = struct.unpack_from(">I", data, signature + 8)
+    blobs = [signature + struct.unpack_from(">I", data, signature + 16 + 8 * i)[0] for i in range(count)]
+    code = next(b for b in blobs if data[b:b + 4] == b"\xfa\xde\x0c\x02")
+    hashes, _, _, pages, limit, size, _, _, bits = struct.unpack_from(">IIIIIBBBB", data, code + 16)
+    wrong = [i for i in range(pages)
+             if hashlib.sha256(data[i << bits:min((i + 1) << bits, limit)]).digest()
+             != data[code + hashes + i * size:code + hashes + (i + 1) * size]]
+    tap.equal(wrong, [], f"{name}: the signature fits every page")
+
+
+def check_no_places(path, name, places):
+    with open(path, "rb") as f:
+        text = f.read()
+    tap.equal([p for p in places if p.encode() in text], [], f"{name}: names no folder of the build")
+
+
+def first_example():
+    """The README's first console block: commands and what they print."""
+    with open(os.path.join(TOP, "README.md"), encoding="utf-8") as f:
+        block = re.search(r"```console\n(.*?)```", f.read(), re.DOTALL).group(1)
+    steps = re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]
+    return [step.split("\n", 1) for step in steps]
+
+
+def check_example(program):
+    work = os.path.join(PLACE, "work")
+    shutil.rmtree(work, ignore_errors=True)
+    os.makedirs(work)
+    env = {"PATH": os.path.dirname(program) + ":/usr/local/bin:/usr/bin:/bin", "HOME": work, "LC_ALL": "C.UTF-8"}
+    for command, printed in first_example():
+        done = run(["sh", "-c", command], cwd=work, env=env)
+        tap.equal(done.stdout, printed, f"README: {command[:60]}")
+
+
+def check_install(dist, version):
+    """The README's lines that install a tarball, into a folder instead of /usr/local."""
+    with open(os.path.join(TOP, "README.md"), encoding="utf-8") as f:
+        lines = re.findall(r"^tar .*?(?=\s+#|$)", f.read(), re.MULTILINE)
+    tap.ok(lines, "README: says how to install a tarball")
+    for line in lines:
+        name = line.split()[2]
+        if not os.path.exists(os.path.join(dist, name)):
+            tap.ok(version in name, f"README: {name} is of this version")
+            continue
+        to = os.path.join(PLACE, "installed", name)
+        shutil.rmtree(to, ignore_errors=True)
+        os.makedirs(to)
+        done = run(["sh", "-c", line.replace("/usr/local", to)], cwd=dist)
+        tap.ok(done.returncode == 0 and os.access(os.path.join(to, "bin", "buckle"), os.X_OK), f"README: {line}",
+               done.stdout)
+
+
+def check_words(program, prefix):
+    """What needs no kernel: profiles read, judged and compiled."""
+    work = os.path.join(PLACE, "words")
+    os.makedirs(work, exist_ok=True)
+    with open(os.path.join(work, "demo.sb"), "w", encoding="utf-8") as f:
+        f.write(DEMO)
+    rows = ((["--version"], 0, "buckle "), (["check", "demo.sb"], 0, ""),
+            (["eval", "demo.sb", "file-read-data", "/usr/x"], 0, "allow"),
+            (["eval", "demo.sb", "file-write-data", "/usr/.git/x"], 1, "deny"),
+            (["explain", "demo.sb", "file-read-data", "/etc/passwd"], 0, "Decided by demo.sb:2"),
+            (["compile", "demo.sb", "-o", "demo.bin"], 0, ""),
+            (["eval", "demo.bin", "file-read-data", "/usr/x"], 0, "allow"),
+            (["decompile", "demo.bin"], 0, "(deny default)"), (["graph", "demo.sb"], 0, "file-read"),
+            (["profile"], 0, "(version"), (["vocab", "file-read-data"], 0, "file-read-data"))
+    for words, status, printed in rows:
+        done = run([*prefix, program, *words], cwd=work)
+        tap.ok(done.returncode == status and printed in done.stdout, f"{' '.join(prefix + words)}", done.returncode,
+               done.stdout[-500:])
+    if prefix:
+        done = run([*prefix, program, "run", "--", "/bin/true"], cwd=work)
+        tap.ok(done.returncode != 0 and "buckle:" in done.stdout, f"{prefix[0]}: run refuses, and says why", done.stdout)
+
+
+def check_target(dist, target, version):
+    name = f"buckle-{version}-{target.released}"
+    root = unpack(os.path.join(dist, name + ".tar.gz"), name)
+    debug = unpack(os.path.join(dist, name + "-debug.tar.xz"), name + "-debug")
+    program = os.path.join(root, "bin", "buckle")
+    for wanted in ("share/man/man1/buckle-run.1.gz", "share/bash-completion/completions/buckle",
+                   "share/zsh/site-functions/_buckle", "share/fish/vendor_completions.d/buckle.fish",
+                   "share/buckle/profiles/default.sb", "share/buckle/settings.schema.json",
+                   "share/doc/buckle/LICENSE"):
+        tap.ok(os.path.exists(os.path.join(root, wanted)), f"{name}: has {wanted}")
+    places = [PLACE, TOP, toolchain.home(), os.path.expanduser("~") + "/"]
+    for path in [program, *glob.glob(os.path.join(debug, "**"), recursive=True)]:
+        if os.path.isfile(path):
+            check_no_places(path, f"{name}: {os.path.basename(path)}", places)
+    if target.system != "linux":
+        check_macho(program, name)
+        return
+    check_elf(program, name)
+    if target.cpu == os.uname().machine:
+        check_words(program, [])
+        check_example(program)
+    elif shutil.which(target.emulator or ""):
+        check_words(program, [target.emulator])
+    else:
+        tap.skip(f"{target.emulator} is not installed")
+
+
+def check_papers(dist, version):
+    done = run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=dist)
+    tap.ok(done.returncode == 0, "SHA256SUMS is right", done.stdout)
+    with open(os.path.join(dist, f"buckle-{version}.cdx.json"), encoding="utf-8") as f:
+        bill = json.load(f)
+    names = {one["bom-ref"] for one in bill["components"]}
+    tap.ok({"jansson", "libyaml", "c-ares", "nghttp2", "musl"} <= names, "the bill of materials names what is linked", names)
+    refs = {ref for one in bill["dependencies"] for ref in (one["ref"], *one["dependsOn"])}
+    tap.equal(refs - names - {"buckle"}, set(), "and depends on nothing else")
+    with open(os.path.join(dist, f"buckle-{version}.provenance.json"), encoding="utf-8") as f:
+        statement = json.load(f)
+    said = {one["name"] for one in statement["subject"]}
+    there = set(os.listdir(dist)) - {"SHA256SUMS", f"buckle-{version}.provenance.json"}
+    tap.equal(said, there, "the provenance names every file")
+
+
+def main(words):
+    once = "--once" in words
+    chosen = targets.chosen([word for word in words if word != "--once"])
+    names = [one.name for one in chosen]
+    folder = checkout("one")
+    dist = folder and make_dist(folder, names)
+    if not dist:
+        return tap.done()
+    if not once:
+        other = checkout("another/place/two")
+        other = other and make_dist(other, names)
+        if other:
+            check_same(dist, other)
+    bill = os.path.basename(glob.glob(os.path.join(dist, "*.cdx.json"))[0])
+    version = bill.removeprefix("buckle-").removesuffix(".cdx.json")
+    for target in chosen:
+        check_target(dist, target, version)
+    check_install(dist, version)
+    check_papers(dist, version)
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Builds what a release publishes into dist/; `make dist` runs it.
+
+    tools/dist/dist.py [TARGET…]
+
+For each target (tools/cross/targets.py): the libraries, the program, its debug information apart, and
+a tarball. Then the source, the packages of PARTS, a bill of materials, a statement of provenance and
+SHA256SUMS. Two builds of one commit give the same bytes: docs/releasing.md says how.
+
+The unpacked tarballs stay in build/dist/RELEASED, such as build/dist/linux-x86_64/bin/buckle.
+"""
+
+import glob
+import gzip
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+import release  # first: it makes the modules of tools/cross known
+from bill import write_bill
+from provenance import write_provenance
+
+import libraries
+import toolchain
+from targets import CROSS, TARGETS, TOP, chosen
+
+# Programs that make further packages from build/dist, in this order. They run in the top folder with
+# BUCKLE_DIST (where to put files), BUCKLE_DIST_STAGE (build/dist), VERSION and SOURCE_DATE_EPOCH.
+PARTS = []
+
+# Everything is compiled for speed with debug information, which is taken out afterwards.
+OPTIONS = ["--prefix=/usr/local", "--buildtype=debugoptimized", "-Dwerror=true", "-Db_pie=true", "-Dtests=false"]
+
+MOST_BYTES = 3 << 20  # of a program for Linux
+
+
+def step(words):
+    print(f"{time.strftime('%T')} {words}", flush=True)
+
+
+def run(argv, **how):
+    return libraries.run(argv, **how)
+
+
+# ---- compiling ----
+
+
+def build_folder(target):
+    return os.path.join(target.folder, "dist")
+
+
+def build_id(target):
+    """Names this build; a hash of the linked file would also depend on where the compiler is."""
+    text = "\n".join([release.commit(), *release.changed(), target.name, toolchain.version_wanted()])
+    return libraries.hashlib.sha1(text.encode()).hexdigest()
+
+
+def link_arguments(target):
+    if target.system == "darwin":
+        return ""
+    return f"-static -pie -Wl,--gc-sections -Wl,--build-id=0x{build_id(target)}"
+
+
+def native():
+    """The target whose programs run here: the other builds run them."""
+    return TARGETS["x86_64-linux-musl"]
+
+
+def configure(target, jobs):
+    folder = build_folder(target)
+    options = [*OPTIONS, f"-Dc_link_args={link_arguments(target)}", "-Dman=enabled"]
+    if target is not native():
+        options.append(f"-Dnative_build={build_folder(native())}")
+    if not os.path.exists(os.path.join(folder, "build.ninja")):
+        run(["meson", "setup", "--cross-file", target.cross_file, *options, folder, TOP])
+    else:
+        run(["meson", "configure", folder, *options])
+    return ["ninja", "-C", folder, *jobs]
+
+
+def pages():
+    found = glob.glob(os.path.join(TOP, "docs", "man", "*.scd"))
+    return sorted(os.path.basename(path)[:-len(".scd")] for path in found)
+
+
+def texts():
+    """{what the build makes: where it is installed}, beside the program; the same for all targets."""
+    made = {f"docs/man/{page}": f"share/man/man{page[-1]}/{page}" for page in pages() if page != "libbuckle.3"}
+    return {**made, "cli/completions/buckle": "share/bash-completion/completions/buckle",
+            "cli/completions/_buckle": "share/zsh/site-functions/_buckle",
+            "cli/completions/buckle.fish": "share/fish/vendor_completions.d/buckle.fish",
+            "settings.schema.json": "share/buckle/settings.schema.json"}
+
+
+def compile_target(target, jobs):
+    step(f"{target.name}: compiling")
+    ninja = configure(target, jobs)
+    wanted = ["buckle"]
+    if target is native():
+        wanted += ["src/sbpl/precompile", *texts()]
+    run([*ninja, *wanted])
+
+
+# ---- packing ----
+
+
+def copy(source, to, mode):
+    os.makedirs(os.path.dirname(to), exist_ok=True)
+    shutil.copyfile(source, to)
+    os.chmod(to, mode)
+
+
+def strip_elf(built, to, debug):
+    """The program without, and a file with its debug information; debuggers find it by build id."""
+    run(["llvm-objcopy", "--only-keep-debug", "--compress-debug-sections=zlib", built, debug])
+    run(["llvm-objcopy", "--strip-all", "--remove-section=.comment", built, to])
+
+
+def strip_macho(built, to, debug):
+    """The same for macOS. llvm-strip signs the file anew, ad hoc: no Mac starts one whose sums differ."""
+    run(["dsymutil", built, "-o", debug])
+    run(["llvm-strip", built, "-o", to])
+
+
+def strip_program(target, built, to, debug):
+    if target.system == "darwin":
+        strip_macho(built, to, os.path.join(debug, "buckle.dSYM"))
+    else:
+        strip_elf(built, to, os.path.join(debug, "buckle.debug"))
+    if target.system == "linux" and os.path.getsize(to) > MOST_BYTES:
+        raise SystemExit(f"{to}: has {os.path.getsize(to)} bytes, more than {MOST_BYTES}")
+
+
+def write_page(source, to):
+    os.makedirs(os.path.dirname(to), exist_ok=True)
+    with open(source, "rb") as f, open(to + ".gz", "wb") as out:
+        with gzip.GzipFile(filename="", fileobj=out, mode="wb", mtime=0) as packed:
+            packed.write(f.read())
+
+
+def stage(target):
+    """build/dist/RELEASED: what the tarball has."""
+    folder = os.path.join(release.STAGE, target.released)
+    shutil.rmtree(folder, ignore_errors=True)
+    for made, to in texts().items():
+        source = os.path.join(build_folder(native()), made)
+        if to.startswith("share/man"):
+            write_page(source, os.path.join(folder, to))
+        else:
+            copy(source, os.path.join(folder, to), 0o644)
+    for path in glob.glob(os.path.join(TOP, "profiles", "*.sb")):
+        copy(path, os.path.join(folder, "share/buckle/profiles", os.path.basename(path)), 0o644)
+    for name in ("LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md"):
+        copy(os.path.join(TOP, name), os.path.join(folder, "share/doc/buckle", name), 0o644)
+    os.makedirs(os.path.join(folder, "bin"))
+    debug = os.path.join(release.STAGE, "debug", target.released)
+    shutil.rmtree(debug, ignore_errors=True)
+    os.makedirs(debug)
+    strip_program(target, os.path.join(build_folder(target), "buckle"), os.path.join(folder, "bin/buckle"), debug)
+    return folder, debug
+
+
+def pack_target(target):
+    folder, debug = stage(target)
+    name = f"buckle-{release.version()}-{target.released}"
+    release.pack(folder, name, os.path.join(release.DIST, name + ".tar.gz"))
+    release.pack(debug, name + "-debug", os.path.join(release.DIST, name + "-debug.tar.xz"))
+    size = os.path.getsize(os.path.join(folder, "bin/buckle"))
+    step(f"{target.name}: {name}.tar.gz, program {size:,} bytes")
+
+
+def pack_source():
+    """The commit's files, as git has them."""
+    name = f"buckle-{release.version()}"
+    to = os.path.join(release.DIST, name + "-source.tar.gz")
+    if not release.git("rev-parse", "HEAD"):
+        step("no repository here: no source tarball")
+        return
+    packed = subprocess.run(["git", "-c", f"safe.directory={TOP}", "-C", TOP, "archive", "--format=tar",
+                             f"--prefix={name}/", "HEAD"], stdout=subprocess.PIPE, check=True).stdout
+    with open(to, "wb") as f, gzip.GzipFile(filename="", fileobj=f, mode="wb", mtime=0) as out:
+        out.write(packed)
+
+
+# ---- all of it ----
+
+
+def write_sums():
+    names = sorted(name for name in os.listdir(release.DIST) if name != "SHA256SUMS")
+    with open(os.path.join(release.DIST, "SHA256SUMS"), "w", encoding="utf-8") as f:
+        f.writelines(f"{release.sha256(os.path.join(release.DIST, name))}  {name}\n" for name in names)
+
+
+def run_parts():
+    env = dict(os.environ, BUCKLE_DIST=release.DIST, BUCKLE_DIST_STAGE=release.STAGE, VERSION=release.version(),
+               SOURCE_DATE_EPOCH=str(release.epoch()))
+    for part in PARTS:
+        step(part)
+        subprocess.run([os.path.join(TOP, part)], cwd=TOP, env=env, check=True)
+
+
+def main(names):
+    began = time.monotonic()
+    targets = chosen(names)
+    if native() not in targets:
+        targets = [native(), *targets]
+    os.environ["SOURCE_DATE_EPOCH"] = str(release.epoch())
+    if release.changed():
+        step("this tree has changes that no commit has: not for publishing")
+    shutil.rmtree(release.DIST, ignore_errors=True)
+    os.makedirs(release.DIST)
+    toolchain.install()
+    jobs = ["-j", str(os.cpu_count() or 1)]
+    for target in sorted(targets, key=lambda one: one is not native()):
+        toolchain.write(target)
+        libraries.build([target])
+        compile_target(target, jobs)
+        pack_target(target)
+    pack_source()
+    run_parts()
+    write_bill(targets)
+    write_provenance(targets)
+    write_sums()
+    size = sum(os.path.getsize(os.path.join(release.DIST, name)) for name in os.listdir(release.DIST))
+    step(f"dist/: {len(os.listdir(release.DIST))} files, {size / 1e6:.1f} MB, {time.monotonic() - began:.0f} s")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
