@@ -274,7 +274,7 @@ SLOW_E2E = ("e2e-ask.py", "e2e-ask-session.py", "e2e-attacks.py", "e2e-cleanup.p
             "e2e-gate.py", "e2e-git.py", "e2e-h2.py", "e2e-layers.py", "e2e-load.py", "e2e-mcp.py", "e2e-net-ports.py", "e2e-net-redirect.py",
             "e2e-loopback.py", "e2e-nested.py", "e2e-net.py", "e2e-own-record.py",
             "e2e-parent-proxy.py", "e2e-process.py", "e2e-programs.py", "e2e-protected.py",
-            "e2e-session-loopback.py", "e2e-static.py",
+            "e2e-session-loopback.py", "e2e-shared-layers.py", "e2e-static.py",
             "e2e-terminal.py", "e2e-traps.py", "e2e-unasked.py", "e2e-work.py",
             *(os.path.basename(f) for f in found("e2e/e2e-matrix-*.py")))
 
@@ -287,7 +287,7 @@ STAGED = ("e2e-packages.py",)
 
 # A minute and more, and much the same for root: `make check` runs them as an ordinary user only.
 ONE_USER = ("e2e-ask-session.py", "e2e-git-inside.py", "e2e-layers.py", "e2e-nested.py",
-            "e2e-nested-updates.py", "e2e-own-record.py", "e2e-protected.py")
+            "e2e-nested-updates.py", "e2e-own-record.py", "e2e-protected.py", "e2e-shared-layers.py")
 
 
 def e2e_programs(but=(), only=None):

@@ -16,7 +16,7 @@
 
 #include "base/fd.h"
 #include "base/own.h"
-#include "command/tmpdir.h"
+#include "base/remove-tree.h"
 
 enum { LINE_MAX_BYTES = 1 << 20 };
 
@@ -135,5 +135,5 @@ void session_stream_end(struct session_stream *s)
 {
     buf_free(&s->line);
     if (s->folder[0])
-        tmpdir_remove_tree(s->folder);
+        remove_tree(s->folder);
 }

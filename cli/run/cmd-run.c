@@ -416,6 +416,18 @@ static int join_session(struct invocation *r, struct bk_err *err)
                      !args_has(r->args, "profile"), &r->flags.rules, &r->flags.links, err);
 }
 
+/* What the runs of a session share. */
+static void use_session(struct invocation *r)
+{
+    const struct live *l = &r->live;
+    r->spec.plan.session = l->link > 0;
+    if (!r->spec.tmpdir && l->tmpdir[0] == '/')
+        r->spec.tmpdir = l->tmpdir;
+    r->spec.launch.layer_server = l->layers;
+    if (l->layers > 0)
+        r->spec.launch.prepared = NULL;
+}
+
 static int fill_spec(struct invocation *r, struct bk_err *err)
 {
     r->spec = (struct run_spec){
@@ -452,7 +464,7 @@ static int fill_spec(struct invocation *r, struct bk_err *err)
     if (args_has(r->args, "session") && join_session(r, err) < 0)
         return -1;
     live_link(&r->live);
-    r->spec.plan.session = r->live.link > 0;
+    use_session(r);
     if (asked_caps(r->args, &r->spec.plan.caps, err) < 0 || choose_limits(r, err) < 0 ||
         choose_asking(r, err) < 0 || run_flags_read(&r->flags, r->args, &r->spec, err) < 0 ||
         choose_kept(r, err) < 0)

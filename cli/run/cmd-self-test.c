@@ -22,9 +22,9 @@
 
 #include "base/clock.h"
 #include "base/own.h"
+#include "base/remove-tree.h"
 #include "cli/args.h"
 #include "cli/run/self-test.h"
-#include "command/tmpdir.h"
 #include "system/process.h"
 
 static const struct cli_option options[] = {
@@ -332,7 +332,7 @@ static int cmd_self_test_run(struct cli_args *args)
         test_server_stop(&t.server);
     }
     if (t.folder[0])
-        tmpdir_remove_tree(t.folder);
+        remove_tree(t.folder);
     return status < 0 ? cli_fail(&err) : status;
 }
 

@@ -276,11 +276,21 @@ int live_join(struct live *l, const char *where, const char *command, bool shipp
     buf_safe(&text, command, strnlen(command, 4000)); /* any bytes, as text */
     OWN(json)
     json_t *hello = json_pack("{s:s, s:i}", "join", text.s ? text.s : "", "pid", getpid());
+    int ends[2] = {-1, -1};
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        return err_sys(err, "cannot join the session");
+    OWN(fd) int theirs = ends[1];
+    OWN(fd) int layers = ends[0];
     OWN(json)
-    json_t *answer =
-        socket_fd >= 0 ? control_server_ask(socket_fd, hello, CONTROL_LONG_MS, err) : NULL;
+    json_t *answer = socket_fd >= 0
+                         ? control_server_ask_with(socket_fd, hello, theirs, CONTROL_LONG_MS, err)
+                         : NULL;
     if (!answer || add_grants(json_object_get(answer, "grants"), shipped, rules, links, err) < 0)
         return -1;
+    const char *tmpdir = json_text(answer, "tmpdir");
+    if (tmpdir)
+        snprintf(l->tmpdir, sizeof(l->tmpdir), "%s", tmpdir);
+    l->layers = steal_fd(&layers);
     l->session = steal_fd(&socket_fd);
     return 0;
 }

@@ -3,6 +3,8 @@
 #ifndef BK_CLI_RUN_RUN_LIVE_H
 #define BK_CLI_RUN_RUN_LIVE_H
 
+#include <limits.h>
+
 #include "agent/control-server.h"
 #include "run/grant.h"
 #include "run/run.h"
@@ -20,11 +22,13 @@ struct live {
     struct grants grants; /* the policy, and these on top of it */
     struct event *events; /* the newest, in a ring; NULL until there is one */
     uint64_t total;
-    int session;     /* the session that gets events; 0: none */
-    int link;        /* to the servers of its other runs (net/session-link.h); 0: none */
-    int own[4];      /* for launch.user_fds */
-    uint64_t missed; /* denials that it did not get */
-    int channel;     /* where its answers to questions go */
+    int session;           /* the session that gets events; 0: none */
+    int link;              /* to the servers of its other runs (net/session-link.h); 0: none */
+    int layers;            /* to its layers (kernel/launch/layer-server.h); 0: none */
+    char tmpdir[PATH_MAX]; /* of its runs; empty: none */
+    int own[4];            /* for launch.user_fds */
+    uint64_t missed;       /* denials that it did not get */
+    int channel;           /* where its answers to questions go */
 };
 
 /* Joins the session of a process, or at the other end of a descriptor ("fd:8"), which then gets

@@ -205,7 +205,7 @@ static void start_job(struct mcp *m, struct call *c)
                             .root = m->root,
                             .cwd = m->cwd,
                             .here = m->o->here,
-                            .tmpdir = m->private_tmpdir.path,
+                            .tmpdir = m->session.tmpdir.path,
                             .settings = m->o->settings,
                             .nsettings = m->o->nsettings,
                             .sandboxed = c->sandboxed,

@@ -8,7 +8,6 @@
 #include "agent/mcp.h"
 #include "agent/rpc.h"
 #include "agent/session.h"
-#include "command/tmpdir.h"
 
 enum { MCP_CALLS = 256 };
 
@@ -39,8 +38,7 @@ struct mcp_question {
 struct mcp {
     const struct mcp_options *o;
     struct rpc rpc;
-    struct session session;       /* collects denials and grants */
-    struct tmpdir private_tmpdir; /* TMPDIR of commands */
+    struct session session; /* collects denials and grants; has the TMPDIR of commands */
     struct call calls[MCP_CALLS];
     uint64_t last_question;
     struct mcp_question questions[MCP_QUESTIONS];

@@ -23,7 +23,7 @@
 int mcp_view(const struct mcp *m, struct agent_view *v, struct bk_err *err)
 {
     *v = (struct agent_view){.mode = m->o->mode, .planning = m->o->planning};
-    snprintf(v->tmpdir, sizeof(v->tmpdir), "%s", m->private_tmpdir.path);
+    snprintf(v->tmpdir, sizeof(v->tmpdir), "%s", m->session.tmpdir.path);
     return view_read(v, m->root, m->o->settings, m->o->nsettings, err);
 }
 
@@ -261,7 +261,7 @@ static int open_all(struct mcp *m, struct bk_err *err)
     m->session.arg = m;
     if (store_subscribe(m->session.store, on_violations, m) < 0)
         return err_nomem(err);
-    return tmpdir_name(&m->private_tmpdir, err) < 0 ? -1 : tmpdir_make(&m->private_tmpdir, err);
+    return 0;
 }
 
 int mcp_serve(const struct mcp_options *o, int in, int out, struct bk_err *err)
@@ -270,7 +270,7 @@ int mcp_serve(const struct mcp_options *o, int in, int out, struct bk_err *err)
     if (!m)
         return err_nomem(err);
     m->o = o;
-    m->private_tmpdir.lock = -1;
+    m->session.tmpdir.lock = -1;
     raise_descriptors();
     signal(SIGPIPE, SIG_IGN);
     rpc_init(&m->rpc, in, out);
@@ -279,7 +279,6 @@ int mcp_serve(const struct mcp_options *o, int in, int out, struct bk_err *err)
         run_once(m);
     for (size_t i = 0; i < MCP_CALLS; i++)
         call_free(&m->calls[i]);
-    tmpdir_remove(&m->private_tmpdir);
     session_close(&m->session);
     rpc_free(&m->rpc);
     free(m);

@@ -8,6 +8,7 @@
 #include "agent/control-server.h"
 #include "agent/session-ask.h"
 #include "agent/session-loopback.h"
+#include "command/tmpdir.h"
 #include "report/store.h"
 
 /*
@@ -17,7 +18,9 @@
  * Runs stay connected to its control server until they end; `buckle log` and `buckle grant` connect
  * for one question:
  *
- *   {"join": COMMAND, "pid": N}      → {"ok": true, "grants": [{"grant": …, "what": …}]}
+ *   {"join": COMMAND, "pid": N}      → {"ok": true, "grants": [{"grant": …, "what": …}],
+ *                                       "tmpdir": PATH}
+ *                                    with a descriptor: a socket for kernel/launch/layer-server.h
  *   {"event": {…}, "missed": N}      no answer; missed: events lost before this one
  *   {"question": {"id": N, "class": …, "path": …}}   answered later: {"consent": "once", "id": N}
  *   {"withdrawn": N}                 no answer; the run no longer waits for that question
@@ -37,6 +40,9 @@ struct session {
     struct control_server server;
     struct store *store;
     struct session_loopback loopback; /* servers of its runs */
+    struct tmpdir tmpdir;             /* TMPDIR of its runs */
+    int layers;                       /* the process with their layer over /tmp, which */
+    pid_t layers_pid;                 /* removes the TMPDIR when all have ended; 0: none */
     json_t *grants;
     json_t *roots;            /* folders of the agent's sessions, by session id */
     uint64_t last;            /* the last command's number */

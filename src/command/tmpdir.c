@@ -4,7 +4,7 @@
 /*
  * Layout: BASE/buckle-UID/run-N, which is the command's TMPDIR and its own lock: the command cannot
  * release a lock of another process, nor hold one after it has exited. We remove it when no process
- * of the sandbox is left, never follow a symlink, and never leave the file system.
+ * of the sandbox is left (base/remove-tree.h).
  *
  * N is the lowest number that no other run has, so that most runs of a user have the same TMPDIR:
  * its name is part of the policy, and policies are kept for later runs (run/policy-cache.h). Runs
@@ -16,7 +16,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -28,35 +27,9 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "base/remove-tree.h"
 
-enum { REMOVE_FDS = 32, BASE_BYTES = 400, NUMBERS = 8 };
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-    (void)st;
-    (void)at;
-    return type == FTW_DP || type == FTW_DNR ? rmdir(path) : unlink(path);
-}
-
-/* Folders that the command made unreadable must be opened up before they can be emptied. */
-static int open_up(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-    (void)st;
-    (void)at;
-    if (type == FTW_D || type == FTW_DNR)
-        chmod(path, 0700);
-    return 0;
-}
-
-void tmpdir_remove_tree(const char *top)
-{
-    if (nftw(top, remove_one, REMOVE_FDS, FTW_PHYS | FTW_DEPTH | FTW_MOUNT) == 0)
-        return;
-    for (int i = 0; i < 64 && access(top, F_OK) == 0; i++) {
-        nftw(top, open_up, REMOVE_FDS, FTW_PHYS | FTW_MOUNT);
-        nftw(top, remove_one, REMOVE_FDS, FTW_PHYS | FTW_DEPTH | FTW_MOUNT);
-    }
-}
+enum { BASE_BYTES = 400, NUMBERS = 8 };
 
 /* A folder of our own, which no other user may have prepared for us. */
 static int make_private(const char *path, struct bk_err *err)
@@ -125,7 +98,7 @@ static void sweep(int base, const char *path)
             continue;
         snprintf(top, sizeof(top), "%s/%s", path, e->d_name);
         if (is_abandoned(top))
-            tmpdir_remove_tree(top);
+            remove_tree_at(base, e->d_name);
     }
     if (d)
         closedir(d);
@@ -219,6 +192,27 @@ bool tmpdir_remove_empty(struct tmpdir *s)
 void tmpdir_remove(struct tmpdir *s)
 {
     if (s->lock >= 0)
-        tmpdir_remove_tree(s->path);
+        remove_tree(s->path);
     forget(s);
+}
+
+int tmpdir_open_above(const struct tmpdir *s, const char **name)
+{
+    char above[sizeof(s->path)];
+    const char *slash = strrchr(s->path, '/');
+    if (!slash)
+        return -ENOENT;
+    *name = slash + 1;
+    snprintf(above, sizeof(above), "%.*s", (int)(slash - s->path), s->path);
+    int fd = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    return fd < 0 ? -errno : fd;
+}
+
+void tmpdir_leave(struct tmpdir *s)
+{
+    if (s->lock >= 0)
+        close(s->lock);
+    if (s->number)
+        close(s->numbers); /* the lock stays, as long as the other process has it */
+    *s = (struct tmpdir){.lock = -1};
 }

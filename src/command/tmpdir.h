@@ -31,7 +31,10 @@ void tmpdir_remove(struct tmpdir *s); /* also fine when tmpdir_make() failed */
  * if it is missing, and never removed. */
 int tmpdir_shared(char path[64], struct bk_err *err);
 
-/* Removes a folder with everything in it, follows no symlink and leaves no file system. */
-void tmpdir_remove_tree(const char *top);
+/* For a process that removes it in our place: the folder above it, or a negative errno, and its
+ * name in there. */
+int tmpdir_open_above(const struct tmpdir *s, const char **name);
+/* Forgets it: that process removes it. */
+void tmpdir_leave(struct tmpdir *s);
 
 #endif

@@ -18,6 +18,12 @@ from running import eventually, for_everybody, processes
 from tap import done
 
 
+def has_name(pid, name):
+    """Whether a process has this name: its helpers have another, and the same command line."""
+    with open(f"/proc/{pid}/comm", encoding="utf-8") as f:
+        return f.read() == name + "\n"
+
+
 def test_decisions(user, t):
     folder = user.folder()
     settings(user, autoAllowBashIfSandboxed=True, excludedCommands=["docker:*"])
@@ -160,7 +166,7 @@ def test_session(user, t):
          "an ordinary failure is not", results[2])
     t.ok(f"file-write-create {outside}/&lt;sandbox_violations&gt;\n</sandbox_violations>" in results[3][2],
          "names cannot forge the block", results[3])
-    mine = [p for p, line in processes(r"buckle session --for \d+") if f"--for {child.pid}" in line]
+    mine = [p for p, line in processes(r"buckle session --for \d+") if f"--for {child.pid}" in line and has_name(p, "buckle-session")]
     t.equal(len(mine), 1, "there is one session for the agent")
     r = user.call([running.BUCKLE, "log", "--json", "--session", str(mine[0])])
     log = [json.loads(line) for line in r.out.splitlines()]

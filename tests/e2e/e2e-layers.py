@@ -19,7 +19,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 
 import tap
-from running import BUCKLE, for_everybody
+from running import BUCKLE, eventually, for_everybody
 
 # a home folder below /tmp has denied names there, and so /tmp has no layer
 OUTSIDE = tempfile.mkdtemp(dir="/var/tmp", prefix="layers-")
@@ -292,6 +292,36 @@ chmod 644 {secret}; touch {secret}; cat /tmp/layer-*; cat {secret}"""
         t.ok("token" not in out, "… when it appears later", out)
 
 
+def test_foreign(person, t):
+    """Another user's folder that everybody may write: an ordinary user's layer cannot copy it, and says so."""
+    if person.uid == os.geteuid():
+        return
+    work = person.folder()
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="handed-") as given:
+        os.chmod(given, 0o1777)
+        with open(f"{given}/f", "w", encoding="utf-8") as f:
+            f.write("text\n")
+        os.chmod(f"{given}/f", 0o666)
+        script = f"""
+import errno, os, socket
+d = {given!r}
+def try_it(what):
+    try:
+        what()
+        print("done")
+    except OSError as e:
+        print(errno.errorcode[e.errno])
+print(open(d + "/f").read(), end="")
+for what in (lambda: open(d + "/n", "w"), lambda: open(d + "/f", "a"), lambda: os.mkdir(d + "/d"),
+             lambda: os.symlink("x", d + "/l"), lambda: os.link(d + "/f", "/tmp/layer-ln"), lambda: os.truncate(d + "/f", 0),
+             lambda: os.utime(d + "/f"), lambda: os.mkfifo(d + "/p"),
+             lambda: socket.socket(socket.AF_UNIX).bind(d + "/s")):
+    try_it(what)"""
+        r = person.run("--report", "none", "/usr/bin/python3", "-c", script, cwd=work)
+        t.equal(r.out.split("\n"), ["text"] + ["EACCES"] * 9 + [""], "another user's folder in /tmp: EACCES", r)
+        t.equal(os.listdir(given), ["f"], "… and nothing in it changes")
+
+
 def test_full(person, t):
     """Filling the layer ends in an error, and not in a full disk."""
     script = """
@@ -390,6 +420,38 @@ mv {person.home}/.local {person.home}/.l2; mv {state} {state}.x; mkdir {state}/n
     t.ok(done.out == "a\n" and not os.path.exists(f"{state}/planted"), "the state folder is out of reach", done)
 
 
+def age(path, days):
+    then = time.time() - days * 24 * 60 * 60
+    os.utime(path, (then, then), follow_symlinks=False)
+
+
+def test_cache_prune(person, t):
+    """Once a day the layers of projects that were not used for long are removed, but nothing that links lead to."""
+    npm, work, old, busy = cache(person), person.folder(), person.folder(), person.folder()
+    outside = person.write(os.path.join(person.home, "not-pruned", "file"), "kept\n")
+    state = f"{person.home}/.local/state/buckle/layers"
+    plant = f"echo a >{npm}/kept; ln -s {os.path.dirname(outside)} {npm}/link; mkdir {npm}/shut; ln -s / {npm}/shut/root; chmod 0 {npm}/shut"
+    for folder in (work, old, busy):
+        person.run(*PRESET, "sh", "-c", plant, cwd=folder)
+    mine = {folder: f"{state}/{folder[1:].replace('/', '%2F')}" for folder in (work, old, busy)}
+    t.ok(all(os.path.isdir(path) for path in mine.values()), "each project has its own", os.listdir(state))
+    running = person.start([BUCKLE, "run", *PRESET, "--", "sh", "-c", "echo up; read x"], cwd=busy, stdin=subprocess.PIPE,
+                           stdout=subprocess.PIPE, text=True)
+    running.stdout.readline()
+    for folder in (old, busy):
+        age(mine[folder], 61)
+    person.run(*PRESET, "true", cwd=work)
+    time.sleep(0.5)
+    t.ok(os.path.isdir(mine[old]), "not more than once a day")
+    age(f"{state}/.pruned", 2)
+    person.run(*PRESET, "true", cwd=work)
+    gone = eventually(lambda: not os.path.exists(mine[old]) and not os.path.exists(f"{state}/.old"))
+    t.ok(gone, "what was unused for 60 days is removed", os.listdir(state))
+    t.ok(os.path.isdir(mine[busy]) and os.path.isdir(mine[work]), "what is used stays", os.listdir(state))
+    t.ok(os.path.exists(outside), "what links lead to stays")
+    running.communicate("\n")
+
+
 # ---- programs ----
 
 def test_programs(person, t):
@@ -416,7 +478,7 @@ def test_programs(person, t):
 
 
 TESTS = [test_work, test_servers, test_real, test_shared, test_later, test_two, test_killed, test_sockets, test_out,
-         test_denied, test_full, test_cache, test_cache_missing, test_cache_two, test_cache_secrets, test_cache_reach,
+         test_denied, test_foreign, test_full, test_cache, test_cache_missing, test_cache_two, test_cache_secrets, test_cache_reach, test_cache_prune,
          test_programs]
 
 for_everybody([lambda person, t, test=test: (settle(person), test(person, t)) for test in TESTS])

@@ -239,7 +239,9 @@ static int ask_path_peer(struct judge *j, const struct request *r, union address
 {
     size_t n = strnlen(to->un.sun_path, *len - offsetof(struct sockaddr_un, sun_path));
     int err = pin_object_copied(j, r, to->un.sun_path, n, p);
-    bool own = err == 0 && own_socket_is(&j->net.own, p->fd);
+    bool own =
+        err == 0 && (own_socket_is(&j->net.own, p->fd) ||
+                     (j->layers && layers_has_bound(j->layers, p->path, p->path_len, p->fd)));
     if (err == 0)
         err = ask_unix(j, r, OP_NETWORK_OUTBOUND, p->path, p->path_len, own);
     if (err < 0)

@@ -29,6 +29,7 @@
 #include "kernel/launch/core-files.h"
 #include "kernel/launch/device-wall.h"
 #include "kernel/launch/kernel-files.h"
+#include "kernel/launch/layer-server.h"
 #include "kernel/launch/terminals.h"
 #include "kernel/launch/walls.h"
 #include "kernel/shared/fd-pass.h"
@@ -328,11 +329,18 @@ static void mount_layers(const struct judge_process *in, const int trees[LAYERS_
 {
     static const char *const none[LAYERS_PREPARED];
     const struct launch *l = in->s->launch;
+    int given[PLAN_LAYERS];
     const struct layers_mounting m = {.paths = l->prepared ? l->prepared : none,
                                       .trees = trees,
+                                      .given = l->layer_server > 0 ? given : NULL,
                                       .kept = l->layers,
                                       .proc = in->proc};
+    if (m.given && in->s->plan->nlayers)
+        layer_server_take(l->layer_server, in->s->plan, given);
+    if (m.given)
+        close(l->layer_server); /* the sentry has it, too */
     layers_mount(in->s->plan, &m, in->layers);
+    in->layers->session = l->linked && !l->own_record; /* not of a sandbox inside */
 }
 
 /* The user works in this folder from now on, and at home: what commands created there is not their

@@ -190,6 +190,9 @@ void judge_call(struct judge *j, const struct request *r)
         a.value = refuse_unreadable(j, r);
     if (!a.sent && a.value == -UNMOUNTED)
         a.value = refuse_unmounted(j, r);
+    /* a layer has to copy what belongs to a user that its namespace does not have */
+    if (!a.sent && a.value == -EOVERFLOW && j->layers)
+        a.value = -EACCES;
     if (a.proceed)
         send_continue(j->listener, r->id);
     else if (!a.sent)

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +23,7 @@
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/own.h"
@@ -315,18 +317,35 @@ static int take_prepared(const struct layers_mounting *m, const struct plan_laye
     return -1;
 }
 
-static int mount_layer(const struct plan *p, const struct layers_mounting *m, struct layer *l)
+/* What another process gives as a layer could be the folder itself, where that one has none. */
+static bool is_overlay(int fd, dev_t below)
+{
+    struct stat st;
+    struct statfs fs;
+    return fstatfs(fd, &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC && fstat(fd, &st) == 0 &&
+           S_ISDIR(st.st_mode) && st.st_dev != below;
+}
+
+/* given: a layer that others have as well, or -1. */
+static int mount_layer(const struct plan *p, const struct layers_mounting *m, int given,
+                       struct layer *l)
 {
     struct stat st;
     OWN(copies) struct copies copies = {.n = 0};
     OWN(sides) struct sides s = {-1, -1, -1, -1, -1, -1};
+    OWN(fd) int tree = given;
+    l->nback = 0;
     s.lower = open_lower(l->plan->path, &st);
+    if (s.lower >= 0 && tree >= 0 && !is_overlay(tree, st.st_dev))
+        return -EXDEV;
     int err = s.lower < 0 ? s.lower : put_all_aside(l, &copies, p->opt.mounts);
     if (err < 0)
         return err;
     l->lower = st.st_dev;
-    int prepared = take_prepared(m, l->plan);
-    OWN(fd) int tree = prepared >= 0 ? prepared : make_layer(l->plan, p->user_ns, m->kept, &st, &s);
+    if (tree < 0)
+        tree = take_prepared(m, l->plan);
+    if (tree < 0)
+        tree = make_layer(l->plan, p->user_ns, m->kept, &st, &s);
     err = tree < 0 ? tree : attach(tree, s.lower);
     if (err < 0)
         return err;
@@ -345,11 +364,46 @@ void layers_mount(const struct plan *p, const struct layers_mounting *m, struct 
         return;
     for (size_t i = 0; i < p->nlayers; i++) {
         struct layer *l = &out->at[out->n];
+        int given = m->given ? m->given[i] : -1;
         l->plan = &p->layers[i];
-        l->nback = 0;
-        if (mount_layer(p, m, l) == 0)
+        if (given >= 0 && l->plan->guarded)
+            close(steal_fd(&given));
+        /* others may have removed or moved in it what has to stay real here: then one of our own */
+        l->shared = given >= 0 && mount_layer(p, m, given, l) == 0;
+        if (l->shared || (!l->plan->shown && mount_layer(p, m, -1, l) == 0))
             out->n++;
     }
+}
+
+/* ---- layers of several sandboxes ---- */
+
+int layers_hold(const char *path, bool user_ns)
+{
+    const char *const paths[LAYERS_PREPARED] = {path};
+    int trees[LAYERS_PREPARED];
+    OWN(fd) int on = open_plain(path);
+    if (on < 0)
+        return on;
+    layers_prepare(paths, user_ns, trees);
+    OWN(fd) int tree = trees[0];
+    int err = tree < 0 ? -ENOSYS : attach(tree, on);
+    return err < 0 ? err : steal_fd(&tree);
+}
+
+int layers_find(const char *path)
+{
+    struct statfs fs;
+    OWN(fd) int fd = open_plain(path);
+    if (fd < 0)
+        return fd;
+    return fstatfs(fd, &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC ? steal_fd(&fd) : -ENOENT;
+}
+
+int layers_copy(int layer)
+{
+    int tree =
+        (int)syscall(SYS_open_tree, layer, "", KABI_OPEN_TREE_CLONE | O_CLOEXEC | AT_EMPTY_PATH);
+    return tree < 0 ? -errno : tree;
 }
 
 /* ---- asking ---- */
@@ -370,9 +424,24 @@ const char *layers_cover(const struct layers *l, const char *path, size_t len,
                          const struct stat *st)
 {
     for (size_t i = 0; i < l->n; i++)
-        if (is_in(&l->at[i], path, len, st))
+        if (!l->at[i].plan->shown && is_in(&l->at[i], path, len, st))
             return plan_layer_extensions[l->at[i].plan->kind];
     return NULL;
+}
+
+bool layers_has_bound(const struct layers *l, const char *path, size_t len, int fd)
+{
+    struct stat st, below;
+    if (!l->session || fstat(fd, &st) < 0 || !S_ISSOCK(st.st_mode))
+        return false;
+    for (size_t i = 0; i < l->n; i++) {
+        const struct layer *one = &l->at[i];
+        if (one->shared && is_in(one, path, len, &st))
+            return fstatat(one->below, path + one->plan->len + 1, &below, AT_SYMLINK_NOFOLLOW) <
+                       0 &&
+                   errno == ENOENT;
+    }
+    return false;
 }
 
 int layers_open_socket(const struct layers *l, const char *path, size_t len)

@@ -26,6 +26,7 @@ enum { LAYER_BACK = PLAN_LAYER_REALS + 64 };
 struct layer {
     const struct plan_layer *plan;
     int below;                    /* the real folder (O_PATH) */
+    bool shared;                  /* other sandboxes have it as well */
     uint64_t lower;               /* its device: files there are not in the layer */
     const char *back[LAYER_BACK]; /* what was put back over it: real paths, and other mounts */
     uint32_t back_len[LAYER_BACK];
@@ -34,6 +35,7 @@ struct layer {
 
 struct layers {
     size_t n;
+    bool session; /* other commands of the session have them as well */
     struct layer at[PLAN_LAYERS];
 };
 
@@ -45,14 +47,25 @@ struct layers {
 void layers_prepare(const char *const paths[LAYERS_PREPARED], bool user_ns,
                     int trees[LAYERS_PREPARED]);
 
+/* Makes a layer over a folder and attaches it there, in a mount namespace of the caller's own. The
+ * working directory as for layers_prepare(). Returns a descriptor of the layer (O_PATH), or a
+ * negative errno. */
+int layers_hold(const char *path, bool user_ns);
+/* Opens the layer over a folder in this mount namespace. */
+int layers_find(const char *path);
+/* Another mount of a layer, to attach in any mount namespace. */
+int layers_copy(int layer);
 struct layers_mounting {
     const char *const *paths; /* LAYERS_PREPARED that were prepared, and: */
     const int *trees;
+    int *given; /* by number in the plan: layers that other sandboxes have as well, or -1; or NULL
+                 */
     const char *kept; /* the folder of this project's kept layers, or NULL: they are left out */
     int proc;         /* a procfs in which "self" is the caller; it becomes the working directory */
 };
 
-/* Call it in the sandbox's mount namespace, before the walls. Takes over the trees that it uses. */
+/* Call it in the sandbox's mount namespace, before the walls. Takes over the trees that it uses,
+ * and all that were given. */
 void layers_mount(const struct plan *p, const struct layers_mounting *m, struct layers *out);
 
 /* An absolute path as one file name: slashes and percent signs are escaped. Returns 0 or a negative
@@ -63,6 +76,10 @@ int layers_name(const char *path, char out[LAYER_NAME]);
 /* The extension that a canonical path gets; NULL: it is in no layer. st: what is there, or NULL. */
 const char *layers_cover(const struct layers *l, const char *path, size_t len,
                          const struct stat *st);
+
+/* Whether another command of the session has bound this socket in a layer. A host's socket that a
+ * command has moved there leads nowhere. */
+bool layers_has_bound(const struct layers *l, const char *path, size_t len, int fd);
 
 /* Opens the socket below a layer that has this canonical path: sockets that an overlay shows lead
  * nowhere. Returns a file descriptor (O_PATH) to close, or -1: there is none. */

@@ -20,9 +20,9 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/own.h"
 #include "base/proc-text.h"
 #include "kernel/launch/init.h"
@@ -130,28 +130,10 @@ static int receive_request(struct nest_taken *t, int *fds, struct bk_err *err)
 
 /* ---- descriptors ---- */
 
-static int by_number(const void *a, const void *b)
-{
-    return *(const int *)a - *(const int *)b;
-}
-
-/* Closes everything except these, which it sorts. */
-static void close_others(int *keep, size_t n)
-{
-    unsigned from = 0;
-    qsort(keep, n, sizeof(*keep), by_number);
-    for (size_t i = 0; i < n; i++) {
-        if ((unsigned)keep[i] > from)
-            syscall(SYS_close_range, from, (unsigned)keep[i] - 1, 0);
-        from = (unsigned)keep[i] + 1;
-    }
-    syscall(SYS_close_range, from, ~0U, 0);
-}
-
 /* Our own go above the numbers that the asker's get. */
 static int take_descriptors(struct nest_taken *t, int *fds, struct bk_err *err)
 {
-    int *const own[] = {&t->asker, &t->channel, &t->relay, &t->memory, &t->below};
+    int *const own[] = {&t->asker, &t->channel, &t->relay, &t->memory, &t->below, &t->layers};
     enum { OWN_FDS = sizeof(own) / sizeof(own[0]) };
     int keep[OWN_FDS + NEST_FDS], above = t->q.nfds ? t->q.fds[t->q.nfds - 1] + 1 : 0;
     size_t n = 0;
@@ -162,14 +144,14 @@ static int take_descriptors(struct nest_taken *t, int *fds, struct bk_err *err)
     }
     above = above > 3 ? above : 3;
     for (size_t i = 0; i < OWN_FDS; i++)
-        if (own[i] != &t->below || t->below)
+        if ((own[i] != &t->below && own[i] != &t->layers) || *own[i])
             keep[n++] = *own[i] = fcntl(*own[i], F_DUPFD_CLOEXEC, above);
     for (uint32_t i = 0; i < t->q.nfds; i++)
         keep[n++] = fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, above);
     for (size_t i = 0; i < n; i++)
         if (keep[i] < 0)
             return err_set(err, BK_E_LIMIT, "too many open files");
-    close_others(keep, n);
+    fd_close_others(keep, n);
     for (uint32_t i = 0; i < t->q.nfds; i++) {
         if (dup2(fds[i], t->q.fds[i]) < 0)
             return err_sys(err, "dup2");

@@ -105,6 +105,7 @@ struct nest_taken {
     int channel;   /* to it */
     int relay;     /* to the outer controller */
     int below;     /* pidfd of the outer init; 0: none */
+    int layers;    /* to the server of the outer sandbox's layers (layer-server.h); 0: none */
     int memory;    /* of the request */
     bool joined;   /* we are in the asker's process group */
     uint64_t caps; /* that the asker has */

@@ -173,7 +173,8 @@ static int add_layers(const struct building *b, const struct plan *p, const stru
 {
     int err = 0;
     for (size_t i = 0; l && err == 0 && i < l->n; i++)
-        err = add_wall(b, l->at[i].plan->path, p->layer_rights & p->handled_fs);
+        if (!l->at[i].plan->shown)
+            err = add_wall(b, l->at[i].plan->path, p->layer_rights & p->handled_fs);
     return err;
 }
 

@@ -122,7 +122,8 @@ static bool list_real(struct plan *p, const struct opened *o, const struct bound
         if (!add_real(p, b, &one, l))
             return false;
     }
-    p->layers_first |= l->nreal > before;
+    l->guarded = l->nreal > before;
+    p->layers_first |= l->guarded;
     return true;
 }
 
@@ -144,6 +145,16 @@ static bool list_denied(struct plan *p, const struct graph *g, const struct boun
     return !everywhere;
 }
 
+static bool has_layer_at(const struct plan *p, const struct bound_path *b)
+{
+    for (size_t i = 0; i < p->nlayers; i++) {
+        struct bound_path other = bound_of(p->layers[i].path, false);
+        if (bound_covers(&other, b) || bound_covers(b, &other))
+            return true;
+    }
+    return false;
+}
+
 static void add_layer(struct plan *p, const struct graph *g, const struct opened *o,
                       const struct bound_path *b, enum plan_layer_kind kind)
 {
@@ -151,11 +162,8 @@ static void add_layer(struct plan *p, const struct graph *g, const struct opened
     if (b->exact || b->len < 2 || is_guarded(p, b) || !list_real(p, o, b, &l) ||
         !list_denied(p, g, b, &l))
         return;
-    for (size_t i = 0; i < p->nlayers; i++) {
-        struct bound_path other = bound_of(p->layers[i].path, false);
-        if (bound_covers(&other, b) || bound_covers(b, &other))
-            return;
-    }
+    if (has_layer_at(p, b))
+        return;
     l.path = arena_strndup(&p->arena, b->path, b->len);
     if (!l.path || p->nlayers == PLAN_LAYERS)
         return;
@@ -180,4 +188,78 @@ void plan_layers(struct plan *p, const struct graph *g)
     static const uint16_t ops[] = {OP_FILE_WRITE_DATA, OP_FILE_WRITE_CREATE, OP_FILE_WRITE_UNLINK};
     for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
         p->layer_rights |= plan_wall_rights(ops[i]);
+}
+
+/* ---- a sandbox inside another one ---- */
+
+static bool is_at_or_below(const char *path, const char *folder)
+{
+    const struct bound_path one = bound_of(path, false), in = bound_of(folder, false);
+    return bound_covers(&in, &one);
+}
+
+bool plan_has_in_layer(const struct plan *p, const char *path)
+{
+    for (size_t i = 0; i < p->nlayers; i++) {
+        const struct plan_layer *l = &p->layers[i];
+        bool real = !is_at_or_below(path, l->path);
+        for (size_t k = 0; k < l->nreal && !real; k++)
+            real = is_at_or_below(path, l->real[k]);
+        if (!real)
+            return true;
+    }
+    return false;
+}
+
+/* What is real in the outer sandbox is real in this one. */
+static bool add_outer_reals(struct plan *p, const struct plan_layer *outer, struct plan_layer *l)
+{
+    const struct bound_path b = bound_of(outer->path, false);
+    for (size_t i = 0; i < outer->nreal; i++) {
+        const struct bound_path one = bound_of(outer->real[i], false);
+        if (!add_real(p, &b, &one, l))
+            return false;
+    }
+    return true;
+}
+
+/* The inner policy may open only a part of the outer layer: that is no layer of its own. */
+static bool drop_layers_below(struct plan *p, const struct bound_path *b)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < p->nlayers; i++) {
+        const struct bound_path one = bound_of(p->layers[i].path, false);
+        if (!bound_covers(b, &one) || one.len == b->len)
+            p->layers[n++] = p->layers[i];
+    }
+    bool dropped = n < p->nlayers;
+    p->nlayers = n;
+    return dropped;
+}
+
+static void show_layer(struct plan *p, const struct plan_layer *outer)
+{
+    const struct bound_path b = bound_of(outer->path, false);
+    const struct opened none = {.n = 0};
+    struct plan_layer l = {.len = b.len, .kind = outer->kind, .rule = outer->rule};
+    for (size_t i = 0; i < p->nlayers; i++)
+        if (strcmp(p->layers[i].path, outer->path) == 0)
+            p->layers[i].guarded |= !add_outer_reals(p, outer, &p->layers[i]);
+    l.shown = !drop_layers_below(p, &b);
+    if (p->nlayers == PLAN_LAYERS || has_layer_at(p, &b) || is_guarded(p, &b) ||
+        !list_real(p, &none, &b, &l) || !add_outer_reals(p, outer, &l))
+        return;
+    l.path = arena_strndup(&p->arena, b.path, b.len);
+    if (l.path && !l.guarded)
+        p->layers[p->nlayers++] = l;
+}
+
+void plan_show_layers(struct plan *p, const struct plan *outer)
+{
+    if (!is_possible(p))
+        return;
+    if (!p->layers)
+        p->layers = arena_array(&p->arena, PLAN_LAYERS, sizeof(*p->layers));
+    for (size_t i = 0; i < outer->nlayers && p->layers; i++)
+        show_layer(p, &outer->layers[i]);
 }

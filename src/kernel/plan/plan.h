@@ -93,6 +93,8 @@ struct plan_layer {
     const char *path;
     uint32_t len;
     uint8_t kind; /* enum plan_layer_kind */
+    bool shown;   /* it is the outer sandbox's, and nothing can be written there */
+    bool guarded; /* sentries are inside: they see the real files, so no other run may write here */
     uint32_t rule;
     const char **real;
     size_t nopened, nreal;
@@ -169,6 +171,13 @@ struct plan {
 int plan_make(const struct graph *g, const struct plan_options *opt, const struct host *host,
               struct plan *out, struct bk_err *err);
 void plan_free(struct plan *p);
+
+/* For a sandbox inside another one: adds the outer one's layers, so that the same files are
+ * visible.
+ */
+void plan_show_layers(struct plan *p, const struct plan *outer);
+/* Whether a path is in one of the layers, and not one of the real paths there. */
+bool plan_has_in_layer(const struct plan *p, const char *path);
 
 /* Copies a plan with everything that it refers to into an arena; NULL if that is too small. */
 const struct plan *plan_pack(const struct plan *p, struct arena *into);

@@ -25,6 +25,8 @@
 
 #include "base/clock.h"
 #include "base/own.h"
+#include "kernel/launch/launch.h"
+#include "kernel/launch/layer-server.h"
 #include "kernel/sentry/sentry-main.h"
 
 enum { LAYER_WATCHES = 128, PAUSE_MS = 2, BLIND_MS = 50 };
@@ -103,6 +105,7 @@ void sentry_layers_watch(const struct sentry_process *p, int events)
         if (l->kind == LAYER_RUN && events >= 0)
             watch_all(p, events, l, l->path);
     }
+    stale = p->task->launch->layer_server > 0; /* others may have looked names up before */
 }
 
 static const struct plan_layer *layer_around(const struct plan *p, const char *path)
@@ -144,18 +147,20 @@ bool sentry_layers_show(int fd)
 }
 
 /* What is at the path may be the real folder, if the layer was left out. */
-static void drop(const char *path)
+static void drop(const struct sentry_process *p, const char *path)
 {
     OWN(fd) int fd = sentry_process_open_inside(path);
-    if (fd >= 0 && sentry_layers_show(fd))
-        sentry_drop(fd);
+    int server = p->task->launch->layer_server;
+    /* only the user namespace that made a layer may do that */
+    if (fd >= 0 && sentry_layers_show(fd) && sentry_drop(fd) == -EPERM && server > 0)
+        layer_server_forget_names(server);
 }
 
 void sentry_layers_before_look(const struct sentry_process *p)
 {
     for (size_t i = 0; i < p->plan->nlayers; i++)
         if (p->plan->layers[i].nreal > p->plan->layers[i].nopened)
-            drop(p->plan->layers[i].path);
+            drop(p, p->plan->layers[i].path);
 }
 
 int sentry_layers_refresh(const struct sentry_process *p)
@@ -169,6 +174,6 @@ int sentry_layers_refresh(const struct sentry_process *p)
     stale = false;
     for (size_t i = 0; i < p->plan->nlayers; i++)
         if (p->plan->layers[i].kind == LAYER_RUN)
-            drop(p->plan->layers[i].path);
+            drop(p, p->plan->layers[i].path);
     return blind ? BLIND_MS : -1;
 }

@@ -34,6 +34,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/own.h"
 #include "kernel/host/kabi.h"
 #include "kernel/launch/device-wall.h"
@@ -175,24 +176,6 @@ static int make_file_system(struct sentry_process *p)
     return version_at_least(p->plan->host.kernel, "6.15") ? 0 : show_file_system(p);
 }
 
-/* Closes everything except these n, which are sorted here. */
-static void close_others(int *keep, size_t n)
-{
-    for (size_t i = 1; i < n; i++)
-        for (size_t k = i; k > 0 && keep[k] < keep[k - 1]; k--) {
-            int x = keep[k];
-            keep[k] = keep[k - 1];
-            keep[k - 1] = x;
-        }
-    unsigned from = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (keep[i] > (int)from)
-            syscall(SYS_close_range, from, (unsigned)keep[i] - 1, 0);
-        from = keep[i] < 0 ? from : (unsigned)keep[i] + 1;
-    }
-    syscall(SYS_close_range, from, ~0U, 0);
-}
-
 /* Before the command runs, only the mounting thread sends requests, and confining takes a while. */
 static bool before_request(void *arg)
 {
@@ -212,7 +195,7 @@ static void *serve(void *arg)
     int keep[] = {p->device, p->proc, p->root, p->crowd, p->task->events, p->names->mounts.fd};
     bool own = unshare(CLONE_FS | CLONE_FILES) == 0;
     if (own)
-        close_others(keep, sizeof(keep) / sizeof(keep[0]));
+        fd_close_others(keep, sizeof(keep) / sizeof(keep[0]));
     own = own && sentry_settle(p->sentry) == 0;
     int device = p->device;
     sem_post(&p->settled);
@@ -413,8 +396,9 @@ static void phase_outside(struct sentry_process *p)
     role_take(ROLE_SENTRY);
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* processes that see each other must not read this one */
     /* the controller's pipes would never end while we had them open */
-    int keep[] = {t->namespaces, t->events, t->judge, t->host_mounts};
-    close_others(keep, sizeof(keep) / sizeof(keep[0]));
+    int keep[] = {t->namespaces, t->events, t->judge, t->host_mounts,
+                  t->launch->layer_server > 0 ? t->launch->layer_server : -1};
+    fd_close_others(keep, sizeof(keep) / sizeof(keep[0]));
     /* already inside: a copy, in which our own mounts will not show */
     p->root = t->namespaces < 0 ? copy_tree(AT_FDCWD, "/", KABI_AT_RECURSIVE)
                                 : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);

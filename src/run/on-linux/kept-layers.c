@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "base/remove-tree.h"
 #include "kernel/launch/layers.h"
-#include "command/tmpdir.h"
 #include "system/descriptors.h"
 
 enum { DAY_S = 24 * 60 * 60, UNUSED_DAYS = 60, WALK_FDS = 16, PROJECTS = 4096 };
@@ -141,10 +141,10 @@ static bool remove_project(const char *layers, const char *name)
     if (snprintf(path, sizeof(path), "%s/%s", layers, name) >= PATH_MAX ||
         snprintf(aside, sizeof(aside), "%s/.old", layers) >= PATH_MAX || is_used(path))
         return false;
-    tmpdir_remove_tree(aside);
+    remove_tree(aside);
     if (rename(path, aside) < 0)
         return false;
-    tmpdir_remove_tree(aside);
+    remove_tree(aside);
     return true;
 }
 

@@ -29,6 +29,7 @@
 #include "base/own.h"
 #include "graph/build.h"
 #include "command/own-record.h"
+#include "kernel/launch/layer-server.h"
 #include "kernel/shared/policy-update.h"
 #include "profile/profile.h"
 #include "run/on-linux/nest.h"
@@ -300,6 +301,26 @@ static int prepare_run(struct nested *n, struct run *outer, struct bk_err *err)
     return make_policy(n, outer, err);
 }
 
+/* What the outer command wrote to its layers is there, and the other way round. */
+static void share_layers(struct nested *n, const struct run *outer)
+{
+    const struct plan *p = &outer->kernel->plan;
+    const char *paths[PLAN_LAYERS];
+    pid_t pid;
+    if (!p->nlayers || !n->taken.below)
+        return;
+    for (size_t i = 0; i < p->nlayers; i++)
+        paths[i] = p->layers[i].path;
+    int server = layer_server_start_inside(n->taken.below, p->user_ns, paths, p->nlayers,
+                                           n->taken.layers, &pid);
+    if (server < 0)
+        return;
+    n->spec.launch.layer_server = server;
+    n->kernel.outer = p;
+    if (plan_has_in_layer(p, n->asked.cwd))
+        n->kernel.options.cwd = NULL; /* its working folder is not a real one */
+}
+
 static int describe(struct nested *n, struct bk_err *err)
 {
     OWN(buf) struct buf out = {0};
@@ -330,6 +351,7 @@ static int go(struct nested *n, struct run *outer, const struct init *init, stru
     if (!outer->kernel->plan.handled_fs && !outer->kernel->plan.handled_net &&
         !outer->kernel->plan.scoped)
         n->kernel.init.below = n->kernel.init.depth = 0;
+    share_layers(n, outer);
     return run_go(&n->run, end, err);
 }
 
@@ -417,7 +439,8 @@ int nest_serve(void *run, int asker, int channel, const struct init *init)
     struct nest_taken taken = {.asker = asker,
                                .channel = channel,
                                .relay = theirs,
-                               .below = init && init->pidfd > 0 ? init->pidfd : 0};
+                               .below = init && init->pidfd > 0 ? init->pidfd : 0,
+                               .layers = r->spec->launch.layer_server};
     *n = (struct nest){.relay = ends[0], .asker = fcntl(asker, F_DUPFD_CLOEXEC, 3)};
     if (start_watching(&r->kernel->nests, (size_t)(n - r->kernel->nests.list)) < 0 ||
         (n->pid = start_nested(r, taken, init)) < 0) {

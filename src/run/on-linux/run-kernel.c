@@ -110,7 +110,12 @@ int run_plan(struct run *r, struct bk_err *err)
 {
     if (run_policy_compile(&r->policy, err) < 0)
         return -1;
-    return plan_make(r->policy.graph, &r->kernel->options, &r->kernel->host, &r->kernel->plan, err);
+    struct run_kernel *k = r->kernel;
+    if (plan_make(r->policy.graph, &k->options, &k->host, &k->plan, err) < 0)
+        return -1;
+    if (k->outer)
+        plan_show_layers(&k->plan, k->outer);
+    return 0;
 }
 
 /* Inside a sandbox of ours: appends the plan that the run gets there, by asking the outer

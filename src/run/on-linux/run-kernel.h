@@ -29,6 +29,7 @@ struct run_kernel {
     struct mounts_view mounts; /* at the start */
     struct plan_options options;
     struct plan plan;
+    const struct plan *outer; /* of the sandbox around this one, or NULL */
     struct cgroup cgroup;
     struct kept_layers kept;
     struct init init;
