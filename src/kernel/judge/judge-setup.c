@@ -23,6 +23,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "command/own-record.h"
 #include "kernel/gate/resolver-files.h"
 #include "kernel/judge/ask.h"
 #include "kernel/launch/core-files.h"
