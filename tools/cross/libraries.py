@@ -149,7 +149,8 @@ def compile_flags(source, build, name):
     """The same bytes wherever they are compiled; parts that nobody calls can be dropped at linking."""
     return " ".join(["-g", "-fPIC", "-ffunction-sections", "-fdata-sections",
                      f"-ffile-prefix-map={source}={toolchain.SHOWN}/{name}",
-                     f"-ffile-prefix-map={build}={toolchain.SHOWN}/{name}"])
+                     f"-ffile-prefix-map={build}={toolchain.SHOWN}/{name}",
+                     f"-ffile-prefix-map={toolchain.home()}={toolchain.SHOWN}/zig"])
 
 
 def configure(target, library, source, build):
@@ -188,7 +189,8 @@ def upstream(version):
 def build_library(target, library, got):
     """Builds and installs one library, unless that was done before with the same source."""
     stamp = os.path.join(target.prefix, "built", library.source)
-    wanted = json.dumps([got, library.options, target.compiler, toolchain.version_wanted()]) + "\n"
+    wanted = json.dumps([got, library.options, target.compiler, toolchain.version_wanted(),
+                         compile_flags("", "", library.source)]) + "\n"
     if os.path.exists(stamp):
         with open(stamp, encoding="utf-8") as f:
             if f.read() == wanted:

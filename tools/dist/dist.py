@@ -29,7 +29,7 @@ from targets import CROSS, TARGETS, TOP, chosen
 
 # Programs that make further packages from build/dist, in this order. They run in the top folder with
 # BUCKLE_DIST (where to put files), BUCKLE_DIST_STAGE (build/dist), VERSION and SOURCE_DATE_EPOCH.
-PARTS = ["packaging/packages.py"]
+PARTS = ["tools/dist/npm.py", "packaging/packages.py"]
 
 # Everything is compiled for speed with debug information, which is taken out afterwards.
 OPTIONS = ["--prefix=/usr/local", "--buildtype=debugoptimized", "-Dwerror=true", "-Db_pie=true", "-Dtests=false"]
@@ -53,7 +53,7 @@ def build_folder(target):
 
 
 def build_id(target):
-    """Names this build; a hash of the linked file would also depend on where the compiler is."""
+    """Names this build."""
     text = "\n".join([release.commit(), *release.changed(), target.name, toolchain.version_wanted()])
     return libraries.hashlib.sha1(text.encode()).hexdigest()
 
@@ -104,6 +104,24 @@ def compile_target(target, jobs):
     run([*ninja, *wanted])
 
 
+def link_again(target):
+    """Links the program with copies of the compiler's own libraries that have no debug information.
+    Theirs names folders of whoever compiled them first, and would be in the debug file. The pointers
+    in tables take less room, too, in a form that the compiler has no argument for."""
+    folder = build_folder(target)
+    command = run(["ninja", "-C", folder, "-t", "commands", "buckle"]).strip().split("\n")[-1]
+    shown = run(["sh", "-c", command.replace(" -o buckle ", " -o buckle-first ") + " -v"], cwd=folder)
+    words = next(line for line in shown.split("\n") if line.startswith("ld.lld ")).split()[1:]
+    cache = os.environ.get("ZIG_GLOBAL_CACHE_DIR") or os.path.join(toolchain.home(), "cache")
+    for i, word in enumerate(words):
+        if word.startswith(cache) and word.endswith((".o", ".a")):
+            words[i] = os.path.join(folder, "without-debug-" + os.path.basename(word))
+            run(["llvm-objcopy", "--strip-debug", word, words[i]])
+    words[words.index("-o") + 1] = "buckle-linked"
+    run([target.tool("ld.lld"), *words, "--pack-dyn-relocs=relr"], cwd=folder)
+    return os.path.join(folder, "buckle-linked")
+
+
 # ---- packing ----
 
 
@@ -115,7 +133,7 @@ def copy(source, to, mode):
 
 def strip_elf(built, to, debug):
     """The program without, and a file with its debug information; debuggers find it by build id."""
-    run(["llvm-objcopy", "--only-keep-debug", "--compress-debug-sections=zlib", built, debug])
+    run(["llvm-objcopy", "--only-keep-debug", built, debug])
     run(["llvm-objcopy", "--strip-all", "--remove-section=.comment", built, to])
 
 
@@ -159,7 +177,8 @@ def stage(target):
     debug = os.path.join(release.STAGE, "debug", target.released)
     shutil.rmtree(debug, ignore_errors=True)
     os.makedirs(debug)
-    strip_program(target, os.path.join(build_folder(target), "buckle"), os.path.join(folder, "bin/buckle"), debug)
+    built = link_again(target) if target.system == "linux" else os.path.join(build_folder(target), "buckle")
+    strip_program(target, built, os.path.join(folder, "bin/buckle"), debug)
     return folder, debug
 
 
@@ -210,7 +229,8 @@ def main(names):
     os.environ["SOURCE_DATE_EPOCH"] = str(release.epoch())
     if release.changed():
         step("this tree has changes that no commit has: not for publishing")
-    shutil.rmtree(release.DIST, ignore_errors=True)
+    for folder in (release.DIST, release.STAGE):
+        shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(release.DIST)
     toolchain.install()
     jobs = ["-j", str(os.cpu_count() or 1)]
@@ -219,6 +239,8 @@ def main(names):
         libraries.build([target])
         compile_target(target, jobs)
         pack_target(target)
+    if release.git("rev-parse", "HEAD") not in ("", release.commit()):
+        raise SystemExit("the tree has another commit now than when this began: start again")
     pack_source()
     run_parts()
     write_bill(targets)

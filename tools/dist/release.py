@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a release is made from: version, commit, time, and the folders of `make dist`."""
 
+import functools
 import gzip
 import hashlib
 import io
@@ -34,15 +35,18 @@ def version():
 ARCHIVED = "$Format:%H %ct$"
 
 
+@functools.lru_cache
 def commit():
     return git("rev-parse", "HEAD") if ARCHIVED.startswith("$") else ARCHIVED.split()[0]
 
 
+@functools.lru_cache
 def changed():
     """Files of the tree that are not as in the commit."""
     return [line[3:] for line in git("status", "--porcelain", "--untracked-files=no").split("\n") if line]
 
 
+@functools.lru_cache
 def epoch():
     """Seconds: the one time that appears in released files."""
     said = os.environ.get("SOURCE_DATE_EPOCH")
