@@ -32,6 +32,7 @@ def as_user(command):
 
 def example_runs(root, how, who):
     """README's first example, word for word."""
+    roots.inside(root, "rm -rf /root/work /home/joe/work", how)
     for command, printed in roots.first_example():
         command = f"mkdir -p ~/work; cd ~/work; {command}"
         done = roots.inside(root, as_user(command) if who == "user" else command, how)
@@ -41,14 +42,13 @@ def example_runs(root, how, who):
 def test_runs(root):
     for how in roots.ENTER:
         for who in ("root", "user"):
-            roots.inside(root, "rm -rf /root/work /home/joe/work", how)
             example_runs(root, how, who)
     for how, who, status in (("chroot", "root", 0), ("chroot", "user", 0), ("own root", "root", 0), ("own root", "user", 0)):
         done = roots.inside(root, as_user("buckle doctor --json") if who == "user" else "buckle doctor --json", how)
         tap.equal(done.returncode, status, f"{how}, {who}: doctor says that the default profile is enforced in full")
         tap.ok(json.loads(done.stdout), f"{how}, {who}: doctor prints JSON")
     for name, arguments in (("srt", "true"), ("cage", "true"), ("sandbox-exec", "-n no-network true")):
-        done = roots.inside(root, f"cd /root/work; PATH=/usr/libexec/buckle:$PATH {name} {arguments}")
+        done = roots.inside(root, f"mkdir -p /root/work; cd /root/work; PATH=/usr/libexec/buckle:$PATH {name} {arguments}")
         tap.equal((done.returncode, done.stdout), (0, ""), f"{name} is in /usr/libexec/buckle")
 
 
