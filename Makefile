@@ -10,7 +10,7 @@ FUZZ_SECONDS ?= 20
 
 PKG_BUILD = gcc libc6-dev meson ninja-build pkg-config libjansson-dev libplist-dev libc-ares-dev libnghttp2-dev libyaml-dev
 PKG_CHECK = $(PKG_BUILD) python3 clang libclang-rt-dev clang-format scdoc graphviz libpcre2-dev \
-	libseccomp-dev bubblewrap $(PKG_WORK) $(PKG_PROGRAMS)
+	libseccomp-dev bubblewrap ccache shellcheck $(PKG_WORK) $(PKG_PROGRAMS) $(PKG_DIST)
 PKG_BENCH = $(PKG_BUILD) python3 libpcre2-dev valgrind $(PKG_PEERS) $(PKG_WORK) $(PKG_DIST)
 # the programs that the benchmarks compare Buckle with, and what the Node one needs
 PKG_PEERS = bubblewrap firejail socat tinyproxy-bin microsocks iproute2 openssl
@@ -18,7 +18,7 @@ PKG_PEERS = bubblewrap firejail socat tinyproxy-bin microsocks iproute2 openssl
 PKG_WORK = git make ripgrep python3-venv tmux vim less procps $(PKG_NET) $(if $(shell command -v npm),,npm)
 PKG_PROGRAMS = ntfs-3g dosfstools e2fsprogs gdb strace gnupg openssh-client cmake sqlite3 rsync man-db dbus libglib2.0-bin bsdutils \
 	iputils-ping nano sudo
-PKG_HEAVY = default-jdk-headless golang-go cargo chromium postgresql emacs-nox firejail openssh-server redis-server linux-perf $(PKG_LANGUAGES)
+PKG_HEAVY = default-jdk-headless golang-go cargo chromium postgresql emacs-nox firejail runc openssh-server redis-server linux-perf $(PKG_LANGUAGES)
 # for the matrix of languages; maven-debian-helper has the plugins that a build without a network needs
 PKG_LANGUAGES = ccache maven maven-debian-helper gradle ruby ruby-bundler rake php-cli composer python3-pip
 # what the packages for languages are checked with, and what the npm one is compared with
@@ -28,8 +28,10 @@ PKG_ARM64 = gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 PKG_NET = nginx-light iproute2 openssl curl wget redis-tools nghttp2-server nghttp2-proxy nghttp2-client
 # for `make dist`: libraries are built from Debian's sources; the compiler comes from npm
 PKG_DIST = meson ninja-build pkg-config python3 gcc libc6-dev scdoc git cmake dpkg-dev patch xz-utils llvm \
-	debian-archive-keyring ca-certificates $(if $(shell command -v npm),,npm)
+	debian-archive-keyring ca-certificates $(if $(shell command -v npm),,npm) $(PKG_BUILD) debhelper
 PKG_CHECK_DIST = $(PKG_DIST) qemu-user
+# what packages for systems are tried with
+PKG_PACKAGING = lintian mmdebstrap rpm rpm2cpio rpmlint cpio makepkg shellcheck nix-bin ruby umoci runc python3-yaml curl
 PKG_RUN = $(PKG_BUILD) git
 PKG_FUZZ = $(PKG_BUILD) python3 clang libclang-rt-dev
 PKG_FORMAT = clang-format
@@ -81,7 +83,7 @@ check: ## the test suites, with gcc and with clang and its sanitizers; less than
 	@$(RUNNER) check
 
 check-all: ## check, and the long suites
-	$(call need,$(PKG_CHECK) $(PKG_HEAVY) $(PKG_ARM64) $(PKG_CHECK_DIST) valgrind clang-tidy $(PKG_PACKAGES))
+	$(call need,$(PKG_CHECK) $(PKG_HEAVY) $(PKG_ARM64) $(PKG_CHECK_DIST) valgrind clang-tidy $(PKG_PACKAGES) $(PKG_PACKAGING))
 	@$(RUNNER) check-all
 
 bench: ## benchmarks: ratios within one run, and instruction counts; BENCH_WRITE=1 writes them down

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cli/args.h"
+#include "system/descriptors.h"
 
 enum { NO_PAGER = 127 };
 
@@ -43,7 +44,7 @@ static void __attribute__((noreturn)) run_pager(const char *command, int text)
 static bool page(const char *command, const struct buf *out)
 {
     int ends[2], status = 0;
-    if (pipe2(ends, O_CLOEXEC) < 0)
+    if (fd_pipe(ends) < 0)
         return false;
     pid_t pid = fork();
     if (pid == 0)

@@ -272,7 +272,7 @@ def replay_programs(where):
 # These depend on timing (run_twice), and take long, so they begin first.
 SLOW_E2E = ("e2e-ask.py", "e2e-ask-session.py", "e2e-attacks.py", "e2e-cleanup.py", "e2e-clients.py", "e2e-clones.py", "e2e-dial.py", "e2e-escape.py",
             "e2e-gate.py", "e2e-git.py", "e2e-h2.py", "e2e-layers.py", "e2e-load.py", "e2e-mcp.py", "e2e-net-ports.py", "e2e-net-redirect.py",
-            "e2e-loopback.py", "e2e-net.py", "e2e-own-record.py",
+            "e2e-loopback.py", "e2e-nested.py", "e2e-net.py", "e2e-own-record.py",
             "e2e-parent-proxy.py", "e2e-process.py", "e2e-programs.py", "e2e-protected.py",
             "e2e-session-loopback.py", "e2e-static.py",
             "e2e-terminal.py", "e2e-traps.py", "e2e-unasked.py", "e2e-work.py",
@@ -333,6 +333,7 @@ def check_suites():
         Suite("examples", [[tests("runners", "run-examples.py")], [tests("runners", "run-keys.py")]], staged),
         Suite("tree", [[tests("runners", f)] for f in ("run-format.sh", "run-tree.py", "run-includes.py", "run-numbers.py")],
               staged),
+        Suite("macos", [[tests("runners", "run-macos.py")]], timeout=900),
     ]
 
 
@@ -342,6 +343,8 @@ def long_suites():
         Suite("unit (clang)", unit_programs("clang")),
         Suite("clang-tidy", [[tests("runners", "run-tidy.py")]], timeout=3600),
         Suite("arm64", [[tests("runners", "run-arm64.py")]], timeout=1800),
+        Suite("macos, whole", [[tests("runners", "run-macos.py"), "--all", "aarch64-macos", "x86_64-macos"]],
+              timeout=1800),
         Suite("e2e (sanitizers)", e2e_programs(but=ALONE + STAGED), asan_env(), timeout=900),
         Suite("released files", [[tests("runners", "run-dist.py")]], timeout=5400),
         # another C library: it opens files by other calls, and has another allocator and other threads
@@ -362,6 +365,7 @@ def long_suites():
                "ESCAPE_SECONDS": "10", "LOAD": "full"}, timeout=1800),
         Suite("verdicts (valgrind)", [[tests("runners", "run-verdicts.py")]], valgrind, timeout=900),
         Suite("fuzz", [[tests("runners", "run-fuzz.py")]], {"FUZZ_SECONDS": "60"}, timeout=900),
+        Suite("packages of systems", [[f] for f in found("dist/dist-*.py")], staged_env(), timeout=3600),
     ]
     for suite in suites:
         suite.at_once = PROCESSORS

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packs the Python wheel: the package, the library, and the program as a command.
 
-    tools/pack-wheel.py --version 0.1.0 --out FOLDER --platform manylinux_2_28_x86_64 \\
+    tools/pack-wheel.py --version 0.1.0 --out FOLDER --platform manylinux_2_34_x86_64 \\
         --library libbuckle.so --program buckle
 
 The library must need nothing but the C library, unless the wheel is for this machine only

@@ -21,6 +21,7 @@
 #include "cli/agent/hook-install.h"
 #include "cli/agent/hook-root.h"
 #include "macos/sandbox-exec.h"
+#include "system/process.h"
 
 static const struct cli_option options[] = {
     {"settings", 0, "FILE", "settings to use in addition to those found", "file"},
@@ -136,11 +137,7 @@ static void rewrite_command(struct answering *a, struct buf *out)
 
 static int program_path(char out[PATH_MAX])
 {
-    ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
-    if (n <= 0)
-        return -1;
-    out[n] = '\0';
-    return access(out, X_OK);
+    return process_own_path(out) < 0 ? -1 : access(out, X_OK);
 }
 
 static int refuse_root(const char *root, const char *all)

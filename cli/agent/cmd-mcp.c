@@ -5,6 +5,7 @@
 
 #include "agent/mcp.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 
 #include "base/own.h"
 #include "cli/agent/cli-agent-view.h"
+#include "system/process.h"
 
 static const struct cli_option options[] = {
     {"settings", 0, "FILE", "settings to use in addition to those found", "file"},
@@ -59,7 +61,8 @@ static int read_limits(const struct cli_args *args, struct mcp_options *o, struc
 
 static int cmd_mcp_run(struct cli_args *args)
 {
-    struct mcp_options o = {.program = "/proc/self/exe",
+    char self[PATH_MAX];
+    struct mcp_options o = {.program = process_own_program(self),
                             .shell = view_shell(args),
                             .grantable = args_has(args, "grantable"),
                             .here = args_has(args, "here"),

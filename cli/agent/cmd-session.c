@@ -9,14 +9,14 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent/session.h"
 #include "base/own.h"
 #include "cli/agent/session-stream.h"
 #include "cli/args.h"
+#include "system/descriptors.h"
+#include "system/process.h"
 
 static const struct cli_option options[] = {
     {"for", 0, "PID", "end with this process (default: the parent)", NULL},
@@ -29,7 +29,7 @@ static const struct cli_option options[] = {
 /* Serves the session until its owner ends. */
 static int serve_session(struct session *k)
 {
-    OWN(fd) int owner = (int)syscall(SYS_pidfd_open, k->owner, 0);
+    OWN(fd) int owner = process_watch(k->owner);
     while (owner >= 0) {
         struct pollfd fds[] = {{owner, POLLIN, 0}, {k->fds.fd, POLLIN, 0}};
         if (poll(fds, 2, -1) < 0 && errno != EINTR)
@@ -46,7 +46,7 @@ static int serve_session(struct session *k)
 static int stream_session(struct session *k)
 {
     struct session_stream s;
-    OWN(fd) int owner = (int)syscall(SYS_pidfd_open, k->owner, 0);
+    OWN(fd) int owner = process_watch(k->owner);
     session_stream_begin(&s, k);
     while (owner >= 0 && !s.ended) {
         struct pollfd fds[] = {
@@ -90,7 +90,7 @@ static int run_session(pid_t owner, int ready_fd, bool foreground)
         close(ready_fd);
         detach();
     }
-    prctl(PR_SET_NAME, "buckle-session", 0, 0, 0);
+    process_set_name("buckle-session");
     int status = serve_session(&k);
     session_close(&k);
     return status;
@@ -110,7 +110,7 @@ static int run_stream(pid_t owner)
         return cli_fail(&err);
     }
     k.owner = owner;
-    prctl(PR_SET_NAME, "buckle-session", 0, 0, 0);
+    process_set_name("buckle-session");
     int status = stream_session(&k);
     session_close(&k);
     return status;
@@ -130,7 +130,7 @@ static int cmd_session_run(struct cli_args *args)
         return run_stream(owner);
     if (args_has(args, "foreground"))
         return run_session(owner, STDOUT_FILENO, true);
-    if (pipe2(ready, O_CLOEXEC) < 0)
+    if (fd_pipe(ready) < 0)
         return CLI_ERROR;
     pid_t child = fork();
     if (child == 0) {

@@ -15,6 +15,7 @@
 #include "macos/sandbox-exec.h"
 #include "settings/lock.h"
 #include "settings/write.h"
+#include "system/process.h"
 
 static const struct agent {
     const char *name, *file; /* relative to the home directory or the project */
@@ -62,10 +63,8 @@ static bool is_ours(const json_t *hook)
 static int hook_command(struct buf *out, struct bk_err *err)
 {
     char self[PATH_MAX], found[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    if (n <= 0)
+    if (process_own_path(self) < 0)
         return err_sys(err, "cannot find the path of buckle");
-    self[n] = '\0';
     const char *path = getenv("PATH");
     for (const char *at = path ? path : ""; *at; at += strspn(at, ":")) {
         size_t len = strcspn(at, ":");

@@ -19,21 +19,18 @@
 
 #include "agent/control-server.h"
 #include "base/own.h"
-#include "base/proc-text.h"
 #include "run/run-policy.h"
+#include "system/descriptors.h"
+#include "system/process.h"
 
 /* The agent: our parent, or the parent of the shell that started us. */
 static pid_t agent_process(void)
 {
     static const char *const shells[] = {"sh", "bash", "dash", "zsh", "busybox"};
-    char line[512];
-    pid_t pid = getppid();
-    (void)proc_read(-1, line, sizeof(line), "/proc/%d/stat", (int)pid);
-    const char *name = strchr(line, '('), *end = proc_after_name(line);
-    pid_t parent = name && end && strlen(end) > 3 ? (pid_t)strtol(end + 3, NULL, 10) : 0;
+    char name[PROCESS_NAME];
+    pid_t pid = getppid(), parent = process_parent(pid, name);
     for (size_t i = 0; parent > 1 && i < sizeof(shells) / sizeof(shells[0]); i++)
-        if (strlen(shells[i]) == (size_t)(end - name - 2) &&
-            memcmp(name + 1, shells[i], (size_t)(end - name - 2)) == 0)
+        if (strcmp(name, shells[i]) == 0)
             return parent;
     return pid;
 }
@@ -46,7 +43,7 @@ pid_t hook_session(const char *program)
     if (known > 0)
         return known;
     snprintf(owner, sizeof(owner), "%d", (int)agent);
-    if (pipe2(ends, O_CLOEXEC) < 0)
+    if (fd_pipe(ends) < 0)
         return 0;
     pid_t child = fork();
     if (child == 0) {
@@ -65,11 +62,8 @@ pid_t hook_session(const char *program)
 /* The working directory of the agent's process. */
 static bool agent_folder(char out[PATH_MAX])
 {
-    char link[64];
-    snprintf(link, sizeof(link), "/proc/%d/cwd", (int)agent_process());
-    ssize_t n = readlink(link, out, PATH_MAX - 1);
-    out[n > 0 ? n : 0] = '\0';
-    return n > 0;
+    out[0] = '\0';
+    return process_cwd(agent_process(), out) == 0;
 }
 
 static int ask_session(pid_t session, const char *id, const char *cwd, const char *start,

@@ -16,7 +16,7 @@
 
 #include "base/fd.h"
 #include "base/own.h"
-#include "kernel/launch/tmpdir.h"
+#include "command/tmpdir.h"
 
 enum { LINE_MAX_BYTES = 1 << 20 };
 

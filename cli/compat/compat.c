@@ -42,6 +42,7 @@ static void on_event(void *arg, const struct event *e)
 {
     struct compat *d = arg;
     struct buf line = {0}, words = {0};
+    program_mounts_note(&d->mounts, e);
     if (!d->verbose && !d->on_event)
         return;
     event_line(e, &words);
@@ -94,9 +95,12 @@ int compat_init(struct compat *d, const char *name, struct bk_err *err)
 
 static void __attribute__((noreturn)) finish(struct compat *d, const struct launch_end *end)
 {
+    struct buf hint = {0};
     if (d->ending)
         d->ending(d);
     run_clean(&d->run);
+    if (end->status && program_mounts_hint(&d->mounts, d->name, &hint))
+        exit_write(STDERR_FILENO, &hint);
     bool signal = d->signals_as_status && WIFSIGNALED(end->status);
     int status = signal ? 128 + WTERMSIG(end->status) : exit_as(end);
     /* The kernel frees the rest faster than we could. */

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "cli/cmd.h"
+#include "cli/run/program-hints.h"
 #include "run/run.h"
 
 /*
@@ -44,6 +45,7 @@ struct compat {
     struct run_source base; /* the policy; without a name: the spec has its sources already */
     struct assembly policy; /* base and the machine's policy */
     struct tmpdir private_tmpdir;
+    struct program_mounts mounts;
     char cwd[PATH_MAX];
 };
 

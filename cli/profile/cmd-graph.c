@@ -21,6 +21,7 @@
 #include "base/own.h"
 #include "cli/args.h"
 #include "cli/profile/profile-options.h"
+#include "system/descriptors.h"
 
 extern char **environ;
 
@@ -86,7 +87,7 @@ static int start_dot(int in, int out, pid_t *pid, struct bk_err *err)
 static int draw_svg(const struct buf *text, int out, struct bk_err *err)
 {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) < 0)
+    if (fd_pipe(ends) < 0)
         return err_sys(err, "pipe");
     OWN(fd) int read_end = ends[0];
     OWN(fd) int write_end = ends[1];

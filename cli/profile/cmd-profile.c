@@ -11,6 +11,7 @@
 #include "cli/args.h"
 #include "cli/profile/settings-options.h"
 #include "cli/run/run-presets.h"
+#include "policy/target.h"
 
 static const struct cli_option options[] = {
     {"settings", 's', "FILE", "settings to use in addition to those found", "file"},
@@ -45,6 +46,8 @@ int profile_settings(const struct cli_args *args, struct settings *s, struct bk_
         return err_sys(err, "cannot find the working directory");
     if (settings_init(s, cwd, err) < 0)
         return -1;
+    if (!policy_on_macos()) /* what uses this is for a Mac */
+        settings_for_elsewhere(s);
     if ((bare || args_has(args, "no-settings") ? settings_add_policy : settings_add_found)(s, err) <
         0)
         return -1;
@@ -66,6 +69,7 @@ static int assemble(const struct cli_args *args, struct arena *arena, struct ass
         named[i] = (struct named_settings){.name = args_nth(args, "settings", i)};
     struct policy_request q = {.cwd = cwd,
                                .tmpdir = args_value(args, "tmpdir"),
+                               .elsewhere = args_has(args, "macos") && !policy_on_macos(),
                                .needs_settings = true,
                                .bare_settings = args_has(args, "bare"),
                                .named = named,

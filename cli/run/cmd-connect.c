@@ -18,6 +18,7 @@
 #include "base/own.h"
 #include "cli/args.h"
 #include "net/upstream.h"
+#include "system/descriptors.h"
 
 static const struct cli_option options[] = {{0}};
 
@@ -31,7 +32,7 @@ static int dial(const struct upstream *u, struct bk_err *err)
         return err_set(err, BK_E_SYSTEM, "the proxy %s: %s", u->host.name, gai_strerror(why));
     int fd = -1;
     for (struct addrinfo *i = found; i && fd < 0; i = i->ai_next) {
-        fd = socket(i->ai_family, i->ai_socktype | SOCK_CLOEXEC, i->ai_protocol);
+        fd = fd_socket(i->ai_family, i->ai_socktype, FD_BLOCK);
         if (fd >= 0 && connect(fd, i->ai_addr, i->ai_addrlen) < 0) {
             int last = errno;
             close(fd);

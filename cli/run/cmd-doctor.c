@@ -3,89 +3,25 @@
 
 /* `buckle doctor`: what this host can enforce (run/doctor.h), as text. */
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/own.h"
 #include "cli/args.h"
 #include "run/doctor.h"
-#include "run/host-fix.h"
 
 static const struct cli_option options[] = {
     {"json", 'j', NULL, "print one JSON object", NULL},
     {0},
 };
 
-/* ---- text ---- */
-
-static void write_indented(struct buf *out, const char *text)
-{
-    while (text && *text) {
-        size_t n = strcspn(text, "\n");
-        if (n)
-            buf_str(out, "      ");
-        buf_add(out, text, n);
-        buf_chr(out, '\n');
-        text += n + (text[n] == '\n');
-    }
-}
-
-static void write_ability(const struct doctor *d, const struct host_ability *a, struct buf *out)
-{
-    const struct host *h = &d->host;
-    bool good = host_ability_good(h, a);
-    char words[96];
-    if (a->kind == ABILITY_FACT || (a->kind == ABILITY_TRAP && good))
-        return;
-    if (a->kind == ABILITY_LEVEL && good)
-        snprintf(words, sizeof(words), "%s, ABI %d", a->words, host_ability_value(h, a));
-    else
-        snprintf(words, sizeof(words), "%s", a->words);
-    buf_fmt(out, "  %s %-46s %s\n", good ? "✓" : "✗", words, a->use);
-    if (good || d->nested) /* looking for a remedy inside would be reported */
-        return;
-    OWN(buf) struct buf remedy = {0};
-    host_fix_text(h, a, &remedy);
-    write_indented(out, remedy.s);
-}
-
-static void print_text(const struct doctor *d, struct buf *out)
-{
-    const struct host *h = &d->host;
-    buf_str(out, "Linux ");
-    buf_safe(out, h->kernel, strlen(h->kernel));
-    buf_fmt(out, ", %s\n\n", h->root ? "as root" : "as an ordinary user");
-    for (size_t i = 0; i < host_ability_count; i++)
-        write_ability(d, &host_abilities[i], out);
-    buf_str(out, "\nKernel features\n");
-    for (size_t i = 0; i < host_feature_count; i++) {
-        const struct host_feature *f = &host_features[i];
-        bool here = host_has_feature(h, f);
-        buf_fmt(out, "  %s %-5s %s\n", here ? "✓" : "✗", f->since, f->words);
-        if (!here)
-            buf_fmt(out, "          without it: %s\n", f->without);
-    }
-    for (size_t i = 0; i < d->plan.nnotes; i++) {
-        buf_str(out, i ? "- " : "\n- ");
-        buf_safe(out, d->plan.notes[i], strlen(d->plan.notes[i]));
-        buf_chr(out, '\n');
-    }
-    buf_chr(out, '\n');
-    doctor_sentence(d, out);
-    buf_chr(out, '\n');
-}
-
 static int cmd_doctor_run(struct cli_args *args)
 {
     OWN(buf) struct buf out = {0};
-    OWN(doctor) struct doctor d = {0};
     struct bk_err err;
+    bool full;
     if (args->npos)
         return cli_usage(args, "doctor takes no arguments");
-    if (doctor_look(&d, &err) < 0)
+    if (doctor_report(args_has(args, "json"), &full, &out, &err) < 0)
         return cli_fail(&err);
-    (args_has(args, "json") ? doctor_json : print_text)(&d, &out);
-    return cli_emit(&out, d.full ? CLI_OK : CLI_NO);
+    return cli_emit(&out, full ? CLI_OK : CLI_NO);
 }
 
 const struct cli_command cmd_doctor = {

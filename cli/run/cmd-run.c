@@ -25,7 +25,7 @@
 #include "cli/run/run-presets.h"
 #include "cli/run/run-settings.h"
 #include "cli/run/run-watch.h"
-#include "kernel/host/capabilities.h"
+#include "command/capabilities.h"
 #include "run/ask-tty.h"
 #include "run/left-out.h"
 #include "run/run.h"
@@ -34,7 +34,7 @@
 static const char cap_words[] =
 #define CAP(name, number, kind, words) #name " "
 #define LIFTS(cap, call)
-#include "kernel/host/capabilities.def"
+#include "command/capabilities.def"
     ;
 
 static const char socket_words[] =
@@ -110,6 +110,7 @@ struct invocation {
     struct run_settings settings;
     struct run_spec spec;
     struct run run;
+    struct program_mounts mounts;
     struct ask_tty asker;
     struct live live;
     struct watch_settings watch;
@@ -190,6 +191,7 @@ static void on_event(void *arg, const struct event *e)
 {
     struct invocation *r = arg;
     struct buf line = {0};
+    program_mounts_note(&r->mounts, e);
     if (run_settings_ignore(&r->settings, e))
         return;
     if (!r->report)
@@ -469,8 +471,9 @@ static void __attribute__((noreturn)) finish(struct invocation *r, const struct 
 {
     struct buf summary = {0}, hint = {0};
     uint64_t denied = r->report ? report_total(r->report) : 0;
-    bool hopeless =
-        r->how == REPORT_TEXT && end->status && program_hint(r->spec.launch.argv, &hint);
+    bool hopeless = r->how == REPORT_TEXT && end->status &&
+                    (program_hint(r->spec.launch.argv, &hint) ||
+                     program_mounts_hint(&r->mounts, "buckle", &hint));
     live_leave(&r->live);
     if (args_has(r->args, "annotate")) {
         live_annotate(&r->live, &summary);
@@ -512,15 +515,8 @@ static int dry_run(struct invocation *r)
     struct bk_err err;
     if (run_policy_compile(&r->run.policy, &err) < 0)
         return run_complain(&r->run.policy.unit, &err), FAILED;
-    int nested = run_describe_nested(&r->run, args_has(r->args, "json"), &out, &err);
-    if (nested > 0)
-        return cli_emit(&out, CLI_OK);
-    if (nested < 0 || run_plan(&r->run, &err) < 0)
+    if (run_print_plan(&r->run, args_has(r->args, "json"), &out, &err) < 0)
         return cli_fail(&err);
-    if (args_has(r->args, "json"))
-        plan_print_json(&r->run.plan, r->run.policy.graph, &out);
-    else
-        plan_print_text(&r->run.plan, r->run.policy.graph, &out);
     return cli_emit(&out, CLI_OK);
 }
 

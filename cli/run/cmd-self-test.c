@@ -24,7 +24,8 @@
 #include "base/own.h"
 #include "cli/args.h"
 #include "cli/run/self-test.h"
-#include "kernel/launch/tmpdir.h"
+#include "command/tmpdir.h"
+#include "system/process.h"
 
 static const struct cli_option options[] = {
     {"json", 'j', NULL, "print one JSON object", NULL},
@@ -324,9 +325,8 @@ static int cmd_self_test_run(struct cli_args *args)
     struct bk_err err;
     if (args->npos)
         return cli_usage(args, "self-test takes no arguments");
-    int status = readlink("/proc/self/exe", t.program, sizeof(t.program) - 1) < 0
-                     ? err_sys(&err, "cannot find this program")
-                     : make_folders(&t, &err);
+    int status = process_own_path(t.program) < 0 ? err_sys(&err, "cannot find this program")
+                                                 : make_folders(&t, &err);
     if (status == 0 && (status = test_server_start(&t.server, &err)) == 0) {
         status = test_all(&t, args_has(args, "json"));
         test_server_stop(&t.server);

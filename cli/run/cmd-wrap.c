@@ -7,6 +7,7 @@
 #include "base/own.h"
 #include "cli/args.h"
 #include "cli/profile/settings-options.h"
+#include "command/tmpdir.h"
 #include "macos/sandbox-exec.h"
 
 static const struct cli_option options[] = {
@@ -17,7 +18,7 @@ static const struct cli_option options[] = {
     {"http-port", 0, "N", "port of an HTTP proxy on this machine", NULL},
     {"socks-port", 0, "N", "port of a SOCKS proxy on this machine", NULL},
     {"session", 0, "TAG", "end the tag of its denials with TAG", NULL},
-    {"tmpdir", 0, "DIR", "the command's TMPDIR", "dir"},
+    {"tmpdir", 0, "DIR", "the command's TMPDIR (default: one that wrapped commands share)", "dir"},
     {0},
 };
 
@@ -39,6 +40,7 @@ static int cmd_wrap_run(struct cli_args *args)
     OWN(buf) struct buf command = {0};
     OWN(buf) struct buf out = {0};
     struct bk_err err = {0};
+    char tmpdir[64];
     struct wrapping w = {.shell = args_value(args, "shell"),
                          .session = args_value(args, "session"),
                          .tmpdir = args_value(args, "tmpdir"),
@@ -48,6 +50,11 @@ static int cmd_wrap_run(struct cli_args *args)
     if (profile_port(args, "http-port", &w.ports.http) < 0 ||
         profile_port(args, "socks-port", &w.ports.socks) < 0)
         return cli_usage(args, "a port must be between 1 and 65535");
+    if (!w.tmpdir) {
+        if (tmpdir_shared(tmpdir, &err) < 0)
+            return cli_fail(&err);
+        w.tmpdir = tmpdir;
+    }
     write_command(args, &command);
     w.command = buf_ok(&command) ? command.s : NULL;
     if (!w.command)

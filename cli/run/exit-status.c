@@ -7,11 +7,11 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "system/process.h"
 
 int exit_as(const struct launch_end *end)
 {
@@ -21,9 +21,7 @@ int exit_as(const struct launch_end *end)
         return WEXITSTATUS(end->status);
     int sig = WTERMSIG(end->status);
     sigset_t one;
-    /* no second core: ours would hold what the command must not have; a limit does not stop a core
-     * handler */
-    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    process_no_core(); /* no second one: ours would hold what the command must not have */
     signal(sig, SIG_DFL);
     sigemptyset(&one);
     sigaddset(&one, sig);

@@ -4,7 +4,7 @@
 #define BK_CLI_RUN_EXIT_STATUS_H
 
 #include "base/buf.h"
-#include "kernel/launch/launch.h"
+#include "command/launch.h"
 
 /* The exit status for the command's end. If a signal ended the command, this process ends by the
  * same signal. */

@@ -22,6 +22,7 @@
 #include "base/own.h"
 #include "run/ask-words.h"
 #include "settings/settings.h"
+#include "system/descriptors.h"
 #include "vocab/protected-classes.h"
 
 static void print(const char *text)
@@ -38,7 +39,7 @@ static void send_session(struct log_ask *a, json_t *message)
     OWN(json) json_t *m = message;
     OWN(mem) char *text = m ? json_dumps(m, JSON_COMPACT) : NULL;
     if (text && a->session >= 0)
-        (void)!send(a->session, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT);
+        (void)!fd_packet_send(a->session, text, strlen(text), -1, true);
 }
 
 static void watch(struct log_ask *a, bool on)
@@ -112,12 +113,13 @@ static bool is_foreground(void)
 static void receive(struct log_ask *a)
 {
     static char bytes[CONTROL_MESSAGE];
-    ssize_t n = recv(a->session, bytes, sizeof(bytes), MSG_DONTWAIT);
+    ssize_t n = fd_packet_receive(a->session, bytes, sizeof(bytes), NULL, true);
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
         close(steal_fd(&a->session)); /* it has ended */
         a->n = 0;
     }
-    OWN(json) json_t *m = n > 0 ? json_loadb(bytes, (size_t)n, 0, NULL) : NULL;
+    bool whole = n > 0 && n <= (ssize_t)sizeof(bytes);
+    OWN(json) json_t *m = whole ? json_loadb(bytes, (size_t)n, 0, NULL) : NULL;
     uint32_t number = (uint32_t)json_integer_value(json_object_get(m, "number"));
     remove_question(a, (uint32_t)json_integer_value(json_object_get(m, "withdrawn")));
     if (!number)

@@ -7,11 +7,22 @@
  * to the next one. So the end of the run has one line that says why, and what to do.
  */
 
+#include "base/bytes.h"
 #include "cli/run/program-hints.h"
 
+#include <stdio.h>
 #include <string.h>
 
-enum hint { HINT_NONE, HINT_USER, HINT_MOUNT, HINT_DAEMON, HINT_INSTALL, HINT_COUNT };
+enum hint {
+    HINT_NONE,
+    HINT_USER,
+    HINT_MOUNT,
+    HINT_DAEMON,
+    HINT_INSTALL,
+    HINT_SPACE,
+    HINT_ECHO,
+    HINT_COUNT
+};
 
 static const char *const words[HINT_COUNT] = {
     [HINT_USER] = "a program gains no rights inside, so it stays the user it is; run the command "
@@ -22,6 +33,11 @@ static const char *const words[HINT_COUNT] = {
         "open its socket with --allow-socket if the command may do anything",
     [HINT_INSTALL] = "it changes the whole system, which only its administrator should; install "
                      "outside, before the run",
+    [HINT_ECHO] = "its packets need a right that no program gains inside, and only TCP and UDP "
+                  "pass the network filter; test a host with a connection instead",
+    [HINT_SPACE] =
+        "it makes mounts of its own, and after those the same name would mean another "
+        "file to it than to Buckle; start Buckle inside it, or another `buckle run` here",
 };
 
 static const struct {
@@ -35,17 +51,20 @@ static const struct {
     {"apt-get", HINT_INSTALL}, {"aptitude", HINT_INSTALL}, {"dpkg", HINT_INSTALL},
     {"dnf", HINT_INSTALL},     {"yum", HINT_INSTALL},      {"rpm", HINT_INSTALL},
     {"apk", HINT_INSTALL},     {"pacman", HINT_INSTALL},   {"zypper", HINT_INSTALL},
-    {"snap", HINT_INSTALL},
+    {"snap", HINT_INSTALL},    {"ping", HINT_ECHO},        {"ping6", HINT_ECHO},
+    {"traceroute", HINT_ECHO}, {"mtr", HINT_ECHO},
 };
 
 static bool add_hint(const char *word, size_t n, struct buf *out)
 {
-    const char *slash = memrchr(word, '/', n);
+    const char *slash = bytes_find_last(word, '/', n);
     n -= slash ? (size_t)(slash + 1 - word) : 0;
     word = slash ? slash + 1 : word;
     for (size_t i = 0; i < sizeof(programs) / sizeof(*programs); i++)
         if (strlen(programs[i].name) == n && memcmp(programs[i].name, word, n) == 0) {
-            buf_fmt(out, "buckle: %s cannot work in a sandbox: %s\n", programs[i].name,
+            buf_fmt(out, "buckle: %s cannot %s: %s\n", programs[i].name,
+                    programs[i].hint == HINT_ECHO ? "reach other hosts from a sandbox"
+                                                  : "work in a sandbox",
                     words[programs[i].hint]);
             return true;
         }
@@ -79,6 +98,26 @@ static bool search_line(const char *line, struct buf *out)
             first |= strchr("\n;|&(", *line++) != NULL;
     }
     return false;
+}
+
+void program_mounts_note(struct program_mounts *m, const struct event *e)
+{
+    const char *slash = strrchr(e->exe, '/');
+    if (e->op != OP_SYSTEM_PRIVILEGE)
+        return;
+    m->flag_helps |= strcmp(e->path, EVENT_USER_NAMESPACE) == 0;
+    if (!m->name[0] && strcmp(e->path, EVENT_MOUNT_NAMESPACE) == 0)
+        snprintf(m->name, sizeof(m->name), "%.31s", slash ? slash + 1 : e->exe);
+}
+
+bool program_mounts_hint(const struct program_mounts *m, const char *who, struct buf *out)
+{
+    if (!m->name[0] || m->flag_helps)
+        return false;
+    buf_fmt(out, "%s: ", who);
+    buf_safe(out, m->name, strlen(m->name));
+    buf_fmt(out, " cannot work in a sandbox: %s\n", words[HINT_SPACE]);
+    return true;
 }
 
 bool program_hint(char *const *argv, struct buf *out)

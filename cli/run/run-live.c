@@ -30,6 +30,7 @@
 #include "net/consent.h"
 #include "report/annotate.h"
 #include "settings/flag-rule.h"
+#include "system/descriptors.h"
 #include "vocab/protected-classes.h"
 
 /* ---- events ---- */
@@ -43,7 +44,7 @@ static void report_to_session(struct live *l, const struct event *e)
     event_json(e, policies_graph(&policies, e->policy), NULL, &message);
     buf_chr(&message, '}');
     bool sent = buf_ok(&message) && message.n <= CONTROL_MESSAGE &&
-                send(l->session, message.s, message.n, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
+                fd_packet_send(l->session, message.s, message.n, -1, true) > 0;
     l->missed = sent ? 0 : l->missed + !e->allow;
 }
 
@@ -51,10 +52,10 @@ static void on_session_answer(void *arg, int fd)
 {
     struct live *l = arg;
     char text[512];
-    ssize_t n = recv(fd, text, sizeof(text), MSG_DONTWAIT);
+    ssize_t n = fd_packet_receive(fd, text, sizeof(text), NULL, true);
     if (n == 0)
         fd_watch_drop(&l->fd_watch, fd); /* it is gone: questions time out */
-    if (n <= 0)
+    if (n <= 0 || n > (ssize_t)sizeof(text))
         return;
     OWN(json) json_t *m = json_loadb(text, (size_t)n, 0, NULL);
     const char *word = json_text(m, "consent");
@@ -81,7 +82,7 @@ static void withdraw(const struct live *l, uint32_t id)
     char message[48];
     int n = snprintf(message, sizeof(message), "{\"withdrawn\": %u}", id);
     if (l->session > 0)
-        (void)!send(l->session, message, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
+        (void)!fd_packet_send(l->session, message, (size_t)n, -1, true);
 }
 
 void live_question(struct live *l, const struct consent_question *q, int channel)
@@ -105,7 +106,7 @@ void live_question(struct live *l, const struct consent_question *q, int channel
     buf_json(&message, q->program, strlen(q->program));
     buf_str(&message, "}}");
     if (!can_ask(l, channel) || !buf_ok(&message) || message.n > CONTROL_MESSAGE ||
-        send(l->session, message.s, message.n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+        fd_packet_send(l->session, message.s, message.n, -1, true) < 0)
         consent_answer(channel, q->id, CONSENT_NOBODY);
 }
 
@@ -119,7 +120,7 @@ void live_leave(struct live *l)
                      (unsigned long long)l->missed);
     setsockopt(l->session, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
     if (l->missed)
-        (void)!send(l->session, message, (size_t)n, MSG_NOSIGNAL);
+        (void)!fd_packet_send(l->session, message, (size_t)n, -1, false);
     shutdown(l->session, SHUT_RDWR); /* it has ended, even if other processes hold the socket */
     close(l->session);
     l->session = 0;
@@ -256,7 +257,7 @@ void live_link(struct live *l)
 {
     int ends[2];
     struct bk_err err;
-    if (l->session <= 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+    if (l->session <= 0 || fd_packet_pair(ends) < 0)
         return;
     OWN(fd) int theirs = ends[1];
     OWN(fd) int ours = ends[0];

@@ -4,7 +4,7 @@
 #define BK_CLI_RUN_RUN_SETTINGS_H
 
 #include "cli/args.h"
-#include "kernel/launch/tmpdir.h"
+#include "command/tmpdir.h"
 #include "policy/assemble.h"
 #include "run/spec.h"
 

@@ -20,11 +20,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/own.h"
 #include "cli/run/debug.h"
+#include "system/fd-group.h"
 
 enum { AFTER_MS = 100, REST_MS = 50 };
 
@@ -215,12 +215,11 @@ static void on_later(void *arg, int fd)
 
 static void watch_later(struct watch_settings *w, unsigned ms)
 {
-    const struct itimerspec soon = {.it_value = {.tv_nsec = ms * 1000000L}};
     struct bk_err err;
-    w->later = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    w->later = fd_timer_open();
     if (w->later < 0)
         return;
-    if (timerfd_settime(w->later, 0, &soon, NULL) < 0 ||
+    if (fd_timer_set(w->later, ms) < 0 ||
         fd_watch_add(&w->live->fd_watch, w->later, on_later, w, &err) < 0) {
         close(w->later);
         w->later = -1;

@@ -7,7 +7,7 @@
 
 #include "cli/run/run-live.h"
 #include "cli/run/run-settings.h"
-#include "run/file-watch.h"
+#include "system/file-watch.h"
 
 /*
  * Settings that change while a command runs: files, and whole settings as lines of JSON from a

@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/own.h"
+#include "system/descriptors.h"
 
 void test_run_free(struct test_run *r)
 {
@@ -77,11 +78,11 @@ void test_run(const char *const *argv, const char *home, const char *work, struc
 {
     int out[2], err[2], status = 0;
     r->status = 125;
-    if (pipe2(out, O_CLOEXEC) < 0)
+    if (fd_pipe(out) < 0)
         return;
     OWN(fd) int out_read = out[0];
     OWN(fd) int out_write = out[1];
-    if (pipe2(err, O_CLOEXEC) < 0)
+    if (fd_pipe(err) < 0)
         return;
     OWN(fd) int err_read = err[0];
     OWN(fd) int err_write = err[1];
@@ -140,7 +141,7 @@ int test_server_start(struct test_server *s, struct bk_err *err)
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t n = sizeof(a);
-    OWN(fd) int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    OWN(fd) int listener = fd_socket(AF_INET, SOCK_STREAM, FD_BLOCK);
     if (listener < 0 || bind(listener, (struct sockaddr *)&a, sizeof(a)) < 0 ||
         listen(listener, 8) < 0 || getsockname(listener, (struct sockaddr *)&a, &n) < 0)
         return err_sys(err, "cannot start a server on this machine's loopback");

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/own.h"
-#include "kernel/shared/own-record.h"
+#include "command/own-record.h"
 #include "run/run-policy.h"
 
 int view_read(struct agent_view *v, const char *cwd, const char *const *files, size_t nfiles,

@@ -15,8 +15,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/own.h"
 #include "net/session-link.h"
+#include "system/descriptors.h"
 
 /* ---- answers ---- */
 
@@ -53,8 +55,7 @@ static void on_client_message(void *arg, int client)
         message[CONTROL_MESSAGE]; /* static because it is large; there is one thread per server */
     struct control_server *d = arg;
     OWN(buf) struct buf answer = {0};
-    ssize_t n =
-        link_receive_bytes(client, message, sizeof(message), MSG_DONTWAIT | MSG_TRUNC, &d->passed);
+    ssize_t n = fd_packet_receive(client, message, sizeof(message), &d->passed, true);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     bool fine = n > 0 && (size_t)n <= sizeof(message);
@@ -66,7 +67,7 @@ static void on_client_message(void *arg, int client)
         close(steal_fd(&d->passed));
     fine &= buf_ok(&answer) && answer.n <= CONTROL_MESSAGE;
     if (fine && answer.n)
-        fine = send(client, answer.s, answer.n, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)answer.n;
+        fine = fd_packet_send(client, answer.s, answer.n, -1, true) == (ssize_t)answer.n;
     if (!fine)
         drop_client(d, client);
 }
@@ -95,12 +96,12 @@ static void on_client_key(void *arg, int client)
     char shown[128];
     struct control_server *d = arg;
     struct bk_err err;
-    ssize_t n = recv(client, shown, sizeof(shown), MSG_DONTWAIT | MSG_TRUNC);
+    ssize_t n = fd_packet_receive(client, shown, sizeof(shown), NULL, true);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     bool fits =
         n > 0 && (size_t)n <= sizeof(shown) && control_socket_key_fits(d->key, shown, (size_t)n);
-    explicit_bzero(shown, sizeof(shown));
+    bytes_wipe(shown, sizeof(shown));
     fd_watch_drop(d->fds, client);
     if (!fits || fd_watch_add(d->fds, client, on_client_message, d, &err) < 0)
         drop_client(d, client);
@@ -118,7 +119,7 @@ static void on_control_socket(void *arg, int listener)
 static void on_claim_connection(void *arg, int claim)
 {
     (void)arg;
-    int asker = accept4(claim, NULL, NULL, SOCK_CLOEXEC);
+    int asker = fd_packet_accept(claim, FD_BLOCK);
     if (asker >= 0)
         (void)close(asker);
 }
@@ -161,24 +162,6 @@ void control_server_close(struct control_server *d)
 
 /* ---- the client ---- */
 
-static bool send_with(int sock, const char *message, size_t n, int passed)
-{
-    struct iovec part = {(void *)message, n};
-    union {
-        struct cmsghdr head;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } extra = {{0}};
-    struct msghdr h = {.msg_iov = &part, .msg_iovlen = 1};
-    if (passed >= 0) {
-        h.msg_control = &extra;
-        h.msg_controllen = sizeof(extra.bytes);
-        extra.head = (struct cmsghdr){
-            .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
-        memcpy(CMSG_DATA(&extra.head), &passed, sizeof(int));
-    }
-    return sendmsg(sock, &h, MSG_NOSIGNAL) >= 0;
-}
-
 static int exchange(int sock, const char *message, size_t n, int passed, int patience_ms,
                     struct buf *answer, struct bk_err *err)
 {
@@ -186,13 +169,13 @@ static int exchange(int sock, const char *message, size_t n, int passed, int pat
     struct pollfd wait = {sock, POLLIN, 0};
     if (n > CONTROL_MESSAGE)
         return err_set(err, BK_E_LIMIT, "the message is too long");
-    bool sent = send_with(sock, message, n, passed);
+    bool sent = fd_packet_send(sock, message, n, passed, false) >= 0;
     if (!sent && errno != EPIPE && errno != ECONNRESET)
         return err_sys(err, "cannot send the request");
     if (sent && poll(&wait, 1, patience_ms) <= 0)
         return err_set(err, BK_E_SYSTEM, "no answer in time");
-    ssize_t len = sent ? recv(sock, got, sizeof(got), 0) : 0;
-    if (len <= 0)
+    ssize_t len = sent ? fd_packet_receive(sock, got, sizeof(got), NULL, false) : 0;
+    if (len <= 0 || len > (ssize_t)sizeof(got))
         return err_set(
             err, BK_E_INPUT,
             "the connection was closed: the run has ended, or this process is inside a sandbox");

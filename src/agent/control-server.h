@@ -6,7 +6,7 @@
 #include "agent/control-socket.h"
 #include "agent/json.h"
 #include "base/buf.h"
-#include "run/fd-watch.h"
+#include "system/fd-watch.h"
 
 /* Serves clients of a control socket (control-socket.h): one answer per message. Messages are JSON
  * objects; answers have "ok", and "error" if it is false. */

@@ -17,13 +17,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/own.h"
+#include "system/descriptors.h"
+#include "system/process.h"
 
 enum { GRACE_MS = 2000, WORDS = 24 };
 
@@ -111,10 +111,8 @@ static void __attribute__((noreturn)) exec_job(const struct job_spec *s, const s
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_DFL);
-    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    if (getppid() != owner)
-        _exit(125); /* the owner died before the death signal was set */
-    setsid();       /* no terminal, and a process group that can be killed as a whole */
+    process_end_with(owner, 125);
+    setsid(); /* no terminal, and a process group that can be killed as a whole */
     for (int i = 0; i < JOB_PIPES; i++)
         high[i] = fcntl(writing[i], F_DUPFD_CLOEXEC, 20);
     put_at(null, 0);
@@ -144,7 +142,7 @@ static int make_pipes(struct job *j, int writing[JOB_PIPES])
 {
     for (int i = 0; i < JOB_PIPES; i++) {
         int ends[2];
-        if (pipe2(ends, O_CLOEXEC) < 0)
+        if (fd_pipe(ends) < 0)
             return -1;
         j->pipes[i] = ends[0];
         writing[i] = ends[1];
@@ -157,7 +155,7 @@ int job_start(struct job *j, const struct job_spec *spec, struct bk_err *err)
 {
     struct argv_list w = {.n = 0};
     int writing[JOB_PIPES] = {-1, -1, -1};
-    *j = (struct job){.pidfd = -1, .pipes = {-1, -1, -1}, .sandboxed = spec->sandboxed};
+    *j = (struct job){.watch = -1, .pipes = {-1, -1, -1}, .sandboxed = spec->sandboxed};
     capture_init(&j->captured[JOB_OUT], spec->max_output);
     capture_init(&j->captured[JOB_ERR], spec->max_output);
     pid_t owner = getpid();
@@ -170,7 +168,7 @@ int job_start(struct job *j, const struct job_spec *spec, struct bk_err *err)
     close_all(writing);
     if (j->pid < 0)
         return close_all(j->pipes), -1;
-    j->pidfd = (int)syscall(SYS_pidfd_open, j->pid, 0);
+    j->watch = process_watch(j->pid);
     j->deadline_ms = spec->timeout_ms ? now_ms() + spec->timeout_ms : 0;
     return 0;
 }
@@ -214,7 +212,7 @@ static void read_pipe(struct job *j, enum job_pipe from)
 
 void job_read(struct job *j)
 {
-    struct pollfd ended = {j->pidfd, POLLIN, 0};
+    struct pollfd ended = {j->watch, POLLIN, 0};
     if (!j->exited && poll(&ended, 1, 0) == 1) {
         j->exited = waitpid(j->pid, &j->status, WNOHANG) == j->pid;
         if (j->exited && !j->sandboxed)
@@ -282,10 +280,10 @@ void job_free(struct job *j)
             ;
     }
     close_all(j->pipes);
-    if (j->pidfd >= 0)
-        close(j->pidfd);
+    if (j->watch >= 0)
+        close(j->watch);
     capture_free(&j->captured[JOB_OUT]);
     capture_free(&j->captured[JOB_ERR]);
     j->pid = 0;
-    j->pidfd = -1;
+    j->watch = -1;
 }

@@ -31,7 +31,7 @@ enum job_pipe { JOB_OUT, JOB_ERR, JOB_CWD, JOB_PIPES };
 
 struct job {
     pid_t pid;
-    int pidfd;
+    int watch;                  /* readable when it ends */
     int pipes[JOB_PIPES];       /* read ends; -1 at their end */
     struct capture captured[2]; /* JOB_OUT, JOB_ERR */
     char cwd[4096];             /* the final folder; empty if unknown */

@@ -8,7 +8,7 @@
 #include "agent/mcp.h"
 #include "agent/rpc.h"
 #include "agent/session.h"
-#include "kernel/launch/tmpdir.h"
+#include "command/tmpdir.h"
 
 enum { MCP_CALLS = 256 };
 

@@ -173,7 +173,7 @@ static size_t list_fds(const struct mcp *m, struct pollfd *fds)
         const struct job *j = &m->calls[i].job;
         if (!m->calls[i].used || !m->calls[i].started)
             continue;
-        fds[n++] = (struct pollfd){j->exited ? -1 : j->pidfd, POLLIN, 0};
+        fds[n++] = (struct pollfd){j->exited ? -1 : j->watch, POLLIN, 0};
         for (int k = 0; k < JOB_PIPES; k++)
             fds[n++] = (struct pollfd){j->pipes[k], POLLIN, 0};
     }

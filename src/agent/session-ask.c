@@ -15,6 +15,7 @@
 #include "agent/session.h"
 #include "base/own.h"
 #include "net/consent.h"
+#include "system/descriptors.h"
 
 static struct session_question *find_number(struct session_ask *a, uint32_t number)
 {
@@ -75,7 +76,7 @@ static void send_all(struct session *k, json_t *message)
     for (size_t i = k->ask.nwatchers; i-- > 0;) {
         int client = k->ask.watchers[i];
         if (n == 0 || n > CONTROL_MESSAGE ||
-            send(client, text, n, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)n)
+            fd_packet_send(client, text, n, -1, true) != (ssize_t)n)
             drop_watcher(k, client);
     }
 }

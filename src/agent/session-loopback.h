@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "run/fd-watch.h"
+#include "system/fd-watch.h"
 
 /*
  * The session's end of the links of its runs (net/session-link.h): knows which run has a server at

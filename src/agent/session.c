@@ -18,6 +18,7 @@
 #include "base/own.h"
 #include "run/grant.h"
 #include "settings/flag-rule.h"
+#include "system/descriptors.h"
 
 struct session_run {
     int client;
@@ -62,7 +63,7 @@ static void on_left(void *arg, int client)
 int session_admit(struct session *k, const char *command, uint64_t *number, struct bk_err *err)
 {
     int ends[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+    if (fd_packet_pair(ends) < 0)
         return err_sys(err, "cannot start another command");
     OWN(fd) int theirs = ends[1];
     if (control_server_admit(&k->server, ends[0], err) < 0)
@@ -125,7 +126,7 @@ void session_answer(const struct session *k, uint64_t run, uint32_t id, const ch
     int n = snprintf(text, sizeof(text), "{\"consent\": \"%s\", \"id\": %u}", word, id);
     for (size_t i = 0; i < k->nruns; i++)
         if (k->runs[i].number == run)
-            (void)!send(k->runs[i].client, text, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
+            (void)!fd_packet_send(k->runs[i].client, text, (size_t)n, -1, true);
 }
 
 static void do_question(struct session *k, int client, const json_t *m)
@@ -178,8 +179,8 @@ static void do_log(struct session *k, const json_t *m, struct buf *out)
 
 static bool has_left(const struct session_run *run)
 {
-    struct pollfd p = {run->client, POLLRDHUP, 0};
-    return poll(&p, 1, 0) == 1;
+    struct pollfd p = {run->client, 0, 0};
+    return poll(&p, 1, 0) == 1 && p.revents & (POLLHUP | POLLERR);
 }
 
 /* Retries, because a run opens its control socket shortly after it joins. */

@@ -8,7 +8,6 @@
 
 #include "agent/wrap-command.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,11 +45,9 @@ static int make_tag(struct work *k, struct bk_err *err)
 /* The shipped protections come in several files, which macOS doesn't have, so flatten them. */
 static int flatten(struct work *k, const struct buf *text, struct bk_err *err)
 {
-    char home[PATH_MAX];
-    struct sbpl_param params[] = {{"HOME", home}};
-    const char *named = getenv("HOME");
+    struct sbpl_param params[] = {{"HOME", k->settings->home}};
     struct sbpl_options opt = {.params = params, .shipped_only = true, .os = VOCAB_OS_ANY};
-    opt.nparams = named && realpath(named, home) ? 1 : 0;
+    opt.nparams = k->settings->home ? 1 : 0;
     OWN(sbpl_unit) struct sbpl_unit unit;
     struct graph *graph = NULL;
     sbpl_unit_init(&unit, &opt);

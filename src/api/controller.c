@@ -13,16 +13,16 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "api/helper.h"
 #include "api/wire.h"
 #include "base/own.h"
 #include "run/grant.h"
+#include "system/descriptors.h"
+#include "system/fd-group.h"
+#include "system/process.h"
 
 enum {
     QUEUE_MOST = 1 << 20, /* bytes of events that wait for the program */
@@ -39,7 +39,7 @@ struct policy_finding {
 
 struct controller {
     const struct buckle_command *c;
-    int sock, epoll, parent;
+    int sock, group, parent;
     struct buf in, out;
     uint64_t lost;
     struct prepared prepared;
@@ -56,8 +56,7 @@ struct controller {
 
 static void listen_for_room(const struct controller *k)
 {
-    struct epoll_event e = {.events = EPOLLIN | (k->out.n ? (unsigned)EPOLLOUT : 0u)};
-    epoll_ctl(k->epoll, EPOLL_CTL_MOD, k->sock, &e);
+    fd_group_writes(k->group, k->sock, 0, k->out.n > 0);
 }
 
 static void flush(struct controller *k)
@@ -232,10 +231,10 @@ static void receive_message(struct controller *k, struct wire_message *m)
 {
     switch (m->kind) {
     case WIRE_SIGNAL:
-        launch_signal((int)wire_take_number(m));
+        run_signal((int)wire_take_number(m));
         break;
     case WIRE_CANCEL:
-        launch_cancel(k->cancelled);
+        run_cancel(k->cancelled);
         k->cancelled = true;
         break;
     case WIRE_ANSWER:
@@ -263,10 +262,10 @@ static void on_input(void *arg)
     long size;
     flush(k);
     if (wire_receive(k->sock, &k->in) < 0 || is_readable(k->parent)) {
-        epoll_ctl(k->epoll, EPOLL_CTL_DEL, k->sock, NULL);
-        epoll_ctl(k->epoll, EPOLL_CTL_DEL, k->parent, NULL);
+        fd_group_remove(k->group, k->sock);
+        fd_group_remove(k->group, k->parent);
         k->cancelled = true;
-        launch_cancel(true); /* the program is gone */
+        run_cancel(true); /* the program is gone */
         return;
     }
     while (buf_ok(&k->in) && k->in.n && (size = wire_first(k->in.s, k->in.n, &m)) > 0) {
@@ -313,16 +312,16 @@ static int close_others(const struct controller *k, struct bk_err *err)
     }
     keep[n++] = k->sock;
     keep[n++] = k->parent;
-    keep[n++] = k->epoll;
+    keep[n++] = k->group;
     qsort(keep, n, sizeof(*keep), by_number);
-    unsigned first = 3;
+    int first = 3;
     for (size_t i = 0; i < n; i++) {
-        if (keep[i] > (int)first)
-            syscall(SYS_close_range, first, (unsigned)keep[i] - 1, 0);
-        if (keep[i] >= (int)first)
-            first = (unsigned)keep[i] + 1;
+        if (keep[i] > first)
+            fd_close_range(first, keep[i] - 1);
+        if (keep[i] >= first)
+            first = keep[i] + 1;
     }
-    syscall(SYS_close_range, first, ~0u, 0);
+    fd_close_range(first, -1);
     return 0;
 }
 
@@ -334,18 +333,16 @@ static int move_up(int fd)
     return up;
 }
 
-static int open_epoll(struct controller *k, int sock, pid_t parent, struct bk_err *err)
+static int watch_program(struct controller *k, int sock, pid_t parent, struct bk_err *err)
 {
-    struct epoll_event e = {.events = EPOLLIN};
-    int pidfd = (int)syscall(SYS_pidfd_open, parent, 0);
-    int epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (pidfd < 0 || epoll < 0 || getppid() != parent)
+    int program = process_watch(parent), group = fd_group_open();
+    if (program < 0 || group < 0 || getppid() != parent)
         return err_sys(err, "cannot watch the calling program");
     k->sock = move_up(sock);
-    k->parent = move_up(pidfd);
-    k->epoll = move_up(epoll);
-    if (k->sock < 0 || epoll_ctl(k->epoll, EPOLL_CTL_ADD, k->sock, &e) < 0 ||
-        epoll_ctl(k->epoll, EPOLL_CTL_ADD, k->parent, &e) < 0)
+    k->parent = move_up(program);
+    k->group = move_up(group);
+    if (k->sock < 0 || fd_group_add(k->group, k->sock, 0) < 0 ||
+        fd_group_add(k->group, k->parent, 0) < 0)
         return err_sys(err, "cannot watch the calling program");
     return 0;
 }
@@ -363,14 +360,13 @@ static void fill_spec(struct controller *k, pid_t parent)
     struct run_spec *s = &k->prepared.spec;
     const struct assembly *a = &k->prepared.policy.assembly;
     bool asks = k->c->on_question && !(a->by_settings && a->result.strict_allowlist);
-    int reaper = 0;
-    prctl(PR_GET_CHILD_SUBREAPER, &reaper, 0, 0, 0);
-    s->launch.leave_judge = parent != 1 && !reaper; /* else the program would inherit it */
+    s->launch.leave_judge =
+        parent != 1 && !process_adopts(); /* else the program would inherit it */
     s->launch.give_stdio = true;
     s->launch.no_job_control = true;
     s->launch.on_event = on_event;
     s->launch.on_input = on_input;
-    s->launch.input_fd = k->epoll;
+    s->launch.input_fd = k->group;
     s->launch.on_question = asks ? on_question : NULL;
     s->launch.arg = k;
     s->complain = report_policy;
@@ -382,8 +378,8 @@ static int begin(struct controller *k, int sock, pid_t parent, struct bk_err *er
         mmap(NULL, sizeof(*k->finding), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (k->finding == MAP_FAILED)
         return err_nomem(err);
-    prctl(PR_SET_NAME, "buckle-run", 0, 0, 0);
-    if (open_epoll(k, sock, parent, err) < 0 || set_stdio(k->c, err) < 0 ||
+    process_set_name("buckle-run");
+    if (watch_program(k, sock, parent, err) < 0 || set_stdio(k->c, err) < 0 ||
         close_others(k, err) < 0)
         return -1;
     if (k->c->flags[BUCKLE_NEW_SESSION])
@@ -449,7 +445,7 @@ void controller_main(void *command, int sock, pid_t parent)
 {
     static struct controller k; /* large, and there is one in a process */
     struct bk_err err = {0};
-    k = (struct controller){.c = command, .sock = sock, .epoll = -1, .parent = -1, .channel = -1};
+    k = (struct controller){.c = command, .sock = sock, .group = -1, .parent = -1, .channel = -1};
     if (begin(&k, sock, parent, &err) < 0)
         fail(&k, &err, NULL, 0);
     run_command(&k);

@@ -10,13 +10,14 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "api/wire.h"
 #include "base/own.h"
 #include "run/run-policy.h"
+#include "system/descriptors.h"
+#include "system/process.h"
 
 /* ---- starting ---- */
 
@@ -40,7 +41,7 @@ int helper_start(struct helper *c, void (*fn)(void *arg, int sock, pid_t parent)
 {
     int ends[2];
     sigset_t all, before;
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+    if (fd_stream_pair(ends) < 0)
         return err_sys(err, "socketpair");
     pid_t parent = getpid();
     sigfillset(&all);
@@ -60,7 +61,7 @@ int helper_start(struct helper *c, void (*fn)(void *arg, int sock, pid_t parent)
         errno = failed;
         return err_sys(err, "cannot start a process");
     }
-    *c = (struct helper){pid, (int)syscall(SYS_pidfd_open, pid, 0), ends[0]};
+    *c = (struct helper){pid, process_watch(pid), ends[0]};
     return 0;
 }
 
@@ -121,8 +122,8 @@ char *helper_text(helper_fn *fn, void *arg, struct buckle_error **error)
         return api_error(error, &err, NULL), NULL;
     read_all(c.sock, &bytes);
     close(c.sock);
-    if (c.pidfd >= 0)
-        close(c.pidfd);
+    if (c.watch >= 0)
+        close(c.watch);
     helper_collect(&c);
     bool whole = buf_ok(&bytes) && wire_first(bytes.s ? bytes.s : "", bytes.n, &m) > 0;
     if (whole && m.kind == WIRE_ENDED) {

@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #include "api/command-options.h"
-#include "kernel/launch/tmpdir.h"
+#include "command/tmpdir.h"
 
 /*
  * Everything that forks, enters namespaces, handles signals or has global state happens in a helper
@@ -15,7 +15,7 @@
  */
 struct helper {
     pid_t pid;
-    int pidfd; /* -1 when it was gone already */
+    int watch; /* readable when it ends; -1 when it was gone already */
     int sock;  /* to it */
 };
 

@@ -18,7 +18,7 @@
 #include "api/proxies.h"
 #include "api/run-int.h"
 #include "base/own.h"
-#include "kernel/launch/tmpdir.h"
+#include "command/tmpdir.h"
 #include "report/store.h"
 #include "report/tag.h"
 

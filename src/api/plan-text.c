@@ -4,7 +4,6 @@
 /* Prints the plan and the host's abilities, which a helper process finds (helper.h). */
 
 #include <string.h>
-#include <sys/prctl.h>
 
 #include "api/helper.h"
 #include "base/own.h"
@@ -31,10 +30,7 @@ static int print_plan(void *arg, struct buf *out, const struct sbpl_unit **unit,
         return -1;
     p.spec.launch.on_question = a->c->on_question ? no_question : NULL;
     *unit = &r.policy.unit;
-    if (run_open(&r, &p.spec, true, err) < 0 || run_plan(&r, err) < 0)
-        return -1;
-    (a->json ? plan_print_json : plan_print_text)(&r.plan, r.policy.graph, out);
-    return 0;
+    return run_open(&r, &p.spec, true, err) < 0 ? -1 : run_print_plan(&r, a->json, out, err);
 }
 
 char *buckle_plan(const struct buckle_command *command, int json, struct buckle_error **error)
@@ -44,19 +40,20 @@ char *buckle_plan(const struct buckle_command *command, int json, struct buckle_
 
 int buckle_supported_platform(void)
 {
-    /* seccomp filters are the minimum; buckle_dependencies() reports what else is missing */
-    return policy_on_macos() || prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
+    /* buckle_dependencies() reports what else is missing */
+    return policy_on_macos() || doctor_can_run();
 }
 
 static int print_doctor(void *arg, struct buf *out, const struct sbpl_unit **unit,
                         struct bk_err *err)
 {
-    static struct doctor d;
+    bool full;
     (void)arg, (void)unit;
-    if (doctor_look(&d, err) < 0)
+    buf_chr(out, '0');
+    if (doctor_report(true, &full, out, err) < 0)
         return -1;
-    buf_chr(out, d.full ? '1' : '0');
-    doctor_json(&d, out);
+    if (buf_ok(out) && full)
+        out->s[0] = '1';
     return 0;
 }
 

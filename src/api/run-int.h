@@ -32,8 +32,8 @@ struct buckle_run {
 
     struct helper helper;
     bool by_signal; /* on macOS: it only reacts to signals */
-    int epoll;      /* epoll: the socket, the child's end, and: */
-    int ready;      /* an eventfd, readable while something waits to be delivered */
+    int group;      /* the socket, the child's end, and: */
+    int ready;      /* a flag, readable while something waits to be delivered */
 
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t idle;  /* no thread delivers */

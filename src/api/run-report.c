@@ -98,7 +98,7 @@ static struct note *await_reply(struct buckle_run *run, uint64_t number)
         one = find_reply(&run->replies, number);
         if (one || run->over)
             return one;
-        struct pollfd fds[] = {{run->helper.sock, POLLIN, 0}, {run->helper.pidfd, POLLIN, 0}};
+        struct pollfd fds[] = {{run->helper.sock, POLLIN, 0}, {run->helper.watch, POLLIN, 0}};
         pthread_mutex_unlock(&run->lock);
         poll(fds, 2, LOOK_MS);
         pthread_mutex_lock(&run->lock);

@@ -12,18 +12,19 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "api/run-int.h"
+#include "base/clock.h"
 #include "base/own.h"
 #include "policy/target.h"
 #include "run/run.h"
+#include "system/condition.h"
+#include "system/fd-group.h"
+#include "system/process.h"
 
 /* ---- notes ---- */
 
@@ -86,8 +87,8 @@ static void read_messages(struct buckle_run *run)
 
 static bool has_exited(const struct buckle_run *run)
 {
-    struct pollfd end = {run->helper.pidfd, POLLIN, 0};
-    return run->helper.pidfd < 0 || poll(&end, 1, 0) != 0;
+    struct pollfd end = {run->helper.watch, POLLIN, 0};
+    return run->helper.watch < 0 || poll(&end, 1, 0) != 0;
 }
 
 /* Its process is gone, and all its messages are read. */
@@ -96,9 +97,9 @@ static void end(struct buckle_run *run)
     struct bk_err err;
     run->over = true;
     helper_collect(&run->helper);
-    epoll_ctl(run->epoll, EPOLL_CTL_DEL, run->helper.sock, NULL);
-    if (run->helper.pidfd >= 0)
-        epoll_ctl(run->epoll, EPOLL_CTL_DEL, run->helper.pidfd, NULL);
+    fd_group_remove(run->group, run->helper.sock);
+    if (run->helper.watch >= 0)
+        fd_group_remove(run->group, run->helper.watch);
     if (run->ended || run->failure)
         return;
     err_set(&err, BK_E_SYSTEM, "the process that ran the command died, and the command with it");
@@ -107,11 +108,7 @@ static void end(struct buckle_run *run)
 
 static void mark_ready(const struct buckle_run *run)
 {
-    uint64_t one = 1;
-    if (run->waiting.first || run->over)
-        (void)!write(run->ready, &one, sizeof(one));
-    else
-        (void)!read(run->ready, &one, sizeof(one));
+    fd_flag_set(run->ready, run->waiting.first || run->over);
 }
 
 void run_pump(struct buckle_run *run)
@@ -172,27 +169,14 @@ static void deliver(struct buckle_run *run)
     }
 }
 
-static struct timespec deadline_in(int milliseconds)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_sec += milliseconds / 1000;
-    t.tv_nsec += (long)(milliseconds % 1000) * 1000000;
-    if (t.tv_nsec >= 1000000000) {
-        t.tv_sec++;
-        t.tv_nsec -= 1000000000;
-    }
-    return t;
-}
-
 /* Waits until no other thread delivers; false if that takes too long. */
 static bool become_deliverer(struct buckle_run *run, int milliseconds)
 {
-    struct timespec until = deadline_in(milliseconds < 0 ? 0 : milliseconds);
-    int late = 0;
-    while (run->delivering && late == 0)
-        late = milliseconds < 0 ? pthread_cond_wait(&run->idle, &run->lock)
-                                : pthread_cond_timedwait(&run->idle, &run->lock, &until);
+    uint64_t now = now_ms(), until = now + (uint64_t)(milliseconds < 0 ? 0 : milliseconds);
+    while (run->delivering && (milliseconds < 0 || now < until)) {
+        condition_wait(&run->idle, &run->lock, milliseconds < 0 ? -1 : (int)(until - now));
+        now = now_ms();
+    }
     if (run->delivering)
         return false;
     run->delivering = true;
@@ -207,7 +191,7 @@ int buckle_run_dispatch(struct buckle_run *run, int milliseconds, struct buckle_
         run_pump(run);
         if (!run->waiting.first && !run->over) {
             pthread_mutex_unlock(&run->lock);
-            poll(&(struct pollfd){run->epoll, POLLIN, 0}, 1, milliseconds);
+            poll(&(struct pollfd){run->group, POLLIN, 0}, 1, milliseconds);
             pthread_mutex_lock(&run->lock);
             run_pump(run);
         }
@@ -234,7 +218,7 @@ int buckle_run_wait(struct buckle_run *run, struct buckle_error **error)
 
 int buckle_run_fd(const struct buckle_run *run)
 {
-    return run->epoll;
+    return run->group;
 }
 
 /* ---- beginning and end ---- */
@@ -246,7 +230,7 @@ static void run_destroy(struct buckle_run *run)
         free(one);
     buf_free(&run->in);
     buckle_error_free(run->failure);
-    int fds[] = {run->helper.sock, run->helper.pidfd, run->epoll, run->ready};
+    int fds[] = {run->helper.sock, run->helper.watch, run->group, run->ready};
     for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
         if (fds[i] >= 0)
             close(fds[i]);
@@ -259,17 +243,13 @@ static void run_destroy(struct buckle_run *run)
 static struct buckle_run *run_new(const struct buckle_command *c)
 {
     struct buckle_run *run = calloc(1, sizeof(*run));
-    pthread_condattr_t clock;
     if (!run)
         return NULL;
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&run->idle, &clock);
-    pthread_condattr_destroy(&clock);
+    condition_init(&run->idle);
     pthread_mutex_init(&run->lock, NULL);
-    run->helper = (struct helper){.pidfd = -1, .sock = -1};
-    run->epoll = epoll_create1(EPOLL_CLOEXEC);
-    run->ready = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    run->helper = (struct helper){.watch = -1, .sock = -1};
+    run->group = fd_group_open();
+    run->ready = fd_flag_open();
     run->by_signal = policy_on_macos();
     run->on_event = c->on_event;
     run->on_question = c->on_question;
@@ -279,19 +259,18 @@ static struct buckle_run *run_new(const struct buckle_command *c)
     run->manager = c->manager;
     run->id = c->id;
     run->text = c->text ? strdup(c->text) : NULL;
-    if (run->epoll >= 0 && run->ready >= 0 && (run->text || !c->text))
+    if (run->group >= 0 && run->ready >= 0 && (run->text || !c->text))
         return run;
     run_destroy(run);
     return NULL;
 }
 
-static void open_epoll(struct buckle_run *run)
+static void open_group(struct buckle_run *run)
 {
-    int fds[] = {run->helper.sock, run->helper.pidfd, run->ready};
+    int fds[] = {run->helper.sock, run->helper.watch, run->ready};
     for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
-        struct epoll_event e = {.events = EPOLLIN};
         if (fds[i] >= 0)
-            epoll_ctl(run->epoll, EPOLL_CTL_ADD, fds[i], &e);
+            fd_group_add(run->group, fds[i], 0);
     }
 }
 
@@ -309,7 +288,7 @@ struct buckle_run *buckle_start(const struct buckle_command *command, struct buc
         if (run->manager)
             manager_drop_run(run->manager, run);
     } else {
-        open_epoll(run);
+        open_group(run);
         return run;
     }
     if (run)
@@ -322,10 +301,10 @@ struct buckle_run *buckle_start(const struct buckle_command *command, struct buc
 static void end_at_once(struct buckle_run *run)
 {
     enum { PATIENCE_MS = 3000 };
-    struct pollfd gone = {run->helper.pidfd, POLLIN, 0};
+    struct pollfd gone = {run->helper.watch, POLLIN, 0};
     shutdown(run->helper.sock, SHUT_RDWR); /* it then ends the command */
-    if (run->helper.pidfd >= 0 && poll(&gone, 1, PATIENCE_MS) == 0)
-        syscall(SYS_pidfd_send_signal, run->helper.pidfd, SIGKILL, NULL, 0);
+    if (run->helper.watch >= 0 && poll(&gone, 1, PATIENCE_MS) == 0)
+        process_watched_kill(run->helper.watch, run->helper.pid, SIGKILL);
     helper_collect(&run->helper);
 }
 

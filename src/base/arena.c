@@ -25,6 +25,12 @@ struct arena_chunk {
     _Alignas(ALIGN) unsigned char data[];
 };
 
+/* Large chunks are mappings of their own. By the whole size: an adopted mapping has a head, too. */
+static bool is_mapped(size_t size)
+{
+    return sizeof(struct arena_chunk) + size >= CHUNK_LARGE;
+}
+
 void arena_init(struct arena *a, size_t limit)
 {
     memset(a, 0, sizeof(*a));
@@ -36,7 +42,7 @@ void arena_free(struct arena *a)
     struct arena_chunk *c = a->chunks;
     while (c) {
         struct arena_chunk *next = c->next;
-        if (c->size >= CHUNK_LARGE)
+        if (is_mapped(c->size))
             munmap(c, sizeof(*c) + c->size);
         else
             free(c);
@@ -58,7 +64,7 @@ static int grow(struct arena *a, size_t need)
         size = CHUNK_MAX;
     if (size < need)
         size = need;
-    bool large = size >= CHUNK_LARGE;
+    bool large = is_mapped(size);
     struct arena_chunk *c = large ? map_pages(sizeof(*c) + size) : malloc(sizeof(*c) + size);
     if (!c)
         return -1;
@@ -94,7 +100,7 @@ static void *zero(unsigned char *p, size_t n)
 
 void arena_reserve(struct arena *a, size_t n)
 {
-    if (n >= CHUNK_LARGE)
+    if (is_mapped(n))
         (void)!grow(a, n); /* on failure a later arena_alloc() tries again */
 }
 

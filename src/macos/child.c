@@ -63,10 +63,29 @@ static void close_others(const struct child *c)
             fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
+/* What a child could not do. Less than PIPE_BUF anywhere, so it is written in one piece. */
+struct failure {
+    int sys; /* 0: it could not be confined, because: */
+    char words[400];
+};
+
+static void confine_and_exec(const struct child *c, struct failure *f)
+{
+    if (c->cwd && chdir(c->cwd) < 0) {
+        f->sys = errno;
+        return;
+    }
+    environ = (char **)c->env;
+    if (c->enter && c->enter(c->profile, f->words, sizeof(f->words)) < 0)
+        return;
+    execvp(c->argv[0], c->argv);
+    f->sys = errno;
+}
+
 static void __attribute__((noreturn)) exec_child(const struct child *c, int errors)
 {
     sigset_t none;
-    int why = 0;
+    struct failure f = {0};
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_DFL);
@@ -74,20 +93,15 @@ static void __attribute__((noreturn)) exec_child(const struct child *c, int erro
     redirect(c->out, 1);
     redirect(c->err, 2);
     close_others(c);
-    if (c->cwd && chdir(c->cwd) < 0)
-        why = errno;
-    if (!why) {
-        environ = (char **)c->env;
-        execvp(c->argv[0], c->argv);
-        why = errno;
-    }
-    ssize_t written = write(errors, &why, sizeof(why));
-    _exit(written == sizeof(why) ? 127 : 126);
+    confine_and_exec(c, &f);
+    ssize_t written = write(errors, &f, sizeof(f));
+    _exit(written == sizeof(f) ? 127 : 126);
 }
 
 int child_start(const struct child *c, pid_t *out, struct bk_err *err)
 {
-    int ends[2], why = 0;
+    int ends[2];
+    struct failure f = {0};
     if (child_pipe(ends, err) < 0)
         return -1;
     pid_t pid = fork();
@@ -98,14 +112,16 @@ int child_start(const struct child *c, pid_t *out, struct bk_err *err)
     if (pid < 0)
         return err_sys(err, "cannot start a process");
     ssize_t n;
-    while ((n = read(reader, &why, sizeof(why))) < 0 && errno == EINTR)
+    while ((n = read(reader, &f, sizeof(f))) < 0 && errno == EINTR)
         ;
     if (n == 0) {
         *out = pid;
         return 0;
     }
     waitpid(pid, NULL, 0);
-    errno = n == sizeof(why) ? why : EIO;
+    if (n == sizeof(f) && f.sys == 0)
+        return err_set(err, BK_E_SYSTEM, "macOS refuses the profile: %s", f.words);
+    errno = n == sizeof(f) ? f.sys : EIO;
     return err_sys(err, "%s", c->argv[0]);
 }
 

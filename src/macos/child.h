@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "macos/enter.h"
 
 /* Child processes, with portable Unix calls only. */
 
@@ -22,9 +23,13 @@ struct child {
     int in, out, err; /* -1: unchanged */
     const int *keep;  /* further descriptors to inherit */
     size_t nkeep;
+    /* Confines the child before it executes the program; NULL: nothing does. */
+    seatbelt_enter_fn *enter;
+    const char *profile; /* for that */
 };
 
-/* Returns when the program runs. On failure err->sys is the errno of exec. */
+/* Returns when the program runs. On failure err->sys is the errno of exec, or 0 if `enter` failed.
+ */
 int child_start(const struct child *c, pid_t *pid, struct bk_err *err);
 
 /* Waits at most patience_ms; false if it still runs. */

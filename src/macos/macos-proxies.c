@@ -145,7 +145,6 @@ int proxies_start(struct proxies *p, const struct graph *g, const struct parent_
         struct gate_options o = {.graph = g,
                                  .token = p->token,
                                  .parents = parents,
-                                 .portable = true,
                                  .on_denial = on_denial,
                                  .answers = -1,
                                  .arg = &events_write,

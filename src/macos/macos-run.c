@@ -45,7 +45,10 @@ struct running {
     pid_t pid;
     bool ended;
     int status;
+    bool cancelled, at_once; /* by macos_cancel() */
 };
+
+static struct running *running_now; /* for macos_signal() and macos_cancel() */
 
 static void debug(void *arg, const char *line)
 {
@@ -244,10 +247,14 @@ static int start_command(struct running *r, struct bk_err *err)
     char **env = make_env(r);
     if (!argv || !env)
         return err_nomem(err);
-    argv[0] = "sandbox-exec";
-    argv[1] = "-p";
-    argv[2] = r->profile.s;
-    memcpy(argv + 3, r->s->argv, n * sizeof(*argv));
+    static const char *const around[] = {"sandbox-exec", "-p"};
+    size_t at = 0;
+    if (!r->s->enter) {
+        memcpy(argv, around, sizeof(around));
+        argv[2] = r->profile.s;
+        at = 3;
+    }
+    memcpy(argv + at, r->s->argv, n * sizeof(*argv));
     struct child c = {.argv = (char *const *)argv,
                       .env = env,
                       .cwd = r->s->cwd,
@@ -255,7 +262,9 @@ static int start_command(struct running *r, struct bk_err *err)
                       .out = -1,
                       .err = -1,
                       .keep = r->s->keep_fds,
-                      .nkeep = r->s->nkeep_fds};
+                      .nkeep = r->s->nkeep_fds,
+                      .enter = r->s->enter,
+                      .profile = r->profile.s};
     return child_start(&c, &r->pid, err);
 }
 
@@ -267,8 +276,9 @@ static bool wait_some(struct running *r, const struct signals *signals, int time
     struct pollfd fds[] = {{.fd = signals->from, .events = POLLIN},
                            {.fd = r->monitored ? r->monitor.out : -1, .events = POLLIN},
                            {.fd = r->monitored ? r->monitor.err : -1, .events = POLLIN},
-                           {.fd = r->proxies.events, .events = POLLIN}};
-    int n = poll(fds, 4, timeout_ms);
+                           {.fd = r->proxies.events, .events = POLLIN},
+                           {.fd = r->s->on_input ? r->s->input_fd : -1, .events = POLLIN}};
+    int n = poll(fds, 5, timeout_ms);
     if (n < 0 || fds[0].revents)
         handle_signals(r, signals->from);
     for (int i = 1; i <= 2 && n > 0; i++)
@@ -279,7 +289,24 @@ static bool wait_some(struct running *r, const struct signals *signals, int time
         r->proxies.events = -1;
         debug(r, "proxies: ended");
     }
+    if (n > 0 && fds[4].revents)
+        r->s->on_input(r->s->arg);
     return n > 0 && (fds[1].revents || fds[2].revents || fds[3].revents);
+}
+
+int macos_signal(int sig)
+{
+    const struct running *r = running_now;
+    return r && r->pid > 0 && !r->ended && kill(r->pid, sig) == 0 ? 0 : -ESRCH;
+}
+
+void macos_cancel(bool at_once)
+{
+    struct running *r = running_now;
+    if (!r)
+        return;
+    r->cancelled = true;
+    r->at_once |= at_once;
 }
 
 static void wait_command(struct running *r, const struct signals *signals, bool *timed_out)
@@ -287,6 +314,11 @@ static void wait_command(struct running *r, const struct signals *signals, bool 
     uint64_t deadline = r->s->timeout_ms ? now_ms() + r->s->timeout_ms : 0;
     while (!r->ended) {
         uint64_t now = now_ms();
+        if (r->cancelled) {
+            r->cancelled = false;
+            deadline = now;
+            *timed_out |= r->at_once;
+        }
         if (deadline && now >= deadline) {
             kill(r->pid, *timed_out ? SIGKILL : SIGTERM);
             deadline = *timed_out ? 0 : now + KILL_MS;
@@ -338,7 +370,9 @@ int macos_run(const struct seatbelt *s, struct macos_end *end, struct bk_err *er
     r->proxies = (struct proxies){.pid = -1, .stop = -1, .events = -1};
     arena_init(&r->arena, 64 << 20);
     *end = (struct macos_end){0};
+    running_now = r;
     int result = run_confined(r, end, err);
+    running_now = NULL;
     if (r->monitored)
         monitor_stop(&r->monitor);
     if (r->proxies.pid > 0)

@@ -8,12 +8,14 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "macos/enter.h"
 #include "report/event.h"
 #include "report/ignore.h"
 
 /*
- * Runs a command under macOS's sandbox: starts the proxies and the log monitor, then `sandbox-exec
- * -p PROFILE command…`, and stops all of it when the command ends.
+ * Runs a command under macOS's sandbox: starts the proxies and the log monitor, then the command,
+ * and stops all of it when the command ends. The command's process confines itself before it
+ * executes anything, or `sandbox-exec -p PROFILE command…` does.
  */
 struct parent_proxies;
 
@@ -38,8 +40,11 @@ struct seatbelt {
     const char *connector;                /* see proxy-vars.h */
     const char *command;                  /* for tags; NULL: argv, word by word */
     const struct ignore_rules *ignore;
+    seatbelt_enter_fn *enter; /* how the command's process is confined; NULL: by sandbox-exec */
     uint32_t timeout_ms;
     void (*on_event)(void *arg, const struct event *e);
+    void (*on_input)(void *arg); /* whenever input_fd is readable; NULL: never */
+    int input_fd;
     void (*debug)(void *arg, const char *line); /* may be NULL */
     void *arg;
 };
@@ -53,5 +58,10 @@ struct macos_end {
 /* Only one at a time per process: it installs signal handlers. If the command can't be executed,
  * fails with BK_E_SYSTEM and its errno in err->sys. */
 int macos_run(const struct seatbelt *s, struct macos_end *end, struct bk_err *err);
+
+/* For the one that runs in this process. The first returns 0, or -ESRCH while there is none; the
+ * second ends the command: politely first, or at once (end.timed_out). */
+int macos_signal(int sig);
+void macos_cancel(bool at_once);
 
 #endif

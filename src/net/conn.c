@@ -24,9 +24,10 @@
 #include "net/inbound.h"
 #include "net/inspect.h"
 #include "net/lookup.h"
-#include "net/orig-dst.h"
+#include "net/packets.h"
 #include "net/plain-http.h"
 #include "net/proxy.h"
+#include "system/descriptors.h"
 
 enum {
     FULL_US = 5000,            /* pause when the process has no file descriptors left */
@@ -429,7 +430,8 @@ struct conn *conn_new(struct gate *g, int fd)
 static void begin_transparent(struct conn *c, const struct listener *l)
 {
     bool as_sent = l->kind == LISTEN_PORT || c->gate->o->sockets.handed_over;
-    if (as_sent ? orig_dst_as_sent(c) : orig_dst_redirected(c, l->kind == NETNS_TCP6))
+    const struct gate_packets *packets = c->gate->o->packets;
+    if (packets && packets->destination(c, as_sent, l->kind == NETNS_TCP6))
         conn_advance(c);
     else
         conn_reset(c);
@@ -501,7 +503,7 @@ void conn_accept(struct listener *l)
     for (unsigned i = 0; i < most; i++) {
         struct sockaddr_storage from;
         socklen_t n = sizeof(from);
-        int fd = accept4(l->watch.fd, (struct sockaddr *)&from, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        int fd = fd_accept(l->watch.fd, (struct sockaddr *)&from, &n, FD_NONBLOCK);
         /* The listener stays readable without descriptors; sleeping keeps the loop from spinning on
          * it. */
         if (fd < 0 && (errno == EMFILE || errno == ENFILE))

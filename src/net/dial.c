@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "graph/net.h"
+#include "system/descriptors.h"
 
 enum { STAGGER_MS = 250, GIVE_UP_MS = 30000, LOOKUP_MS = 5000, LOOKUP_TRIES = 2 };
 
@@ -179,7 +180,7 @@ static int connect_to(const uint8_t addr[16], uint16_t port, enum dial_kind kind
     struct sockaddr_storage to;
     socklen_t n = addr_to_sockaddr(addr, port, &to);
     int one = 1, type = kind <= DIAL_STREAM4 ? SOCK_STREAM : SOCK_DGRAM;
-    int fd = socket(to.ss_family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = fd_socket(to.ss_family, type, FD_NONBLOCK);
     if (fd < 0)
         return -errno;
     if (kind <= DIAL_STREAM4)

@@ -103,7 +103,7 @@ void dns_stub_reply(const struct gate *g, const struct dns_client *who, const vo
 {
     struct sockaddr_storage to;
     if (who->key.port) {
-        datagram_answer(g, &who->key, data, n);
+        g->o->packets->answer(g, &who->key, data, n);
         return;
     }
     socklen_t len = addr_to_sockaddr(who->key.client, who->key.client_port, &to);
@@ -115,7 +115,7 @@ void dns_stub_datagram(struct gate *g, int fd)
     uint8_t in[DNS_MAX], out[DNS_MAX];
     for (int i = 0; i < 64; i++) {
         struct dns_client who = {.fd = fd};
-        ssize_t n = datagram_receive(fd, in, sizeof(in), &who.key);
+        ssize_t n = g->o->packets->receive(fd, in, sizeof(in), &who.key);
         if (n < 0)
             return;
         size_t size = who.key.client_port ? answer_question(g, in, (size_t)n, &who, out) : 0;

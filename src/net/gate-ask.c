@@ -21,7 +21,7 @@
 
 #include "graph/net.h"
 #include "net/consent.h"
-#include "net/udp.h"
+#include "net/packets.h"
 
 enum {
     ASKED_MAX = 256,         /* hosts and ports to remember */
@@ -115,7 +115,8 @@ static void resume_waiting(struct gate *g, uint32_t id)
         c->asked = 0;
         conn_pump(c);
     }
-    udp_answered(g, id);
+    if (g->o->packets)
+        g->o->packets->answered(g, id);
 }
 
 static void record_answer(struct asking *a, struct asked *q, enum consent answer)

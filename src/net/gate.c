@@ -23,8 +23,7 @@
 #include "net/gate-int.h"
 #include "net/gate-session.h"
 #include "net/inbound.h"
-#include "net/refused-packets.h"
-#include "net/udp.h"
+#include "net/packets.h"
 
 enum { SWEEP_MS = 1000 };
 
@@ -67,17 +66,18 @@ bool gate_host_of(const struct gate *g, const uint8_t addr[16], struct peer *out
 static void on_listener(struct watch *w, unsigned what)
 {
     struct listener *l = (struct listener *)w;
+    struct gate *g = l->gate;
     (void)what;
     if (l->kind == NETNS_DNS4 || l->kind == NETNS_DNS6)
-        dns_stub_datagram(l->gate, w->fd);
+        dns_stub_datagram(g, w->fd);
     else if (l->kind == NETNS_UDP4 || l->kind == NETNS_UDP6)
-        udp_datagrams(l->gate, w->fd);
+        g->o->packets->datagrams(g, w->fd);
     else if (l->kind == LISTEN_LOCAL_DATAGRAMS)
-        udp_local(l);
+        g->o->packets->local(l);
     else if (l->kind == LISTEN_PUBLISHED)
         inbound_accept(l);
     else if (l->kind >= NETNS_REFUSED_UDP4 && l->kind <= NETNS_REFUSED_TCP6)
-        refused_packets_receive(l);
+        g->o->packets->refused(l);
     else
         conn_accept(l);
 }
@@ -234,7 +234,8 @@ static int run_turn(struct gate *g, uint64_t *swept)
         *swept = g->loop.now_ms;
         g->sweeps = false;
         sweep_conns(g);
-        udp_sweep(g);
+        if (g->o->packets)
+            g->o->packets->sweep(g);
         inbound_sweep(g);
         gate_ask_sweep(g);
     }
@@ -259,7 +260,8 @@ static int serve(struct gate *g)
         err = run_turn(g, &swept);
     while (g->conns)
         conn_close(g->conns);
-    udp_end(g);
+    if (g->o->packets)
+        g->o->packets->end(g);
     conn_free_closed(g);
     gate_ask_end(g);
     return err;

@@ -10,6 +10,7 @@
 #include "graph/eval.h"
 #include "graph/peer.h"
 #include "net/netns-setup.h"
+#include "net/packets.h"
 #include "net/parent-proxy.h"
 #include "net/session-link.h"
 
@@ -81,10 +82,11 @@ struct gate_options {
     int link;
     struct link_ports *link_ports; /* if so: where the session's other commands listen */
     struct netns_sockets sockets;
+    const struct gate_packets *packets; /* NULL: there are only proxies (packets.h) */
     struct gate_port published[GATE_PUBLISHED];
     const char *token;                    /* the password of the proxies, or NULL */
     const struct parent_proxies *parents; /* or NULL */
-    bool portable;                        /* use poll() instead of epoll (loop.h) */
+    bool portable;                        /* wait with poll() (loop.h) */
     bool late_names; /* resolve denied names too, and refuse the connections instead */
     void (*on_denial)(void *arg, const struct gate_denial *d);
     /* Called if the policy neither allows nor denies the host by name. Answers arrive as struct

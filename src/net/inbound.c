@@ -20,6 +20,7 @@
 
 #include "net/gate-int.h"
 #include "net/gate-session.h"
+#include "system/descriptors.h"
 
 static void set_accepting(struct gate *g, bool on)
 {
@@ -117,7 +118,7 @@ static void begin_inbound(struct listener *l, int fd)
 void inbound_accept(struct listener *l)
 {
     while (l->gate->ninside[0] > 0) {
-        int fd = accept4(l->watch.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        int fd = fd_accept(l->watch.fd, NULL, NULL, FD_NONBLOCK);
         if (fd < 0)
             return;
         begin_inbound(l, fd);

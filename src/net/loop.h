@@ -8,8 +8,9 @@
 #include <stdint.h>
 
 /*
- * Waits for many descriptors: epoll on Linux, poll elsewhere. Watches are edge-triggered by
- * default. The owner reads or writes until the call would block and then calls loop_again().
+ * Waits for many descriptors: epoll on Linux, kqueue on macOS; tests also use poll. Watches are
+ * edge-triggered by default. The owner reads or writes until the call would block and then calls
+ * loop_again().
  */
 enum {
     LOOP_IN = 1,
@@ -27,7 +28,7 @@ struct loop_ops;
 
 struct loop {
     const struct loop_ops *ops;
-    int fd;                /* epoll's descriptor, */
+    int fd;                /* epoll's or kqueue's descriptor, */
     struct watched *by_fd; /* and the watches by descriptor */
     size_t nby_fd;
     struct polled *set;        /* or the list for poll */

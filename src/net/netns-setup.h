@@ -142,4 +142,11 @@ int netns_bind_everywhere(int fd, bool v6, uint16_t port);
 /* Opens a listener on loopback in the caller's namespace. Returns a negative errno on failure. */
 int netns_listen(int family, int type, uint16_t port);
 
+/* The sandbox's own addresses. Lookups with AI_ADDRCONFIG need one per family besides loopback. */
+static const uint8_t netns_own_v4[4] = {198, 18, 0, 1};
+static const uint8_t netns_own_v6[16] = {0xfd, 0x62, 0x75, 0x63, 0x6b, 0x6c, [15] = 1};
+
+/* For a listener, before bind(). Returns -1 and sets errno. */
+int netns_stream_options(int fd);
+
 #endif

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/bytes.h"
 #include "graph/net.h"
 
 /* ---- exceptions ---- */
@@ -20,7 +21,7 @@
 /* Splits ":port" off a name. Returns false if it is for another port. */
 static bool name_port_fits(const char *s, size_t *n, uint16_t port)
 {
-    const char *colon = memrchr(s, ':', *n);
+    const char *colon = bytes_find_last(s, ':', *n);
     uint16_t lo, hi;
     if (!colon)
         return true;

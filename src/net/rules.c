@@ -13,6 +13,7 @@
 
 #include <string.h>
 
+#include "base/bytes.h"
 #include "graph/net.h"
 
 static struct graph_fact fact_of(const struct peer *h, uint16_t port, uint16_t proto,
@@ -38,7 +39,7 @@ static struct graph_fact fact_of(const struct peer *h, uint16_t port, uint16_t p
 
 static bool domain_ports(const struct graph_test *t, uint16_t *lo, uint16_t *hi)
 {
-    const char *colon = t->str ? memrchr(t->str, ':', t->len) : NULL;
+    const char *colon = t->str ? bytes_find_last(t->str, ':', t->len) : NULL;
     return colon &&
            net_ports_parse(colon + 1, t->len - (size_t)(colon + 1 - t->str), lo, hi, NULL) == 0;
 }

@@ -5,7 +5,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 /*
  * Loopback within a session. Each of its commands has a network of its own, with its own policy and
@@ -27,9 +26,6 @@ int link_send(int sock, enum link_kind kind, uint16_t port, int passed);
 /* Returns 1 with a message, and the descriptor that came along or -1; 0 at the end; a negative
  * errno otherwise, -EAGAIN if there is none yet. */
 int link_receive(int sock, struct link_message *m, int *passed);
-
-/* recvmsg() with room for one descriptor: the one that came along, or -1. */
-ssize_t link_receive_bytes(int sock, void *to, size_t cap, int flags, int *passed);
 
 /* Ports at which other commands of the session listen. The gate writes, the judge reads. */
 struct link_ports {

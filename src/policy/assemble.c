@@ -34,6 +34,8 @@ static int load_settings(struct settings *s, const struct policy_request *q, str
         return 0;
     if (settings_init(s, q->cwd, err) < 0)
         return -1;
+    if (q->elsewhere)
+        settings_for_elsewhere(s);
     if (!asks_for_settings(q) && !settings_there(s))
         return 0;
     if ((q->find_settings ? settings_add_found : settings_add_policy)(s, err) < 0)
@@ -111,7 +113,8 @@ static void weigh_registries(struct assembly *out, const struct policy_request *
 static int add_presets(struct assembly *out, const struct policy_request *q, struct chosen *chosen,
                        struct bk_err *err)
 {
-    const struct path_base base = {.cwd = q->cwd, .home = getenv("HOME")};
+    const struct path_base base = {
+        .cwd = q->cwd, .home = getenv("HOME"), .elsewhere = q->elsewhere};
     struct arena *a = &out->settings.arena;
     struct access *access = &out->result.policy;
     struct preset sum = {0};

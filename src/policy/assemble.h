@@ -28,6 +28,7 @@ struct named_settings {
 struct policy_request {
     const char *cwd;    /* absolute */
     const char *tmpdir; /* the command's, or NULL */
+    bool elsewhere;     /* for a command on another machine (settings/paths.h) */
 
     struct run_source base; /* without a name: there is none */
 

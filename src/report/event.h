@@ -19,6 +19,7 @@ enum { EVENT_PATH = 4096, EVENT_EXE = 256, EVENT_DETAIL = 96 };
 enum { EVENT_OUTER_RULE = 0xfffffffeu };
 /* The path of an event about creating a user namespace. */
 #define EVENT_USER_NAMESPACE "user namespace"
+#define EVENT_MOUNT_NAMESPACE "mount namespace"
 
 struct event {
     uint64_t time_ns; /* CLOCK_REALTIME */

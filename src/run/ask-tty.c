@@ -32,8 +32,9 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/own.h"
-#include "kernel/launch/pause.h"
+#include "command/pause.h"
 #include "run/ask-words.h"
+#include "system/descriptors.h"
 
 enum {
     QUEUE = 64,          /* more than the gate has open at once */
@@ -83,7 +84,7 @@ static void withdraw(struct asker *a, uint32_t id)
 static void receive_questions(struct asker *a)
 {
     struct asked m;
-    ssize_t n = recv(a->questions, &m, sizeof(m), MSG_DONTWAIT);
+    ssize_t n = fd_packet_receive(a->questions, &m, sizeof(m), NULL, true);
     if (n < 0)
         return;
     if (n != sizeof(m))
@@ -263,7 +264,7 @@ static void *ask_all(void *arg)
 static int start(struct ask_tty *a)
 {
     sigset_t all, was;
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, a->questions) < 0)
+    if (fd_packet_pair(a->questions) < 0)
         return -1;
     sigfillset(&all); /* also SIGTTOU: taking the terminal must not stop us */
     pthread_sigmask(SIG_SETMASK, &all, &was);
@@ -288,7 +289,7 @@ void ask_tty_question(struct ask_tty *a, const struct consent_question *q, int c
         consent_answer(channel, q->id, CONSENT_NOBODY);
         return;
     }
-    if (send(a->questions[0], &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && !q->withdrawn)
+    if (fd_packet_send(a->questions[0], &m, sizeof(m), -1, true) < 0 && !q->withdrawn)
         consent_answer(channel, q->id, CONSENT_DENY);
 }
 

@@ -17,11 +17,11 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/own.h"
 #include "sbpl/precompiled.h"
+#include "system/files.h"
 #include "vocab/protected-classes.h"
 
 enum {
@@ -210,46 +210,35 @@ static int resolve(struct finder *f, const struct spot *in, const char *name, st
 
 /* ---- listing ---- */
 
-struct entry {
-    uint64_t ino;
-    int64_t off;
-    unsigned short len;
-    unsigned char type;
-    char name[];
+typedef int entry_fn(struct finder *f, const struct spot *in, const struct folder_entry *e,
+                     void *arg);
+
+struct folder_walk {
+    struct finder *f;
+    const struct spot *in;
+    entry_fn *fn;
+    void *arg;
+    size_t entries;
+    bool failed;
 };
 
-typedef int entry_fn(struct finder *f, const struct spot *in, const struct entry *e, void *arg);
-
-/* Opens a folder to list, or only to pass through. */
-static int open_folder(int at, const char *name, bool pass)
+static int count_entry(void *arg, const struct folder_entry *e)
 {
-    int how = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
-    int fd = pass ? -1 : openat(at, name, how | O_RDONLY);
-    return pass || (fd < 0 && errno == EACCES) ? openat(at, name, how | O_PATH) : fd;
+    struct folder_walk *l = arg;
+    if (++l->entries > ENTRIES_MAX)
+        return 1;
+    l->failed = l->fn(l->f, l->in, e, l->arg) < 0;
+    return l->failed;
 }
 
 /* Calls fn for each entry. Returns 1 if those were all, 0 if there are too many or the folder
  * cannot be listed, or -1. */
 static int each_entry(struct finder *f, struct spot *in, entry_fn *fn, void *arg)
 {
-    _Alignas(8) char block[8192];
-    size_t entries = 0;
-    if (in->read && lseek(in->fd, 0, SEEK_SET) < 0)
-        return 0;
+    struct folder_walk l = {f, in, fn, arg, 0, false};
+    int result = folder_list(in->fd, in->read, count_entry, &l);
     in->read = true;
-    for (;;) {
-        long n = syscall(SYS_getdents64, in->fd, block, sizeof(block));
-        if (n <= 0)
-            return n == 0;
-        for (long at = 0; at < n;) {
-            const struct entry *e = (const void *)(block + at);
-            at += e->len;
-            if (++entries > ENTRIES_MAX)
-                return 0;
-            if (strcmp(e->name, ".") != 0 && strcmp(e->name, "..") != 0 && fn(f, in, e, arg) < 0)
-                return -1;
-        }
-    }
+    return l.failed ? -1 : result == 0;
 }
 
 /* ---- names ---- */
@@ -298,7 +287,8 @@ static bool is_public_key(const char *name)
 }
 
 /* A link in a folder that is denied as a whole. */
-static int inside_entry(struct finder *f, const struct spot *in, const struct entry *e, void *arg)
+static int inside_entry(struct finder *f, const struct spot *in, const struct folder_entry *e,
+                        void *arg)
 {
     const struct range *leaves = arg;
     struct spot to = {.fd = -1};
@@ -374,9 +364,9 @@ static int step(struct finder *f, const struct spot *in, const char *name, unsig
     int led = link ? resolve(f, in, name, &next, &there) : 0;
     next.moved |= led > 0;
     if (led > 0)
-        next.fd = open_folder(AT_FDCWD, next.path, pass);
+        next.fd = folder_open(AT_FDCWD, next.path, pass);
     else if (in->fd >= 0 && there && (type == DT_DIR || type == DT_UNKNOWN))
-        next.fd = open_folder(in->fd, name, pass);
+        next.fd = folder_open(in->fd, name, pass);
     OWN(fd) int folder = next.fd;
     struct range leaves = {part.lo, deeper, part.skip}, rest = {deeper, part.hi, part.skip};
     int err = led < 0 || reach(f, &next, &leaves) < 0 || visit(f, &next, &rest) < 0 ? -1 : 0;
@@ -416,7 +406,8 @@ static void copy_part(const struct finder *f, const struct range *part, size_t s
 }
 
 /* Compares one entry of a listed folder with the names. */
-static int entry_named(struct finder *f, const struct spot *in, const struct entry *e, void *arg)
+static int entry_named(struct finder *f, const struct spot *in, const struct folder_entry *e,
+                       void *arg)
 {
     const struct search *s = arg;
     const struct range *names = &s->names;
@@ -480,7 +471,7 @@ static int search_folder(struct finder *f, const char *folder, int list)
 {
     struct spot at = {.fd = -1};
     struct range names = {f->lists[list], f->lists[list + 1], 0};
-    OWN(fd) int fd = open_folder(AT_FDCWD, folder, false);
+    OWN(fd) int fd = folder_open(AT_FDCWD, folder, false);
     at.fd = fd;
     snprintf(at.path, sizeof(at.path), "%s", folder);
     snprintf(f->named, sizeof(f->named), "%s", strcmp(folder, "/") ? folder : "");

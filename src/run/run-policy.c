@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "kernel/host/case-fold.h"
 #include "profile/profile.h"
 #include "run/gitfiles.h"
 #include "run/own-rules.h"
@@ -122,20 +121,6 @@ int run_policy_link_targets(struct link_targets *targets, const struct run_spec 
     if (link_targets_find(targets, home, !spec->bare, spec->launch.cwd, err) < 0)
         return -1;
     return git_files_find(spec->launch.cwd, home, protect_named, targets, err);
-}
-
-int run_mounts(struct mounts_view *mounts, const struct run_spec *spec, struct bk_err *err)
-{
-    char home[PATH_MAX];
-    const char *named = getenv("HOME");
-    const char *const folders[] = {spec->launch.cwd, named ? realpath(named, home) : NULL};
-    OWN(fd) int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
-    mounts_open(mounts, fd);
-    if (!mounts_now(mounts, false))
-        return err_sys(err, "cannot read /proc/self/mountinfo");
-    case_fold_find(mounts, folders, 2);
-    mounts->fd = -1;
-    return 0;
 }
 
 static struct sbpl_options options_for(const struct run_spec *spec)

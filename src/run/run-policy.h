@@ -6,7 +6,6 @@
 #include <limits.h>
 
 #include "git/gitdir.h"
-#include "kernel/host/mounts.h"
 #include "policy/assemble.h"
 #include "run/link-targets.h"
 #include "run/spec.h"
@@ -37,9 +36,6 @@ void run_spec_use(struct run_spec *spec, const struct assembly *a);
  */
 int run_policy_link_targets(struct link_targets *targets, const struct run_spec *spec,
                             struct bk_err *err);
-
-/* Reads what is mounted twice at this moment, and where upper and lower case are the same. */
-int run_mounts(struct mounts_view *mounts, const struct run_spec *spec, struct bk_err *err);
 
 /* Gathers the texts of a policy; compiling reads the files that they import. own: own_rules(),
  * which end it, or empty. Free with run_policy_free() whatever happened. */

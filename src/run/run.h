@@ -3,27 +3,13 @@
 #ifndef BK_RUN_RUN_H
 #define BK_RUN_RUN_H
 
-#include "kernel/launch/cgroup.h"
-#include "kernel/launch/environ.h"
-#include "kernel/launch/init.h"
-#include "kernel/launch/launch.h"
-#include "kernel/launch/tmpdir.h"
+#include "command/environ.h"
+#include "command/launch.h"
+#include "command/tmpdir.h"
 #include "net/parent-proxy.h"
-#include "run/kept-layers.h"
 #include "run/run-policy.h"
 
-/* Sandboxes inside this one (nest.h). */
-enum { NESTS = 32, NEST_DEPTH = 12 };
-
-struct nests {
-    int poll; /* 0: none yet */
-    size_t n;
-    struct nest {
-        pid_t pid; /* of its controller */
-        int relay; /* from it */
-        int asker; /* pidfd of the process that asked for it */
-    } list[NESTS];
-};
+struct run_kernel;
 
 /*
  * One run of a command: spec → policy → plan → launch. Front ends read what they show (the plan, a
@@ -31,18 +17,11 @@ struct nests {
  */
 struct run {
     const struct run_spec *spec;
-    struct host host;
+    struct run_kernel *kernel;   /* what Linux needs besides (on-linux/run-kernel.h) */
     struct link_targets targets; /* of built-in names here */
-    struct mounts_view mounts;   /* at the start */
     struct run_policy policy;
     struct buf own_rules; /* that end the policy (own-rules.h) */
-    struct plan_options options;
-    struct plan plan;
     struct tmpdir private_tmpdir;
-    struct cgroup cgroup;
-    struct kept_layers kept;
-    struct init init;
-    struct launch launch; /* as it is, or was, performed */
     struct arena arena;
     struct environ_result env;
     struct parent_proxies parents;
@@ -50,12 +29,6 @@ struct run {
     char connector[256];   /* this program if it is buckle itself; else empty */
     struct graph **graphs; /* of all policies: the first, and its updates */
     size_t nupdated;
-    int channel;        /* to the controller of the sandbox that this run is in; -1: in none */
-    struct nests nests; /* inside this one */
-    unsigned depth;     /* of this one: 0 is not inside another */
-    struct run *around; /* the run that this one is inside, or NULL */
-    const struct graph *inner; /* if so: its own policy, without the outer one */
-    uint32_t outer_number;     /* and the number of the outermost policy that it began with */
 };
 
 /* For launch.prepared: the layers of the default profile. */
@@ -66,8 +39,9 @@ extern const char *const run_usual_layers[];
  * than *err. Free with run_close() whatever happened. */
 int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_err *err);
 
-/* Only compiles and plans. */
-int run_plan(struct run *r, struct bk_err *err);
+/* Compiles the policy and writes how it would be enforced here: the plan on Linux, the profile for
+ * sandbox-exec on macOS. */
+int run_print_plan(struct run *r, bool json, struct buf *out, struct bk_err *err);
 
 /* Inside a sandbox of ours: appends the plan that the run gets there, by asking the outer
  * controller. Returns 1, 0 if the run is inside none, or -1. */
@@ -77,9 +51,16 @@ int run_describe_nested(struct run *r, bool json, struct buf *out, struct bk_err
  * how far it came; spec->complain has reported STEP_POLICY. */
 int run_go(struct run *r, struct launch_end *end, struct bk_err *err);
 
+/* For the command that runs in this process, from on_input and similar callbacks. The first sends
+ * it a signal: returns 0, or -ESRCH while there is none. The second ends it as after a timeout:
+ * politely first, or at once (end->timed_out). */
+int run_signal(int sig);
+void run_cancel(bool at_once);
+
 /* Updates the policy of the running command: these sources replace the spec's. They import shipped
- * profiles only. On failure the old policy stays in force. Appends what has to wait for the next
- * command to waits, a line each. Call it from on_input or on_event. */
+ * profiles only. macOS cannot: there a policy is final. On failure the old policy stays in force.
+ * Appends what has to wait for the next command to waits, a line each. Call it from on_input or
+ * on_event. */
 int run_update(struct run *r, const struct run_source *sources, size_t n, struct buf *waits,
                struct bk_err *err);
 

@@ -2,7 +2,7 @@
 /* Copyright The Buckle Authors */
 
 /*
- * A run with macOS's sandbox-exec (src/macos): the policy is flattened for it. If the policy
+ * A run with Seatbelt, macOS's sandbox (src/macos): the policy is flattened for it. If the policy
  * distinguishes hosts, connections leave only through proxies, which evaluate it. On Linux
  * BUCKLE_BACKEND=seatbelt does the same with our own sandbox-exec.
  */
@@ -67,9 +67,13 @@ int run_close_hosts(const struct graph *g, const struct macos_ports *ports, cons
     if (rules_init(&rules, g) < 0)
         return err_nomem(err);
     buf_str(out, "; The proxies filter hosts by name.\n"
-                 "(deny network-outbound (remote ip \"*:*\")\n    (with message ");
-    buf_sbpl(out, tag, strlen(tag));
-    buf_str(out, "))\n");
+                 "(deny network-outbound (remote ip \"*:*\")");
+    if (tag) {
+        buf_str(out, "\n    (with message ");
+        buf_sbpl(out, tag, strlen(tag));
+        buf_chr(out, ')');
+    }
+    buf_str(out, ")\n");
     write_own_ports(&rules, out);
     const uint16_t both[] = {ports->http, ports->socks};
     for (size_t i = 0; i < 2; i++)
@@ -97,11 +101,44 @@ static int write_profile(void *arg, const struct macos_ports *ports, const char 
                : 0;
 }
 
+/* ---- printing ---- */
+
+int run_print_seatbelt(struct run *r, const char *how, bool json, struct buf *out,
+                       struct bk_err *err)
+{
+    OWN(buf) struct buf profile = {0};
+    static const struct macos_ports none;
+    if (run_policy_compile(&r->policy, err) < 0 || write_profile(r, &none, NULL, &profile, err) < 0)
+        return -1;
+    if (!buf_ok(&profile))
+        return err_nomem(err);
+    bool proxied = run_filters_hosts(r->policy.graph);
+    if (json) {
+        buf_fmt(out, "{\"enforced\": \"%s\", \"proxies\": %s, \"profile\": ", how,
+                proxied ? "true" : "false");
+        buf_json(out, profile.s, profile.n);
+        buf_str(out, "}\n");
+        return 0;
+    }
+    buf_fmt(out, "; Seatbelt enforces this (%s)%s.\n", how,
+            proxied ? ", with the ports of the proxies that filter hosts" : "");
+    buf_add(out, profile.s, profile.n);
+    return 0;
+}
+
+/* ---- the command ---- */
+
 static void on_event(void *arg, const struct event *e)
 {
     const struct run *r = arg;
     if (r->spec->launch.on_event)
         r->spec->launch.on_event(r->spec->launch.arg, e);
+}
+
+static void on_input(void *arg)
+{
+    const struct run *r = arg;
+    r->spec->launch.on_input(r->spec->launch.arg);
 }
 
 static void debug(void *arg, const char *line)
@@ -123,7 +160,7 @@ static int find_command(struct run *r, struct launch_end *end, struct bk_err *er
     return err_sys(err, "cannot run %s", name);
 }
 
-int run_macos(struct run *r, struct launch_end *end, struct bk_err *err)
+int run_macos(struct run *r, seatbelt_enter_fn *enter, struct launch_end *end, struct bk_err *err)
 {
     const struct run_spec *s = r->spec;
     struct macos_end ended;
@@ -140,8 +177,11 @@ int run_macos(struct run *r, struct launch_end *end, struct bk_err *err)
         .proxied = run_filters_hosts(r->policy.graph),
         .parents = r->has_parents ? &r->parents : NULL,
         .connector = r->connector[0] ? r->connector : NULL,
+        .enter = enter,
         .timeout_ms = s->launch.timeout_ms,
         .on_event = on_event,
+        .on_input = s->launch.on_input ? on_input : NULL,
+        .input_fd = s->launch.input_fd,
         .debug = debug,
         .arg = r,
     };

@@ -3,7 +3,7 @@
 #ifndef BK_RUN_SPEC_H
 #define BK_RUN_SPEC_H
 
-#include "kernel/launch/launch.h"
+#include "command/launch.h"
 #include "net/consent.h"
 #include "policy/run-source.h"
 #include "sbpl/sbpl.h"

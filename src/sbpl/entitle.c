@@ -13,9 +13,9 @@
 #include <jansson.h>
 #include <plist/plist.h>
 #include <string.h>
-#include <sys/auxv.h>
 
 #include "sbpl/prim.h"
+#include "system/process.h"
 
 enum { ENTITLEMENT_DEPTH = 32 }; /* nesting of values; real files have two levels */
 
@@ -201,7 +201,7 @@ static struct val *from_plist(struct machine *m, struct plist_lib *lib, plist_t 
 static struct val *load_plist(struct machine *m, const struct source *src, src_pos pos)
 {
     struct plist_lib lib = {0};
-    if (getauxval(AT_BASE) == 0) { /* a static program cannot load libraries */
+    if (!process_can_load()) { /* a static program cannot load libraries */
         machine_error(m, src->base, "entitlements",
                       "this buckle is linked statically and cannot load libplist");
         machine_hint(m, "give the entitlements as JSON");

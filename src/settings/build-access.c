@@ -21,7 +21,9 @@ struct builder {
 
 static struct path_base base_of(const struct builder *b, const struct settings_layer *l)
 {
-    return (struct path_base){.cwd = l->project ? l->project : b->s->cwd, .home = b->s->home};
+    return (struct path_base){.cwd = l->project ? l->project : b->s->cwd,
+                              .home = b->s->home,
+                              .elsewhere = b->s->elsewhere};
 }
 
 const char *settings_origin(struct settings *s, const struct settings_layer *l, uint32_t at)
@@ -110,7 +112,7 @@ static int add_opened(struct builder *b, enum setting_id id, struct places *out)
 
 static int protect(struct builder *b, const char *path)
 {
-    struct path_base base = {.cwd = b->s->cwd, .home = b->s->home};
+    struct path_base base = {.cwd = b->s->cwd, .home = b->s->home, .elsewhere = b->s->elsewhere};
     struct path_entry e = {.text = path,
                            .n = path ? strlen(path) : 0,
                            .origin = "settings",

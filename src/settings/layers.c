@@ -111,6 +111,14 @@ int settings_init(struct settings *s, const char *cwd, struct bk_err *err)
     return s->cwd ? 0 : err_nomem(err);
 }
 
+void settings_for_elsewhere(struct settings *s)
+{
+    const char *home = getenv("HOME");
+    s->elsewhere = true;
+    if (home && home[0] == '/')
+        s->home = arena_strndup(&s->arena, home, strlen(home));
+}
+
 void settings_free(struct settings *s)
 {
     arena_free(&s->arena);

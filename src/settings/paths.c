@@ -332,7 +332,7 @@ static bool climbs(const char *rest)
 static int follow(struct walk *w, bool own, const char *left, struct bk_err *err)
 {
     char target[TEXT];
-    ssize_t got = readlink(w->at, target, sizeof(target) - 1);
+    ssize_t got = w->entry->elsewhere ? 0 : readlink(w->at, target, sizeof(target) - 1);
     if (got <= 0)
         return 0;
     if (++w->hops > HOPS)
@@ -476,11 +476,13 @@ static int pattern_places(struct arena *a, const struct path_entry *e, struct sp
     return read_as_name(a, e, t, out, err);
 }
 
-int path_places(struct arena *a, const struct path_base *base, const struct path_entry *e,
+int path_places(struct arena *a, const struct path_base *base, const struct path_entry *given,
                 struct places *out, struct bk_err *err)
 {
     struct spelled t;
     struct places found = *out;
+    struct path_entry here = *given, *e = &here;
+    here.elsewhere = base->elsewhere;
     if (spell(base, e, &t, err) < 0)
         return -1;
     /* users write the folder itself like this */

@@ -15,6 +15,7 @@ struct path_base {
     const char *home;                                   /* of ~; NULL if unknown */
     const char *(*getenv)(void *arg, const char *name); /* NULL: the process's own environment */
     void *arg;
+    bool elsewhere; /* of another machine: this one's symlinks do not count */
 };
 
 struct path_entry {
@@ -25,6 +26,7 @@ struct path_entry {
     bool from_shell;    /* which has replaced variables already */
     bool denies;        /* for a list of denials */
     bool keeps_metadata;
+    bool elsewhere;       /* as in the base, which sets it */
     struct places *links; /* gets the user's own symlinks on the way; may be NULL */
 };
 

@@ -183,15 +183,52 @@ static int write_unix(struct writer *w)
     return 0;
 }
 
+/* Whether every host is allowed, so that nothing has to look at names. */
+static bool allows_all_hosts(const struct access *p)
+{
+    bool all = false;
+    for (size_t i = 0; i < p->allowed_domains.n; i++)
+        all |= strcmp(p->allowed_domains.at[i], "*") == 0;
+    return all && !p->denied_domains.n && !p->denied_addresses.n;
+}
+
+/* On macOS a service looks up names. */
+static void write_lookups(struct writer *w)
+{
+    buf_str(w->out, "(allow network-outbound (literal \"/private/var/run/mDNSResponder\"))\n"
+                    "(allow mach-lookup\n"
+                    "    (global-name \"com.apple.SystemConfiguration.configd\")\n"
+                    "    (global-name \"com.apple.dnssd.service\")\n"
+                    "    (global-name \"com.apple.networkd\"))\n");
+}
+
+/* Names are for the proxies. Without names every host can be called directly. */
+static void write_hosts_on_macos(struct writer *w)
+{
+    const struct access *p = w->p;
+    write_proxies(w);
+    if (allows_all_hosts(p)) {
+        buf_str(w->out, "; Every host.\n"
+                        "(allow network-outbound (remote ip \"*:*\"))\n"
+                        "(allow system-socket)\n");
+        write_lookups(w);
+    } else if (p->allowed_domains.n && !w->t->http_port && !w->t->socks_port) {
+        buf_str(w->out, "; Hosts are allowed by name, which only proxies can do: name their "
+                        "ports.\n");
+    }
+}
+
 int write_network(struct writer *w)
 {
     const struct access *p = w->p;
     write_section(w, "network");
     if (p->network_open) {
         buf_str(w->out, "(allow network*)\n");
+        buf_str(w->out, "(allow system-socket)\n");
         if (!w->t->macos)
-            buf_str(w->out, "(allow system-socket)\n");
-        return w->t->macos ? 0 : write_hosts(w);
+            return write_hosts(w);
+        write_lookups(w);
+        return 0;
     }
     write_open(w, "deny", "network*");
     write_close(w, "this host is not allowed");
@@ -200,9 +237,11 @@ int write_network(struct writer *w)
     if (write_unix(w) < 0)
         return -1;
     if (w->t->macos && !w->t->flattened) {
-        write_proxies(w);
+        write_hosts_on_macos(w);
         return 0;
     }
+    if (w->t->macos && allows_all_hosts(p))
+        write_lookups(w);
     if (p->allowed_domains.n)
         buf_str(w->out, "(allow system-socket (socket-domain AF_ROUTE))\n");
     return write_hosts(w);

@@ -54,6 +54,7 @@ struct settings {
     struct arena arena;
     const char *cwd, *home; /* absolute; home may be NULL */
     const char *config;     /* the folder of the user's own files; NULL without a home */
+    bool elsewhere;         /* for another machine: no symlinks of this one (paths.h) */
     const char *project;    /* the nearest folder that holds .buckle; NULL when there is none */
     struct settings_layer layers[SETTINGS_LAYERS]; /* in the order of their ids */
     size_t n;
@@ -61,6 +62,8 @@ struct settings {
 
 /* Reads nothing; copies the strings. Free with settings_free() whatever happened. */
 int settings_init(struct settings *s, const char *cwd, struct bk_err *err);
+/* From now on paths are those of another machine, and so is HOME as it is written. */
+void settings_for_elsewhere(struct settings *s);
 void settings_free(struct settings *s);
 #define OWN_settings settings_free
 

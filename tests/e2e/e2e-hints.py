@@ -21,6 +21,14 @@ def test_ping(user, t):
     r = user.run("sh", "-c", "ping -c1 -W2 localhost && grep CapEff /proc/self/status", cwd=folder)
     caps = int(r.out.split()[-1], 16) if r.status == 0 else -1
     t.ok(caps >= 0 and not caps & (1 << 13), "started by a shell, and nothing has net_raw", r)
+    for flags in ([], ["--allow-net", "*"], ["--allow-net", "192.0.2.0/24"], ["--profile", "open"]):
+        if flags[-1:] == ["open"] and user.call(["sh", "-c", "read low high </proc/sys/net/ipv4/ping_group_range; "
+                                                 "[ $low -le $(id -g) ] && [ $(id -g) -le $high ]"]).status == 0:
+            continue # the host lets everybody ping
+        r = user.run(*flags, "ping", "-c1", "-W1", "192.0.2.1", cwd=folder)
+        lines = r.err.strip().split("\n")
+        t.ok(r.status != 0 and lines[-1].startswith("buckle: ping cannot reach other hosts from a sandbox: ") and
+             "allow with" not in r.err, f"other hosts: one line {flags}", r)
     return None
 
 

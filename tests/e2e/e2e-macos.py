@@ -293,6 +293,80 @@ def make_large(site):
     return True
 
 
-for_everybody([test_run, test_quiet, test_ends, test_monitors, test_settings, test_wrap, test_wrap_bare])
+# ---- for a Mac, written here ----
+
+
+def test_every_host(user, t):
+    """allowAllDomains without proxies; with a denied name only proxies can decide."""
+    folder = user.folder()
+    for denied, port in (([], []), (["bad.example"], []), (["bad.example"], ["--http-port", "3128"])):
+        file = user.write(f"{folder}/s.json", json.dumps(
+            {"network": {"allowAllDomains": True, "deniedDomains": denied}}))
+        r = user.call([BUCKLE, "profile", "--macos", "--bare", "--no-settings", "-s", file, *port], cwd=folder)
+        profile = user.write(f"{folder}/p.sb", r.out)
+        asked = "".join(f"network-outbound {host}\n" for host in ("93.184.216.34:443", "127.0.0.1:3128"))
+        answers = user.call([BUCKLE, "eval", "--batch", profile], stdin=asked).out.split("\n")
+        want = ["deny" if denied else "allow", "allow" if port or not denied else "deny"]
+        t.equal([a.split()[0] if a else a for a in answers[:2]], want, f"every host, {denied or 'none'} denied {port}")
+        t.ok("mDNSResponder" in r.out or denied, "names can be looked up", r)
+
+
+def test_wrap_tmpdir(user, t):
+    folder = user.folder()
+    file = user.write(f"{folder}/s.json", json.dumps({"filesystem": {"allowWrite": [folder]}}))
+    r = user.call([BUCKLE, "wrap", "--bare", "--no-settings", "-s", file, "true"], cwd=folder)
+    words = shlex.split(r.out)
+    tmpdir = next((w[7:] for w in words if w.startswith("TMPDIR=")), "")
+    t.ok(tmpdir.startswith("/tmp/buckle-"), "wrap names a TMPDIR", r)
+    t.ok(os.path.isdir(tmpdir) and stat.S_IMODE(os.stat(tmpdir).st_mode) == 0o700,
+         "which is there, for its user alone")
+    profile = user.write(f"{folder}/p.sb", words[words.index("-p") + 1])
+    asked = "".join(f"file-write-create {p}\n" for p in
+                    (f"/private{tmpdir}/x", f"{tmpdir}/x", "/private/tmp/x", "/tmp/x"))
+    answers = user.call([BUCKLE, "eval", "--batch", profile], stdin=asked).out.split("\n")
+    t.equal([a.split()[0] for a in answers[:4]], ["allow", "allow", "deny", "deny"],
+            "which can be written by both of its names, and nothing beside it")
+
+
+def test_links_elsewhere(user, t):
+    """A Mac has other links than this machine; on a Mac its own count."""
+    folder = user.folder()
+    user.write(f"{folder}/real/x", "")
+    os.symlink(f"{folder}/real", f"{folder}/link")
+    file = user.write(f"{folder}/s.json", json.dumps(
+        {"filesystem": {"denyRead": [f"{folder}/link", "/bin/secret", "/tmp/secret"]}}))
+    here = [BUCKLE, "profile", "--macos", "--bare", "--no-settings", "-s", file]
+    for before, real in (([], False), (["env", "BUCKLE_BACKEND=seatbelt"], True)):
+        out = user.call([*before, *here], cwd=folder).out
+        who = "this machine" if before else "a Mac"
+        t.equal((f'"{folder}/link"' in out, f'"{folder}/real"' in out), (True, real), f"links, for {who}")
+        t.ok('"/tmp/secret" "/private/tmp/secret"' in out, f"both names of /tmp, for {who}")
+        t.equal('(subpath "/usr/bin/secret")' in out, bool(before and os.path.islink("/bin")),
+                f"a link of this machine, for {who}")
+
+
+def test_dry_run(user, t):
+    mac = Mac(user)
+    r = mac.run("--dry-run", "--", "true")
+    t.ok(r.status == 0 and r.out.startswith("; Seatbelt enforces this (sandbox-exec)") and
+         "(version 1)" in r.out and "(deny default" in r.out, "a dry run prints the profile", r)
+    r = mac.run("--dry-run", "--json", "--", "true")
+    plan = json.loads(r.out)
+    t.ok(plan["enforced"] == "sandbox-exec" and "(version 1)" in plan["profile"], "also as JSON", r)
+
+
+def test_refused_profile(user, t):
+    """What sandbox-exec prints about a profile that it does not understand."""
+    mac = Mac(user)
+    recorded = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "macos", "sandbox-exec.txt")
+    with open(recorded, encoding="utf-8") as f:
+        words = f.read()
+    user.write(f"{mac.folder}/bin/sandbox-exec", f"#!/bin/sh\necho '{words.strip()}' >&2\nexit 65\n", 0o755)
+    r = mac.run("--", "true")
+    t.ok(r.status == 65 and words in r.err, "its words and its status reach the user", r)
+
+
+for_everybody([test_run, test_quiet, test_ends, test_monitors, test_settings, test_wrap, test_wrap_bare,
+               test_every_host, test_wrap_tmpdir, test_links_elsewhere, test_dry_run, test_refused_profile])
 test_network()
 sys.exit(tap.done())

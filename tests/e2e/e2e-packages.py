@@ -30,16 +30,23 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 STATIC = os.path.join(os.environ.get("TOOLS", TOP + "/build/gcc/tests"), "..", "buckle-static")
 STAGE = os.environ.get("STAGE", TOP + "/build/stage") + os.environ.get("PREFIX", "/usr/local")
 VERSION = drive.buckle("--version").out.split()[1]
-PACKED = os.path.join(drive.FOLDER, "packed")
+# those of a release, if it is given
+RELEASED = os.environ.get("PACKAGES")
+PACKED = RELEASED or os.path.join(drive.FOLDER, "packed")
 THEIRS = "@anthropic-ai/sandbox-runtime"
 OURS = "@buckle/sandbox-runtime"
+# The system's shells and tools, and Node wherever it is: version managers put programs of their own before them.
+USUAL = {"PATH": ":".join(dict.fromkeys([*(os.path.dirname(shutil.which(name) or "/usr/bin/x") for name in ("node", "npm")),
+                                         *"/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin".split(":")])),
+         # else bash takes a socket at its input, which Node gives it, for a remote login, and reads ~/.bashrc
+         "SHLVL": "2"}
 NEEDS = ("bwrap", "socat", "rg", "curl")
 WHOLE = "whole" in sys.argv[1:]
 QUIET = ["--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"]
 
 
 def call(argv, cwd=None, timeout=300, env=None, **how):
-    done = subprocess.run(argv, cwd=cwd or drive.FOLDER, timeout=timeout, env={**os.environ, **(env or {})},
+    done = subprocess.run(argv, cwd=cwd or drive.FOLDER, timeout=timeout, env={**os.environ, **USUAL, **(env or {})},
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, **how)
     return drive.Ran(done.returncode, done.stdout, done.stderr, 0)
 
@@ -55,6 +62,11 @@ def fresh(name):
 # ---- packing ----
 
 
+def platform_name():
+    machine = {"x86_64": "x64", "aarch64": "arm64"}.get(os.uname().machine, os.uname().machine)
+    return f"buckle-linux-{machine}-{VERSION}.tgz"
+
+
 def pack(out):
     program = os.path.join(drive.FOLDER, "buckle-stripped")
     library = os.path.join(drive.FOLDER, "libbuckle.so")
@@ -68,7 +80,6 @@ def pack(out):
                     f"{other}={program}"], check=True, env=env)
     subprocess.run([f"{TOP}/tools/pack-wheel.py", "--version", VERSION, "--out", out, "--platform",
                     f"linux_{os.uname().machine}", "--library", library, "--program", program], check=True, env=env)
-    return f"buckle-linux-{machine}-{VERSION}.tgz"
 
 
 def digests(folder):
@@ -77,12 +88,11 @@ def digests(folder):
 
 
 def test_packing():
-    platform = pack(PACKED)
+    pack(PACKED)
     if WHOLE:
         pack(PACKED + "-again")
         tap.equal(digests(PACKED), digests(PACKED + "-again"), "packing twice gives the same bytes")
     tap.equal(len(digests(PACKED)), 4, "an npm package, two platforms and a wheel")
-    return platform
 
 
 # ---- npm ----
@@ -221,7 +231,7 @@ def test_library(project):
 def test_python():
     environment = fresh("venv")
     subprocess.run(["/usr/bin/python3", "-m", "venv", environment], check=True)
-    wheel = glob.glob(f"{PACKED}/*.whl")[0]
+    wheel = glob.glob(f"{PACKED}/*{os.uname().machine}.whl")[0]
     done = call([f"{environment}/bin/pip", "install", "--no-index", "--disable-pip-version-check", wheel])
     if not tap.ok(done.status == 0, "pip installs the wheel into a virtual environment", done):
         return
@@ -333,6 +343,22 @@ def test_same(project):
         compare(theirs, ours)
 
 
+NAMES = """
+import * as theirs from '@anthropic-ai/sandbox-runtime'
+import * as ours from '@buckle/sandbox-runtime'
+const lacks = (one, other) => Object.keys(one).filter(name => typeof one[name] !== typeof other[name])
+console.log(JSON.stringify([lacks(theirs, ours), lacks(theirs.SandboxManager, ours.SandboxManager)]))
+process.exit()
+"""
+
+
+def test_names(project):
+    """A missing name would keep a program from starting, even if it is never used."""
+    with open(f"{project}/names.mjs", "w", encoding="utf-8") as f:
+        f.write(NAMES)
+    tap.equal(call(["node", "names.mjs"], cwd=project).out, "[[],[]]\n", "every name that can be imported is there")
+
+
 def test_times(project):
     shutil.copy(f"{TOP}/tests/packages/times.mjs", project)
     done = call(["node", "times.mjs"], cwd=project, timeout=300)
@@ -362,6 +388,7 @@ def test_whole(platform):
     if done.status != 0:
         tap.skip("the npm registry is not reachable")
         return
+    test_names(project)
     test_same(project)
     test_times(project)
 
@@ -370,7 +397,9 @@ def main():
     if not shutil.which("npm"):
         tap.skip("npm is not installed")
         return tap.done()
-    platform = test_packing()
+    platform = platform_name()
+    if not RELEASED:
+        test_packing()
     project = test_npm(platform)
     if project:
         test_library(project)

@@ -18,6 +18,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 import drive
+import names
 from running import BUCKLE, PEOPLE, SLOW, Checks, eventually, for_everybody, missing
 from tap import done, equal, ok, skip
 
@@ -379,6 +380,12 @@ def test_around(user, t):
     around(user, t, "bwrap", ["bwrap", "--dev-bind", "/", "/", "--proc", "/proc"], "bwrap")
     around(user, t, "bwrap with everything unshared",
            ["bwrap", "--unshare-all", "--bind", "/", "/", "--dev", "/dev", "--proc", "/proc"], "bwrap")
+    read_only = ["bwrap", "--ro-bind", "/", "/", "--bind", "CWD", "CWD", "--dev", "/dev", "--proc", "/proc"]
+    around(user, t, "bwrap that is read-only but for the folder and /tmp", [*read_only, "--tmpfs", "/run", "--bind", "/tmp", "/tmp"], "bwrap")
+    around(user, t, "bwrap without a network", ["bwrap", "--unshare-net", "--unshare-pid", "--dev-bind", "/", "/", "--proc", "/proc"], "bwrap")
+    folder = user.folder()
+    r = user.call([word.replace("CWD", folder) for word in read_only] + [BUCKLE, "run", "true"], cwd=folder)
+    t.ok(r.status == 0 or "Read-only file system" in r.err, "all read-only: it works, or says why not", r)
     if user.uid == 0:  # it requires an entry in /etc/passwd
         around(user, t, "firejail", ["firejail", "--noprofile", "--quiet"], "firejail")
     around(user, t, "unshare", ["unshare", "-U", "-r"], "unshare")
@@ -389,6 +396,55 @@ def test_around(user, t):
         root = user.folder("root")
         r = attacked(user, [f"chroot={root}", f"cd={user.folder()}"])
         t.equal((r.status, got_through(r)), (0, ALLOWED), "inside a chroot", r)
+
+
+CODEX = ["writes-walled", "no-network-calls"]
+
+
+def test_agents_sandbox(user, t):
+    """Landlock and a filter without namespaces, as Codex describes its own."""
+    if not only_root_makes(t):
+        return
+    for words in (CODEX[:1], CODEX[1:], CODEX):
+        r = attacked(user, words)
+        t.equal((r.status, got_through(r)), (0, ALLOWED), f"inside {' '.join(words)}", r)
+        t.ok("operations were denied" in r.err, "and reports", r)
+    r = pretended(user, CODEX, [BUCKLE, "run", "--allow-net", "example.com", "true"])
+    t.ok(r.status == 125 and "hint:" in r.err and "failed" in r.err, "filtered hosts are refused, with a reason", r)
+    settings = user.write(user.folder("srt") + "/srt.json", '{"network": {"allowedDomains": [], "deniedDomains": []}, '
+                          '"filesystem": {"denyRead": [], "allowWrite": ["."], "denyWrite": []}}')
+    for name, words in (("srt", ["--settings", settings]), ("cage", ["--allow", ".", "--"]),
+                        ("sandbox-exec", ["-p", '(version 1)(allow default)(deny file-write* (subpath "/etc"))'])):
+        r = pretended(user, CODEX, [os.path.join(names.FOLDER, name), *words, "sh", "-c", "echo x >made && cat made; echo x >/etc/made"])
+        t.ok(r.out == "x\n" and not os.path.exists("/etc/made"), f"{name} inside it", r)
+
+
+def test_runc(user, t):
+    """A container of an OCI runtime, with the runtime's own defaults. Only root can start one like this."""
+    if user.uid != 0:
+        return None
+    if missing("runc"):
+        return skip("runc is not installed")
+    bundle, folder, victims = user.folder("bundle"), user.folder(), Victims(user)
+    os.mkdir(bundle + "/root")
+    subprocess.run(["runc", "spec"], cwd=bundle, check=True)
+    with open(bundle + "/config.json", encoding="utf-8") as f:
+        config = json.load(f)
+    flags = ["--deny-read", victims.folder + "/secret"]
+    config["process"].update(terminal=False, cwd=folder, env=[f"{k}={v}" for k, v in user.env.items()],
+                             args=[BUCKLE, "run", *flags, PYTHON, "-c", ATTACK, *victims.words])
+    config["root"] = {"path": "root", "readonly": False}
+    config["mounts"] = [m for m in config["mounts"] if m["type"] != "cgroup"]
+    config["linux"]["namespaces"] = [n for n in config["linux"]["namespaces"] if n["type"] != "cgroup"]
+    config["linux"].pop("resources", None)
+    with open(bundle + "/config.json", "w", encoding="utf-8") as f:
+        json.dump(config, f)
+    r = user.call(["unshare", "-m", "sh", "-c", f"mount --bind / root && exec runc --root {bundle}/state run buckle-{os.getpid()}"],
+                  cwd=bundle)
+    victims.close()
+    if "runc run failed" in r.err:
+        return skip("runc does not work here")
+    return t.equal((r.status, got_through(r)), (0, ALLOWED), "inside runc", r)
 
 
 def test_nested(user, t):
@@ -402,16 +458,15 @@ def test_nested(user, t):
     r = user.run(*inner, "-w", other, "sh", "-c", script, cwd=folder)
     t.ok(r.out == "in\n" and "denied" in r.err and not os.path.exists(other + "/out"),
          "the outer judge holds whatever the inner would allow", r)
-    # Landlock's domain of the inner run would not bind the outer judge, who acts on its behalf: the
-    # inner run must not take itself for walled
+    # the outer controller builds the inner sandbox, with walls of its own
     r = user.run(*inner, "--dry-run", cwd=folder)
-    t.ok("weaker: no Landlock" in r.out and "listener" in r.out and "\nLandlock" not in r.out,
-         "and the inner plan does not count on walls that the outer judge would pass", r)
+    t.ok("weaker" not in r.out and "listener" not in r.out and "\nLandlock" in r.out,
+         "the inner plan is that of a sandbox beside the outer one", r)
     r = user.run(PYTHON, "-c", "import ctypes, os; l = ctypes.CDLL(None, use_errno=True); "
                    "print(l.syscall(444, 0, 0, 1), ctypes.get_errno())", cwd=folder)
     t.equal(r.out, "-1 38\n", "programs find no Landlock inside", r)
     r = user.run(BUCKLE, "doctor", cwd=folder)
-    t.ok(r.status == 1 and "another supervisor has the listener" in r.out, "doctor knows", r)
+    t.ok(r.status == 0 and "inside a sandbox of Buckle" in r.out, "doctor knows", r)
 
 
 # ---- sandboxes inside ----
@@ -501,13 +556,18 @@ def test_spaces(user, t):
 def test_bwrap_inside(user, t):
     if missing("bwrap"):
         return skip("bwrap is not installed")
-    r = user.run("bwrap", "--ro-bind", "/", "/", "true", cwd=user.folder())
-    t.ok(r.status == 1 and (user.uid == 0 or "allow with: --allow-userns" in r.err),
-         "bwrap: refused, with the flag", r)
-    r = user.run("--allow-userns", "bwrap", "--unshare-user", "--ro-bind", "/", "/", "true",
-                   cwd=user.folder())
-    return t.ok(r.status == 1 and "make  mount namespace" in r.err,
-                "bwrap: no flag helps, since nothing can be mounted", r)
+    folder = user.folder()
+    bwrap = ["bwrap", "--unshare-user", "--ro-bind", "/", "/", "true"]
+    for words in ([], bwrap[:1] + bwrap[2:]), (["--allow-userns"], bwrap), (["--allow-userns"], ["env", *bwrap]):
+        r = user.run(*words[0], *words[1], cwd=folder)
+        said = [line for line in r.err.split("\n") if line.startswith("buckle: bwrap cannot work in a sandbox: it makes mounts")]
+        t.ok(r.status == 1 and "make  mount namespace" in r.err and len(said) == 1 and "allow with" not in r.err,
+             f"{' '.join(words[0])} bwrap: one line says why, and no flag is named", r)
+    settings = user.write(folder + "/srt.json", '{"network": {"allowedDomains": [], "deniedDomains": []}, "filesystem": '
+                          '{"denyRead": [], "allowWrite": [], "denyWrite": []}, "allowNestedUserNamespaces": true}')
+    r = user.call([os.path.join(names.FOLDER, "srt"), "--settings", settings, *bwrap], cwd=folder)
+    return t.ok(r.status == 1 and "srt: bwrap cannot work in a sandbox: " in r.err and "--allow" not in r.err,
+                "srt says it, too", r)
 
 
 def test_chromium(user, t):
@@ -538,7 +598,7 @@ def test_chromium(user, t):
 
 def main():
     tests = [test_places, test_ends, test_lacking, test_doctor, test_remedies, test_apparmor, test_kernels, test_root,
-             test_caps, test_around, test_nested, test_spaces, test_bwrap_inside]
+             test_caps, test_around, test_agents_sandbox, test_runc, test_nested, test_spaces, test_bwrap_inside]
     if not SLOW:
         tests.append(test_chromium)
     names = sys.argv[1:]

@@ -473,6 +473,16 @@ def test_chromium(user, t):
                    f"--user-data-dir={folder}/data", "--dump-dom", "file://" + page, cwd=folder,
                    timeout=120)
     t.ok(r.status == 0 and '<p id="x">14 28 42</p>' in r.out, "chromium: renders a page", r)
+    plain = ["chromium", "--headless", "--disable-gpu", "--dump-dom", "file://" + page]
+    r = user.run("--", *plain, "--no-sandbox", cwd=folder, timeout=120)
+    t.ok(r.status == 0 and "14 28 42" in r.out and not os.path.exists(f"{user.home}/.config/chromium"),
+         "chromium: has private user data by default", r)
+    if user.uid == 0:
+        return  # it refuses to run as root in a sandbox of its own
+    r = user.run("--", *plain, cwd=folder, timeout=120)
+    t.ok(r.status != 0 and "allow with: --allow-userns\n" in r.err, "chromium: the summary names the one flag it needs", r)
+    r = user.run("--allow-userns", "--", *plain, cwd=folder, timeout=120)
+    t.ok(r.status == 0 and "14 28 42" in r.out, "chromium: in a sandbox of its own", r)
 
 
 DATABASE = """

@@ -366,6 +366,50 @@ static void no_new_privs(void)
     must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs");
 }
 
+/* ---- an agent's sandbox without namespaces, as Codex describes its own ---- */
+
+enum { WRITES = 0x1ffe & ~0xc, READS = 0xd }; /* LANDLOCK_ACCESS_FS_*, of the first ABI */
+
+static void open_beneath(int ruleset, const char *path, uint64_t rights)
+{
+    struct {
+        uint64_t rights;
+        int32_t fd;
+    } __attribute__((packed)) rule = {rights, open(path, O_PATH | O_CLOEXEC)};
+    must(rule.fd, path);
+    must((int)syscall(NR_LANDLOCK + 1, ruleset, 1, &rule, 0), path);
+    close(rule.fd);
+}
+
+/* Everything can be read; only the working folder, /tmp and /dev/null can be written. */
+static void writes_walled(void)
+{
+    uint64_t handled = WRITES | READS;
+    int ruleset = (int)syscall(NR_LANDLOCK, &handled, sizeof(handled), 0);
+    must(ruleset, "Landlock");
+    open_beneath(ruleset, "/", READS);
+    open_beneath(ruleset, ".", handled);
+    open_beneath(ruleset, "/tmp", handled);
+    open_beneath(ruleset, "/dev/null", 0x2 | 0x4);
+    must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs");
+    must((int)syscall(NR_LANDLOCK + 2, ruleset, 0), "Landlock");
+    close(ruleset);
+}
+
+/* Only Unix sockets can be made, and no socket can be connected or addressed. */
+static void no_network_calls(void)
+{
+    static const long calls[] = {SYS_connect,    SYS_accept,      SYS_accept4,     SYS_bind,
+                                 SYS_listen,     SYS_getpeername, SYS_getsockname, SYS_shutdown,
+                                 SYS_sendto,     SYS_sendmmsg,    SYS_recvmmsg,    SYS_getsockopt,
+                                 SYS_setsockopt, SYS_ptrace};
+    must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs");
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+        refuse(calls[i], EPERM);
+    refuse_bits(SYS_socket, 0, ~(uint32_t)AF_UNIX, EPERM);
+    refuse_bits(SYS_socketpair, 0, ~(uint32_t)AF_UNIX, EPERM);
+}
+
 /* ---- the table ---- */
 
 static const struct {
@@ -382,6 +426,7 @@ static const struct {
     {"no-notify", no_notify, false},         {"listener", listener, false},
     {"docker-caps", docker_caps, false},     {"no-caps", no_caps, false},
     {"no-new-privs", no_new_privs, false},   {"no-netfilter", no_netfilter, false},
+    {"writes-walled", writes_walled, false}, {"no-network-calls", no_network_calls, false},
 };
 
 enum { PLACES = sizeof(places) / sizeof(places[0]) };

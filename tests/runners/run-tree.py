@@ -89,7 +89,7 @@ FOREIGN_FLAGS = {
     "src/git/todo.c": {"--whitespace", "--ignore-whitespace", "--ignore-space-change", "--reject"},
     "src/kernel/plan/plan-caps.c": {"--cap-add"},  # docker
     "src/macos/monitor.c": {"--predicate", "--style"},  # log
-    "src/run/host-fix.c": {"--security-opt", "--device", "--user", "--scope"},  # docker, systemd-run
+    "src/run/on-linux/host-fix.c": {"--security-opt", "--device", "--user", "--scope"},  # docker, systemd-run
 }
 
 

@@ -3,7 +3,7 @@
 
 /* Which variables reach a command. */
 
-#include "kernel/launch/environ.h"
+#include "command/environ.h"
 
 #include <string.h>
 

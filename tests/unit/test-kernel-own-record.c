@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "kernel/shared/own-record.h"
+#include "command/own-record.h"
 #include "tap.h"
 
 static int open_record(bool create)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "kernel/host/capabilities.h"
+#include "command/capabilities.h"
 #include "kernel-maker.h"
 #include "kernel/plan/judged-calls.h"
 #include "kernel/host/kabi.h"
@@ -202,7 +202,7 @@ static void check_calls(void)
     is_int(verdict(&typical.plan, "openat", 2, 010000001), SYS_ALLOW, "O_PATH passes");
     is_int(verdict(&typical.plan, "clone", 0, 0x10000000), SYS_NOTIFY, "CLONE_NEWUSER is judged");
     is_int(verdict(&open.plan, "clone", 0, 0x10000000), SYS_ERRNO, "and refused without a judge");
-    is_int(verdict(&typical.plan, "clone", 0, 0x20000), SYS_ERRNO, "CLONE_NEWNS");
+    is_int(verdict(&typical.plan, "clone", 0, 0x20000), SYS_NOTIFY, "CLONE_NEWNS, too");
     check_spaces();
     is_int(verdict(&typical.plan, "unshare", 0, 0x80), SYS_ERRNO, "CLONE_NEWTIME");
     is_int(verdict(&typical.plan, "clone", 0, 0x80), SYS_ALLOW, "a signal number to clone()");

@@ -176,6 +176,10 @@ export interface ISandboxManager {
   getLinuxHttpSocketPath(): string | undefined
   getLinuxSocksSocketPath(): string | undefined
   getLinuxGlobPatternWarnings(): string[]
+  getMitmCA(): undefined
+  getSentinelRegistry(): undefined
+  getAwsPairRegistry(): undefined
+  getMaskedFileStore(): undefined
   getSandboxViolationStore(): SandboxViolationStore
   /** Appends what was denied to the error output of a command that has ended. */
   annotateStderrWithSandboxFailures(command: string, stderr: string): string
@@ -205,3 +209,82 @@ export declare const RipgrepConfigSchema: ConfigSchema<{ command: string; args?:
 
 export declare function getDefaultWritePaths(): string[]
 export declare function getWslVersion(): string | undefined
+
+/** Refused, as are the keys that they are about. */
+export type CredentialMode = 'deny' | 'mask'
+export interface CredentialFileConfig {
+  path: string
+  mode: CredentialMode
+}
+export interface CredentialEnvVarConfig {
+  name: string
+  mode: CredentialMode
+}
+export interface CredentialsConfig {
+  files?: CredentialFileConfig[]
+  envVars?: CredentialEnvVarConfig[]
+}
+export interface CredentialRestrictionConfig {
+  denyReadPaths: string[]
+  unsetEnvVars: string[]
+}
+export interface GitConfig {
+  safeDirectories?: string[]
+}
+export interface RequestDecision {
+  action: 'allow' | 'deny'
+  reason?: string
+}
+export type FilterRequestCallback = (request: Request) => Promise<RequestDecision>
+export type WindowsConfig = Record<string, unknown>
+export type SrtWinConfig = Record<string, unknown>
+export declare const CredentialsConfigSchema: ConfigSchema<CredentialsConfig>
+export declare const GitConfigSchema: ConfigSchema<GitConfig>
+export declare const WindowsConfigSchema: ConfigSchema<WindowsConfig>
+export declare const SrtWinConfigSchema: ConfigSchema<SrtWinConfig>
+
+export declare class LinuxSandboxProfileError extends Error {
+  constructor(message: string, code: string)
+  readonly code: string
+}
+export type LinuxSandboxProfileErrorCode = string
+
+/** Windows, and decrypting proxies: Buckle has neither. These throw. */
+export declare class WindowsSandboxError extends Error {
+  constructor(message: string, code: string)
+  readonly code: string
+}
+export declare const DEFAULT_WINDOWS_PROXY_PORT_RANGE: readonly [number, number]
+export declare const SRT_WIN_DISPATCH_ARG1: string
+export declare const VENDORED_SRT_WIN_EXE: string
+export declare function buildGitConfigEnv(...args: unknown[]): never
+export declare function certThumbprint(...args: unknown[]): never
+export declare function checkWindowsDependenciesAsync(...args: unknown[]): never
+export declare function checkWindowsSandboxStatus(...args: unknown[]): never
+export declare function checkWindowsSandboxStatusAsync(...args: unknown[]): never
+export declare function ensurePersistentWindowsCa(...args: unknown[]): never
+export declare function expandWindowsFsPaths(...args: unknown[]): never
+export declare function generateCa(...args: unknown[]): never
+export declare function getSrtWinPath(...args: unknown[]): never
+export declare function getWindowsSandboxCaCert(...args: unknown[]): never
+export declare function getWindowsSandboxUserStatus(...args: unknown[]): never
+export declare function getWindowsSandboxUserStatusAsync(...args: unknown[]): never
+export declare function getWindowsWfpStatus(...args: unknown[]): never
+export declare function getWindowsWfpStatusAsync(...args: unknown[]): never
+export declare function grantWindowsAcl(...args: unknown[]): never
+export declare function installWindowsSandbox(...args: unknown[]): never
+export declare function installWindowsSandboxAsync(...args: unknown[]): never
+export declare function isUncPath(...args: unknown[]): never
+export declare function parseWindowsBinShell(...args: unknown[]): never
+export declare function parseWindowsSandboxError(...args: unknown[]): never
+export declare function resolveSrtWin(...args: unknown[]): never
+export declare function restoreWindowsAcl(...args: unknown[]): never
+export declare function revokeWindowsAcl(...args: unknown[]): never
+export declare function stampWindowsAcl(...args: unknown[]): never
+export declare function uninstallWindowsSandbox(...args: unknown[]): never
+export declare function validateCaPair(...args: unknown[]): never
+export declare function verifyWindowsWfpEgress(...args: unknown[]): never
+export declare function windowsInstallInstructions(...args: unknown[]): never
+export declare function windowsStateDir(...args: unknown[]): never
+export declare function windowsTrustCa(...args: unknown[]): never
+export declare function windowsTrustCaAsync(...args: unknown[]): never

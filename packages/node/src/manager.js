@@ -16,6 +16,7 @@ import { Session } from './session.js'
 import { SandboxViolationStore, annotate, encodeKey, isIgnored } from './violations.js'
 
 const COMMANDS_KEPT = 1000
+const FILES_KEPT = 1000
 
 let config
 let ask
@@ -24,6 +25,7 @@ let starting
 let folder
 let ownFolder
 let last = 0
+let made = 0
 const files = new Map() // from a custom configuration, as text, to its file
 const commands = new Map() // from a number to a command's key and text
 const store = new SandboxViolationStore(() => session?.flush())
@@ -92,15 +94,22 @@ function writeSettings(file, custom, cwd) {
   renameSync(next, file.path)
 }
 
+/** A command that runs keeps its policy. */
+function dropFile([name, file]) {
+  files.delete(name)
+  rmSync(file.path, { force: true })
+}
+
 /** Commands with the same settings, wrapped in the same folder, share a file. */
 function fileFor(custom) {
   const cwd = process.cwd()
   const name = JSON.stringify([cwd, custom ?? null])
   let file = files.get(name)
   if (!file) {
-    file = { path: join(folder, `settings-${files.size}.json`), custom, cwd }
+    file = { path: join(folder, `settings-${++made}.json`), custom, cwd }
     writeSettings(file, custom, cwd)
     files.set(name, file)
+    if (files.size > FILES_KEPT) dropFile(files.entries().next().value)
   }
   return file.path
 }
@@ -220,6 +229,10 @@ export const SandboxManager = {
   getProxyAuthToken: () => undefined,
   getLinuxHttpSocketPath: () => undefined,
   getLinuxSocksSocketPath: () => undefined,
+  getMitmCA: () => undefined,
+  getSentinelRegistry: () => undefined,
+  getAwsPairRegistry: () => undefined,
+  getMaskedFileStore: () => undefined,
 
   getSandboxViolationStore: () => store,
   annotateStderrWithSandboxFailures(command, stderr) {

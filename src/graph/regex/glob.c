@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/bytes.h"
 #include "base/own.h"
 #include "graph/regex/regex.h"
 
@@ -41,7 +42,7 @@ static void quote_unclosed(struct buf *out, const struct buf *in)
 {
     if (!in->s)
         return;
-    const char *end = in->s + in->n, *close = memrchr(in->s, ']', in->n);
+    const char *end = in->s + in->n, *close = bytes_find_last(in->s, ']', in->n);
     const char *from = close ? close + 1 : in->s;
     const char *open = memchr(from, '[', (size_t)(end - from));
     if (!open)

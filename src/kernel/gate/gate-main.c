@@ -247,6 +247,7 @@ gate_main(const struct gate_process *n, const struct setup *s, int from, int ann
                              .local = announcements >= 0 && !s->plan->dials,
                              .announcements = announcements,
                              .token = n->token,
+                             .packets = &gate_packets,
                              .parents = s->launch->parents,
                              .late_names = s->launch->late_names,
                              .on_denial = on_denial,

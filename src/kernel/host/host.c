@@ -21,7 +21,8 @@
 
 #include "base/own.h"
 #include "kernel/host/kabi.h"
-#include "kernel/host/capabilities.h"
+#include "kernel/host/own-capabilities.h"
+#include "command/capabilities.h"
 
 #ifndef SYS_pidfd_getfd
 #define SYS_pidfd_getfd 438

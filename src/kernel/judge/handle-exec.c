@@ -39,7 +39,7 @@
 struct answer handle_fork(struct judge *j, const struct request *r)
 {
     if (r->nr == SYS_clone && userns_is_refused(j, r->args[0]))
-        return userns_refuse(j, r);
+        return userns_refuse(j, r, r->args[0]);
     if (r->nr == SYS_clone && (r->args[0] & CLONE_THREAD))
         return answer_continue(); /* a thread: thread-cache.c observes it */
     return answer_verdict(ask_about(j, r, OP_PROCESS_FORK, NULL, 0, "a new process"));

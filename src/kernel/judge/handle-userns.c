@@ -33,16 +33,17 @@ bool userns_is_refused(const struct judge *j, uint64_t flags)
     return flags & (j->makes_user_ns ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS);
 }
 
-struct answer userns_refuse(struct judge *j, const struct request *r)
+/* The flag for user namespaces would not help a program that also needs to mount. */
+struct answer userns_refuse(struct judge *j, const struct request *r, uint64_t flags)
 {
     report_refused(j, r, OP_SYSTEM_PRIVILEGE,
-                   j->makes_user_ns ? "mount namespace" : EVENT_USER_NAMESPACE);
+                   flags & CLONE_NEWNS ? EVENT_MOUNT_NAMESPACE : EVENT_USER_NAMESPACE);
     return answer_errno(EPERM);
 }
 
 struct answer handle_unshare(struct judge *j, const struct request *r)
 {
-    return userns_is_refused(j, r->args[0]) ? userns_refuse(j, r) : handle_umask(j, r);
+    return userns_is_refused(j, r->args[0]) ? userns_refuse(j, r, r->args[0]) : handle_umask(j, r);
 }
 
 /* ---- roots ---- */

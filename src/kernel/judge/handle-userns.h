@@ -19,6 +19,6 @@ int userns_refuse_path(struct judge *j, const struct request *r);
 /* Whether these flags of clone() or unshare() ask for a namespace that is refused. */
 bool userns_is_refused(const struct judge *j, uint64_t flags);
 /* Reports the refusal. */
-struct answer userns_refuse(struct judge *j, const struct request *r);
+struct answer userns_refuse(struct judge *j, const struct request *r, uint64_t flags);
 
 #endif

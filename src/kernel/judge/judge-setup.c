@@ -23,6 +23,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "command/own-record.h"
 #include "kernel/gate/resolver-files.h"
 #include "kernel/judge/ask.h"
 #include "kernel/launch/core-files.h"
@@ -30,7 +31,7 @@
 #include "kernel/launch/kernel-files.h"
 #include "kernel/launch/terminals.h"
 #include "kernel/launch/walls.h"
-#include "kernel/shared/own-record.h"
+#include "kernel/shared/fd-pass.h"
 #include "kernel/shared/roles.h"
 #include "net/rules.h"
 
@@ -205,8 +206,9 @@ static void start_sentries(struct setup *s)
 static void send_to_sentry(const struct setup *s, const void *what, size_t n)
 {
     /* EPIPE: it has exited, and reported why */
-    if (send(s->sentries, what, n, MSG_NOSIGNAL) != (ssize_t)n && errno != EPIPE)
-        judge_fail(s, STEP_SENTRY, errno);
+    int err = fd_pass_send(s->sentries, what, n, -1);
+    if (err < 0 && err != -EPIPE)
+        judge_fail(s, STEP_SENTRY, err);
 }
 
 /* The mounts are in place: asks the sentry to add its own. While it makes its file system, finds

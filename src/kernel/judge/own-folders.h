@@ -7,7 +7,7 @@
 
 #include "kernel/judge/path-set.h"
 #include "kernel/judge/request.h"
-#include "kernel/shared/own-record.h"
+#include "command/own-record.h"
 
 /*
  * Folders that the command created, with everything below: protected names of editors, agents,

@@ -6,10 +6,6 @@
  * (its working directory, a descriptor, the root). The kernel does it in one openat2() with O_PATH;
  * after that, nothing the target does can change the object. The canonical path is then read back
  * from the pin.
- *
- * Some paths mean the caller itself: /proc/self, /proc/thread-self, /dev/fd, /dev/stdin and the
- * like. The judge rewrites them to the target's own entries before the walk; otherwise it would
- * find itself there, or nothing.
  */
 
 #include <errno.h>
@@ -23,6 +19,7 @@
 
 #include "base/own.h"
 #include "kernel/host/kabi.h"
+#include "kernel/judge/caller-path.h"
 #include "kernel/judge/handle-userns.h"
 #include "kernel/judge/judge.h"
 #include "kernel/judge/procfs.h"
@@ -52,44 +49,6 @@ static int walk(int base, const char *path, uint64_t flags)
     if (fd < 0)
         return beneath && errno == EXDEV ? -EPERM : -errno;
     return fd;
-}
-
-/* ---- paths that mean the caller ---- */
-
-static const struct {
-    const char *prefix, *below; /* means /proc/PROCESS/below */
-    bool thread;                /* or /proc/PROCESS/task/THREAD */
-} magic[] = {
-    {"/proc/self", "", false},       {"/proc/thread-self", "", true},
-    {"/dev/fd", "/fd", false},       {"/dev/stdin", "/fd/0", false},
-    {"/dev/stdout", "/fd/1", false}, {"/dev/stderr", "/fd/2", false},
-};
-
-/* Rewrites such a path in place to the target's entry in its /proc, unless the link itself is
- * meant. Returns 0 or a negative errno. */
-static int rewrite_magic(struct judge *j, const struct request *r, char *path, unsigned flags)
-{
-    for (size_t i = 0; i < sizeof(magic) / sizeof(magic[0]); i++) {
-        size_t n = strlen(magic[i].prefix), rest = strlen(path);
-        if (strncmp(path, magic[i].prefix, n) != 0 || (path[n] && path[n] != '/'))
-            continue;
-        if ((flags & PIN_NOFOLLOW) && path[n] == '\0')
-            return 0;
-        char head[64];
-        pid_t pid = target_inner_process(j, r), tid = target_inner_thread(j, r);
-        if (pid < 0 || tid < 0)
-            return -EPERM;
-        size_t m = magic[i].thread
-                       ? (size_t)snprintf(head, sizeof(head), "/proc/%d/task/%d", pid, tid)
-                       : (size_t)snprintf(head, sizeof(head), "/proc/%d%s", pid, magic[i].below);
-        rest -= n;
-        if (m + rest > PATH_BYTES - 1)
-            return -ENAMETOOLONG;
-        memmove(path + m, path + n, rest + 1);
-        memcpy(path, head, m);
-        return 0;
-    }
-    return 0;
 }
 
 /* ---- canonical paths ---- */
@@ -388,7 +347,7 @@ static int find_start(struct judge *j, const struct request *r, int dirfd, unsig
     beneath = j->makes_user_ns && userns_other_root(j, r);
     int err = beneath && s->path[0] == '/' ? userns_refuse_path(j, r) : 0;
     if (err == 0)
-        err = rewrite_magic(j, r, s->path, flags);
+        err = caller_path_rewrite(j, r, s->path, flags);
     if (err < 0)
         return err;
     s->base = start_of(j, r, dirfd, s->path);

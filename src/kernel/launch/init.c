@@ -286,12 +286,13 @@ static int set_up(struct task *t, int to)
     return set_up_gate_network(to);
 }
 
-/* An unread order would reset the connection and lose what was announced. */
+/* An unread order would reset the connection and lose what was announced. If a sandbox around us
+ * refuses shutdown(), we read until nobody is left to order anything, or we are killed. */
 static void refuse_orders(int to)
 {
     struct order order;
-    shutdown(to, SHUT_RD);
-    while (recv(to, &order, sizeof(order), MSG_DONTWAIT) > 0)
+    int how = shutdown(to, SHUT_RD) == 0 ? MSG_DONTWAIT : 0;
+    while (recv(to, &order, sizeof(order), how) > 0)
         ;
 }
 
@@ -481,8 +482,7 @@ void init_order(const struct init *g, const struct netns_wishes *wishes)
         order.no_hand_over = wishes->no_hand_over;
     }
     /* an init that exited has announced why */
-    while (send(g->ready, &order, sizeof(order), MSG_NOSIGNAL) < 0 && errno == EINTR)
-        ;
+    fd_pass_send(g->ready, &order, sizeof(order), -1);
 }
 
 int init_wait_mounts(const struct init *g, enum launch_step *step, int trees[LAYERS_PREPARED])

@@ -24,9 +24,9 @@
 
 #include "base/clock.h"
 #include "base/own.h"
-#include "kernel/judge/foreground.h"
+#include "kernel/launch/job-control.h"
 #include "kernel/launch/nest.h"
-#include "kernel/launch/pause.h"
+#include "command/pause.h"
 #include "kernel/shared/fd-pass.h"
 #include "kernel/shared/policy-update.h"
 #include "kernel/shared/setup.h"
@@ -39,7 +39,7 @@ static const struct {
 } steps[] = {
     [STEP_NONE] = {"starting", REMEDY_NONE, ""},
 #define STEP(id, words, remedy, hint) [STEP_##id] = {words, REMEDY_##remedy, hint},
-#include "kernel/shared/steps.def"
+#include "command/steps.def"
 #undef STEP
 };
 
@@ -118,74 +118,7 @@ static void receive_question(const struct control *c, int *from,
         on_question(c->l->arg, &q, *from);
 }
 
-/* ---- the terminal ---- */
-
-/* The command's terminal, whether it inherited one or not; -1: none. */
-static int terminal_open(void)
-{
-    return open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
-}
-
-/* The ancestor of all processes of the launch. */
-static pid_t topmost(const struct launch *l)
-{
-    return l->caller ? l->caller : getpid();
-}
-
-/* Takes the foreground back from process groups of the sandbox, for the processes that started us:
- * the terminal stops a background process as soon as it reads. Another group that has it by now
- * keeps it. Returns whether it took it. */
-static bool terminal_take_back(const struct launch *l, int terminal)
-{
-    pid_t now = terminal < 0 ? -1 : tcgetpgrp(terminal);
-    if (now <= 0 || now == getpgrp())
-        return false;
-    OWN(fd) int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return foreground_is_ours(proc, now, topmost(l)) && tcsetpgrp(terminal, getpgrp()) == 0;
-}
-
-static bool terminal_is_shared(const struct launch *l)
-{
-    OWN(fd) int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return foreground_outsider(proc, getpgrp(), topmost(l)) != 0;
-}
-
-/* The kernel has stopped our group. If the sandbox has the terminal and our group has other
- * processes, they get it back and go on. Otherwise we stop too, as if we had not handled the
- * signal. */
-static void handle_terminal_stop(const struct control *c, int sig)
-{
-    sigset_t one;
-    if (c->l->on_stop)
-        return; /* it stops the process that the terminal knows */
-    if (terminal_is_shared(c->l) && terminal_take_back(c->l, c->terminal)) {
-        kill(0, SIGCONT);
-        return;
-    }
-    if (sig != SIGTTIN)
-        return;
-    sigemptyset(&one);
-    sigaddset(&one, sig);
-    sigprocmask(SIG_UNBLOCK, &one, NULL);
-    raise(sig);
-    sigprocmask(SIG_BLOCK, &one, NULL);
-}
-
-/* The command stopped itself. We stop as well, so that the caller's shell notices, and wake it
- * afterwards. If the terminal stopped both of us, we slept until the message arrived, and the
- * command runs again. */
-static void mirror_stop(struct control *c)
-{
-    if (c->l->no_job_control || c->command <= 0 || pause_is_on() || !pause_is_stopped(c->command))
-        return;
-    terminal_take_back(c->l, c->terminal);
-    if (c->l->on_stop) {
-        c->l->on_stop(c->l->arg);
-        return;
-    }
-    raise(SIGSTOP);
-    kill(c->command, SIGCONT);
-}
+/* ---- the command ---- */
 
 static void release_stdio(void)
 {
@@ -222,7 +155,7 @@ static void receive_status(struct control *c)
         c->sentry_fd = (int)syscall(SYS_pidfd_open, m.value, 0);
         break;
     case STATUS_STOPPED:
-        mirror_stop(c);
+        job_mirror_stop(c->l, c->terminal, c->command);
         break;
     case STATUS_EXITED:
         c->end->status = m.value;
@@ -232,7 +165,7 @@ static void receive_status(struct control *c)
         c->unfinished = m.step & EXITED_UNFINISHED;
         c->exited = c->l->leaves ? false : !c->init || c->alone;
         if (c->l->on_exit) {
-            terminal_take_back(c->l, c->terminal);
+            job_take_back(c->l, c->terminal);
             c->l->on_exit(c->end);
         }
         break;
@@ -253,7 +186,7 @@ static void receive_signal(struct control *c)
     if (read(c->signals, &si, sizeof(si)) != sizeof(si))
         return;
     if (si.ssi_signo == SIGTTIN || si.ssi_signo == SIGTTOU) {
-        handle_terminal_stop(c, (int)si.ssi_signo);
+        job_stopped(c->l, c->terminal, (int)si.ssi_signo);
         return;
     }
     /* what we send to the terminal's group ourselves has reached it */
@@ -514,17 +447,6 @@ static int launch_with_sockets(struct control *c, struct setup *s, struct bk_err
     return 0;
 }
 
-/* Those that came while they were blocked would stop us afterwards. */
-static void discard_stops(void)
-{
-    static const int stops[] = {SIGTSTP, SIGTTIN, SIGTTOU};
-    struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
-    for (size_t i = 0; i < sizeof(stops) / sizeof(stops[0]); i++) {
-        sigaction(stops[i], &ignore, &before);
-        sigaction(stops[i], &before, NULL);
-    }
-}
-
 static int launch_with_signals(struct control *c, struct setup *s, struct bk_err *err)
 {
     sigset_t all, received;
@@ -540,7 +462,7 @@ static int launch_with_signals(struct control *c, struct setup *s, struct bk_err
     c->signals = signals;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &s->mask); /* the judge starts with everything blocked */
-    OWN(fd) int terminal = terminal_open();
+    OWN(fd) int terminal = job_terminal();
     c->terminal = terminal;
     /* stop signals must act on us; we receive the others through the signalfd */
     c->mask = received;
@@ -549,14 +471,20 @@ static int launch_with_signals(struct control *c, struct setup *s, struct bk_err
         sigaddset(&c->mask, SIGTSTP);
     int result = launch_with_sockets(c, s, err);
     if (!c->l->leaves || !c->ending) /* else it was taken when the command ended */
-        terminal_take_back(c->l, terminal);
+        job_take_back(c->l, terminal);
     if (c->l->on_stop)
-        discard_stops();
+        job_discard_stops();
     sigprocmask(SIG_SETMASK, &s->mask, NULL);
     return result;
 }
 
 static struct control the_control; /* one launch at a time in a process */
+static const struct launch_elsewhere *replaced;
+
+void launch_replace(const struct launch_elsewhere *by)
+{
+    replaced = by;
+}
 
 int launch_update(uint32_t number, int sealed)
 {
@@ -569,8 +497,8 @@ int launch_update(uint32_t number, int sealed)
 int launch_signal(int sig)
 {
     const struct control *c = &the_control;
-    if (nest_is_on())
-        return nest_signal(sig);
+    if (replaced)
+        return replaced->signal(sig);
     if (!c->l || c->command <= 0)
         return -ESRCH;
     return kill(c->command, sig) < 0 ? -errno : 0;
@@ -579,8 +507,8 @@ int launch_signal(int sig)
 void launch_cancel(bool at_once)
 {
     struct control *c = &the_control;
-    if (nest_is_on())
-        nest_cancel(at_once);
+    if (replaced)
+        replaced->cancel(at_once);
     if (!c->l)
         return;
     c->deadline = 1;

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "kernel/plan/plan.h"
+#include "command/launch.h"
 
 /*
  * Mounts the plan's layers in the sandbox's mount namespace. A layer is an overlay over a folder:
@@ -38,7 +39,6 @@ struct layers {
 
 /* Layers that end with the run and are nearly always wanted: init makes them while the policy is
  * being compiled, and attaches them nowhere. */
-enum { LAYERS_PREPARED = 2 };
 
 /* Makes layers over these folders, the first ones that are not NULL. The working directory must be
  * a procfs in which "self" is the caller. trees: mounts to attach, or -1. */

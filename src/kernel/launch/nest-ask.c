@@ -31,6 +31,8 @@ static struct {
     const struct launch *l;
     bool joined; /* the command is in our process group: signals from the terminal reach it */
     bool done;
+    bool started;
+    int early_stop;    /* a signal that came before that; 0: none */
     int32_t continues; /* sent so far */
     struct nest_end end;
     struct event event;
@@ -43,25 +45,22 @@ int nest_call(void)
     return fd < 0 ? -errno : fd;
 }
 
-bool nest_is_on(void)
-{
-    return asker.channel > 0;
-}
-
 static int send_to_outer(enum nest_kind kind, int value)
 {
     return nest_send(asker.channel, kind, value);
 }
 
-int nest_signal(int sig)
+static int signal_inner(int sig)
 {
     return send_to_outer(NEST_SIGNAL, sig);
 }
 
-void nest_cancel(bool at_once)
+static void cancel_inner(bool at_once)
 {
     send_to_outer(NEST_CANCEL, at_once);
 }
+
+static const struct launch_elsewhere inner = {signal_inner, cancel_inner};
 
 static void release_stdio(void)
 {
@@ -82,6 +81,17 @@ static void stop(int32_t continues)
     raise(SIGSTOP);
 }
 
+/* A signal that stops us. If the command gets it too, we stop when it has: a shell that already
+ * thinks the job is stopped would share the terminal's input with it. */
+static void stop_by(int sig, bool from_terminal)
+{
+    if (!from_terminal || !asker.joined)
+        raise(SIGSTOP);
+    else if (asker.early_stop)
+        send_to_outer(NEST_SIGNAL, sig);
+    asker.early_stop = 0;
+}
+
 static void handle_packet(size_t n)
 {
     struct nest_message m;
@@ -90,6 +100,9 @@ static void handle_packet(size_t n)
     switch (m.kind) {
     case NEST_STARTED:
         asker.joined = m.value != 0;
+        asker.started = true;
+        if (asker.early_stop) /* the command was there, or it was not */
+            stop_by(asker.early_stop, true);
         if (asker.l->give_stdio)
             release_stdio();
         break;
@@ -132,10 +145,10 @@ static void pass_signal(int signals)
     if (read(signals, &si, sizeof(si)) != sizeof(si))
         return;
     if (is_stop((int)si.ssi_signo)) {
-        /* If the command gets it too, we stop when it has: a shell that already thinks the job is
-         * stopped would share the terminal's input with it. */
-        if (si.ssi_code <= 0 || !asker.joined)
-            raise(SIGSTOP);
+        if (asker.started || si.ssi_code <= 0)
+            stop_by((int)si.ssi_signo, si.ssi_code > 0);
+        else
+            asker.early_stop = (int)si.ssi_signo;
         return;
     }
     /* the process that continues us may not reach the command */
@@ -162,6 +175,18 @@ static void serve(int signals)
         else if (fds[2].revents)
             fds[2].fd = -1;
     }
+}
+
+/* Waits until the outer side has gone: while one of its processes is in our group, a shell may not
+ * take the terminal back from us. */
+static void wait_for_parting(void)
+{
+    enum { PARTING_MS = 200 };
+    struct pollfd p = {asker.channel, POLLIN, 0};
+    char rest;
+    while (asker.done && poll(&p, 1, PARTING_MS) > 0 &&
+           recv(asker.channel, &rest, 1, MSG_DONTWAIT) > 0)
+        ;
 }
 
 static int read_end(struct launch_end *end, struct bk_err *err)
@@ -255,11 +280,15 @@ int nest_run(const struct launch *l, struct nest_request *q, int channel, int me
     q->ignored = ignored_signals();
     asker.channel = ours;
     asker.l = l;
-    asker.joined = asker.done = false;
-    asker.continues = 0;
+    asker.joined = asker.done = asker.started = false;
+    asker.continues = asker.early_stop = 0;
+    launch_replace(&inner);
     int sent = send_request(q, sealed);
     if (sent == 0)
         serve(signals);
+    if (asker.joined)
+        wait_for_parting();
+    launch_replace(NULL);
     asker.channel = 0;
     sigprocmask(SIG_SETMASK, &before, NULL);
     errno = -sent;

@@ -91,12 +91,6 @@ int nest_run(const struct launch *l, struct nest_request *q, int channel, int me
 int nest_describe(struct nest_request *q, int channel, int memory, char **out, size_t *n,
                   struct bk_err *err);
 
-/* For launch_signal() and launch_cancel(): whether nest_run() is under way in this process, and the
- * same for it. */
-bool nest_is_on(void);
-int nest_signal(int sig);
-void nest_cancel(bool at_once);
-
 /* ---- the outer side ---- */
 
 /* Bytes as memory that cannot change any more; a descriptor, or a negative errno. And a copy of

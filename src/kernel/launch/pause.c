@@ -7,7 +7,7 @@
  * meanwhile: it stops all others in one call. Processes that were stopped before stay so.
  */
 
-#include "kernel/launch/pause.h"
+#include "command/pause.h"
 
 #include <dirent.h>
 #include <signal.h>

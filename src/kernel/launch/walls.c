@@ -27,7 +27,8 @@
 
 #include "base/own.h"
 #include "kernel/host/kabi.h"
-#include "kernel/host/capabilities.h"
+#include "kernel/host/own-capabilities.h"
+#include "command/capabilities.h"
 #include "kernel/launch/layers.h"
 
 #ifndef SYS_landlock_create_ruleset

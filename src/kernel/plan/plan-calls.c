@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 
 #include "kernel/host/kabi.h"
-#include "kernel/host/capabilities.h"
+#include "command/capabilities.h"
 #include "kernel/plan/judged-calls.h"
 #include "kernel/plan/plan-int.h"
 
@@ -108,8 +108,9 @@ static void filter_spaces(const struct plan *p, struct sys_rule *r, uint32_t all
         r->tests[r->ntests++] = any(0, CLONE_NEWNS, reported);
         return;
     }
-    r->tests[r->ntests++] = any(0, CLONE_NEWUSER, reported);
-    r->tests[r->ntests++] = any(0, all & ~(uint32_t)CLONE_NEWUSER, refuse(EPERM));
+    const uint32_t shown = CLONE_NEWUSER | CLONE_NEWNS;
+    r->tests[r->ntests++] = any(0, shown, reported);
+    r->tests[r->ntests++] = any(0, all & ~shown, refuse(EPERM));
 }
 
 static void filter_clone(const struct plan *p, struct sys_rule *r)

@@ -6,7 +6,7 @@
  * without which it could not manage its own files, and those that the user asks for by name.
  */
 
-#include "kernel/host/capabilities.h"
+#include "command/capabilities.h"
 #include "kernel/plan/plan-int.h"
 
 static int ask_for(struct plan *p, const struct cap *c, struct bk_err *err)

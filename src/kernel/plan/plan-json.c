@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/own.h"
-#include "kernel/host/capabilities.h"
+#include "command/capabilities.h"
 #include "kernel/plan/plan-words.h"
 
 static void put_string(struct buf *out, const char *s)

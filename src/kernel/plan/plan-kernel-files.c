@@ -9,7 +9,7 @@
 
 #include "kernel/plan/plan-kernel-files.h"
 
-#include "kernel/host/capabilities.h"
+#include "command/capabilities.h"
 
 enum when { ALWAYS, WITH_SYSCTL, WITHOUT_SYSCTL };
 

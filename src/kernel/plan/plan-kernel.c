@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "kernel/host/kabi.h"
-#include "kernel/host/capabilities.h"
+#include "command/capabilities.h"
 #include "kernel/plan/judged-calls.h"
 #include "kernel/plan/plan-int.h"
 

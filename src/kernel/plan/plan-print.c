@@ -13,7 +13,7 @@
 
 #include "base/own.h"
 #include "kernel/plan/plan-kernel-files.h"
-#include "kernel/host/capabilities.h"
+#include "command/capabilities.h"
 #include "kernel/plan/plan-words.h"
 
 enum { MARGIN = 18, WIDTH = 96 };

@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/errno-name.h"
+#include "kernel/shared/fd-pass.h"
 #include "kernel/shared/signal-name.h"
 
 /* ---- facts ---- */
@@ -134,6 +135,5 @@ void event_send(const struct event_sender *t, const struct event_facts *what)
     e->path[len] = '\0';
     e->path_len = (uint32_t)len;
     /* The controller reads as long as it lives. Without it nobody is left to report to. */
-    while (send(t->events, e, event_wire_size(e), MSG_NOSIGNAL) < 0 && errno == EINTR)
-        ;
+    fd_pass_send(t->events, e, event_wire_size(e), -1);
 }

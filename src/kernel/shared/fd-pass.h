@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Messages over a Unix socket that may carry file descriptors. Nothing allocates. */
+/* Messages over a Unix socket that may carry file descriptors. Nothing allocates. Sandboxes around
+ * us may refuse send(), but hardly sendmsg(), which needs no network. */
 
 /* fd -1: none. Returns 0 or a negative errno. */
 int fd_pass_send(int sock, const void *data, size_t n, int fd);

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Without a pid namespace, every process of a sandbox descends from its judge: the reaper adopts
+ * orphans, and if the reaper dies, so does the judge. So walking up from a process finds the judge.
+ * Pids could be reused during the walk, so it is checked again: a process keeps its parent only
+ * while that parent lives, so a parent that is unchanged at the end was there all the time.
+ */
+
+#include "agent/caller.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "base/proc-text.h"
+#include "kernel/shared/roles.h"
+#include "system/process.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+/* ---- environment ---- */
+
+static bool same_namespace(pid_t pid, const char *which)
+{
+    char theirs[64], ours[64];
+    struct stat a, b;
+    snprintf(theirs, sizeof(theirs), "/proc/%d/ns/%s", (int)pid, which);
+    snprintf(ours, sizeof(ours), "/proc/self/ns/%s", which);
+    return stat(theirs, &a) == 0 && stat(ours, &b) == 0 && a.st_ino == b.st_ino;
+}
+
+static bool same_namespaces(pid_t pid)
+{
+    static const char *const spaces[] = {"user", "pid", "mnt", "net"};
+    for (size_t i = 0; i < sizeof(spaces) / sizeof(spaces[0]); i++)
+        if (!same_namespace(pid, spaces[i]))
+            return false;
+    return true;
+}
+
+/* Reads a number from /proc/PID/status; -1 if it is missing. */
+static long status_number(const char *pid, const char *key)
+{
+    char text[4096];
+    (void)proc_read(-1, text, sizeof(text), "/proc/%s/status", pid);
+    const char *at = proc_field(text, key);
+    return at ? strtol(at, NULL, 10) : -1;
+}
+
+/* Every sandbox adds a filter to those of its creator. */
+static bool is_filtered_no_more(pid_t pid)
+{
+    char text[16];
+    snprintf(text, sizeof(text), "%d", (int)pid);
+    long theirs = status_number(text, "\nSeccomp_filters:");
+    if (theirs >= 0)
+        return theirs <= status_number("self", "\nSeccomp_filters:");
+    theirs = status_number(text, "\nSeccomp:"); /* before Linux 5.11: only whether there are any */
+    return theirs >= 0 && theirs <= status_number("self", "\nSeccomp:");
+}
+
+/* ---- ancestry ---- */
+
+enum { GENERATIONS = 256 };
+
+/* If Buckle itself runs inside a sandbox, that sandbox's processes are our own ancestors. */
+static bool is_above_us(pid_t pid)
+{
+    char name[PROCESS_NAME];
+    pid_t at = getpid();
+    for (int i = 0; i < GENERATIONS && at > 0; i++) {
+        if (at == pid)
+            return true;
+        at = process_parent(at, name);
+    }
+    return false;
+}
+
+enum descent { FROM_COMMAND, FROM_ELSEWHERE, UNSTEADY };
+
+static enum descent descent_of(pid_t pid)
+{
+    pid_t line[GENERATIONS + 1] = {pid};
+    char name[PROCESS_NAME];
+    int n = 0;
+    for (; line[n] > 0; n++) {
+        if (n == GENERATIONS)
+            return FROM_COMMAND; /* too deep to be a user's shell */
+        line[n + 1] = process_parent(line[n], name);
+        if (line[n + 1] >= 0 && role_is(name) && !is_above_us(line[n]))
+            return FROM_COMMAND;
+    }
+    for (int i = 0; i < n; i++)
+        if (line[i + 1] < 0 || process_parent(line[i], name) != line[i + 1])
+            return UNSTEADY;
+    return FROM_ELSEWHERE;
+}
+
+/* Retries, because a parent may exit during the walk. */
+static bool is_from_elsewhere(pid_t pid)
+{
+    enum { TRIES = 5 };
+    enum descent d = UNSTEADY;
+    for (int i = 0; i < TRIES && d == UNSTEADY; i++)
+        d = descent_of(pid);
+    return d == FROM_ELSEWHERE;
+}
+
+/* ---- the check ---- */
+
+/* Whether the process that was checked is still the one that connected. */
+static bool is_still_there(int sock)
+{
+    OWN(fd) int pidfd = -1;
+    socklen_t n = sizeof(pidfd);
+    if (getsockopt(sock, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &n) < 0)
+        return errno == ENOPROTOOPT; /* before Linux 6.5 */
+    struct pollfd ended = {pidfd, POLLIN, 0};
+    return poll(&ended, 1, 0) == 0;
+}
+
+bool caller_is_user(int sock, pid_t *pid)
+{
+    struct ucred who;
+    socklen_t n = sizeof(who);
+    *pid = 0;
+    if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &who, &n) < 0)
+        return false;
+    *pid = who.pid;
+    return who.uid == getuid() && who.pid > 0 && same_namespaces(who.pid) &&
+           is_filtered_no_more(who.pid) && is_from_elsewhere(who.pid) && is_still_there(sock);
+}

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Debian's packages, and the dev-container feature: into a fresh root, used there, and out again.
+
+The root is entered in two ways. In a chroot the kernel refuses user namespaces, so an ordinary user
+gets a sandbox without namespaces; with a root of its own, all of it works.
+"""
+
+import json
+import os
+import shlex
+import shutil
+import sys
+import textwrap
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import roots
+import tap
+
+NAMES = ["buckle", "libbuckle0", "libbuckle-dev", "buckle-dbgsym", "libbuckle0-dbgsym"]
+
+
+def test_lint(packages):
+    tap.equal(sorted(os.path.basename(path).split("_")[0] for path in packages), sorted(NAMES), "which packages")
+    done = roots.run(["lintian", "--allow-root", "--fail-on", "error", *packages])
+    tap.ok(done.returncode == 0, "lintian finds no error", done.stdout)
+
+
+def as_user(command):
+    return "su -s /bin/sh joe -c " + shlex.quote(command)
+
+
+def example_runs(root, how, who):
+    """README's first example, word for word."""
+    for command, printed in roots.first_example():
+        command = f"mkdir -p ~/work; cd ~/work; {command}"
+        done = roots.inside(root, as_user(command) if who == "user" else command, how)
+        tap.equal(done.stdout, printed, f"{how}, {who}: {command[:70]}")
+
+
+def test_runs(root):
+    for how in roots.ENTER:
+        for who in ("root", "user"):
+            roots.inside(root, "rm -rf /root/work /home/joe/work", how)
+            example_runs(root, how, who)
+    for how, who, status in (("chroot", "root", 0), ("chroot", "user", 0), ("own root", "root", 0), ("own root", "user", 0)):
+        done = roots.inside(root, as_user("buckle doctor --json") if who == "user" else "buckle doctor --json", how)
+        tap.equal(done.returncode, status, f"{how}, {who}: doctor says that the default profile is enforced in full")
+        tap.ok(json.loads(done.stdout), f"{how}, {who}: doctor prints JSON")
+    for name, arguments in (("srt", "true"), ("cage", "true"), ("sandbox-exec", "-n no-network true")):
+        done = roots.inside(root, f"cd /root/work; PATH=/usr/libexec/buckle:$PATH {name} {arguments}")
+        tap.equal((done.returncode, done.stdout), (0, ""), f"{name} is in /usr/libexec/buckle")
+
+
+def test_texts(root):
+    for path in ("usr/share/man/man1/buckle-run.1.gz", "usr/share/man/man5/sbpl.5.gz",
+                 "usr/share/bash-completion/completions/buckle", "usr/share/zsh/vendor-completions/_buckle",
+                 "usr/share/fish/vendor_completions.d/buckle.fish", "usr/share/buckle/settings.schema.json"):
+        tap.ok(os.path.exists(os.path.join(root, path)), f"installs {path}")
+
+
+def test_library(root):
+    """A program that the packages alone can build."""
+    with open(os.path.join(root, "packages", "judge.c"), "w", encoding="utf-8") as f:
+        f.write("""#include <buckle/buckle.h>
+#include <stdio.h>
+int main(void) { puts(buckle_version()); return 0; }
+""")
+    for name, link in (("shared", "$(pkg-config --libs libbuckle)"),
+                       ("static", "-l:libbuckle.a $(pkg-config --libs --static libbuckle | sed s/-lbuckle//)")):
+        done = roots.inside(root, f"cd /packages && cc -o judge judge.c $(pkg-config --cflags libbuckle) {link} && ./judge")
+        tap.ok(done.returncode == 0 and done.stdout.strip(), f"a program with the {name} library", done.stdout)
+
+
+PRETEND = """mount -t tmpfs none /proc/sys/kernel
+echo 1 >/proc/sys/kernel/apparmor_restrict_unprivileged_userns
+BUCKLE_PRETEND=user_ns=0 """
+
+
+def test_apparmor(root):
+    """What the package installs is what `buckle doctor` asks for."""
+    with open(os.path.join(roots.PACKAGING, "apparmor", "buckle"), encoding="utf-8") as f:
+        profile = f.read()
+    installed = os.path.join(root, "etc/apparmor.d/buckle")
+    tap.ok(os.path.exists(installed) and open(installed, encoding="utf-8").read() == profile,
+           "AppArmor 4: the package installs the profile")
+    done = roots.inside(root, PRETEND + as_user("buckle doctor"))
+    asked = done.stdout.partition("/etc/apparmor.d/buckle:\n\n")[2].partition("\n\n      and load it")[0]
+    tap.equal(textwrap.dedent(asked).strip(), profile.strip(), "doctor asks for the same profile")
+
+
+def test_purge(root, before):
+    # a profile for another path is somebody's own
+    installed = os.path.join(root, "etc/apparmor.d/buckle")
+    done = roots.inside(root, "dpkg --purge libbuckle-dev libbuckle0 buckle")
+    tap.ok(done.returncode == 0, "purges", done.stdout)
+    tap.equal(sorted(roots.listed(root) ^ before), [], "purging leaves nothing, and takes nothing else away")
+    with open(installed, "w", encoding="utf-8") as f:
+        f.write("profile buckle /usr/local/bin/buckle flags=(unconfined) {\n}\n")
+    kept = open(installed, encoding="utf-8").read()
+    roots.inside(root, "dpkg -i /packages/buckle_*.deb; dpkg --purge buckle")
+    tap.ok(os.path.exists(installed) and open(installed, encoding="utf-8").read() == kept,
+           "a profile for another path stays as it is")
+    os.remove(installed)
+
+
+def test_feature(root, tarball):
+    os.makedirs(os.path.join(root, "packages", "feature"))
+    roots.run(["tar", "-C", os.path.join(root, "packages", "feature"), "-xf", tarball])
+    with open(os.path.join(root, "packages/feature/devcontainer-feature.json"), encoding="utf-8") as f:
+        tap.equal(json.load(f)["id"], "buckle", "feature: its JSON")
+    done = roots.inside(root, "NAMES='srt cage' /packages/feature/install.sh")
+    tap.ok(done.returncode == 0, "feature: install.sh", done.stdout)
+    example_runs(root, "own root", "user")
+    done = roots.inside(root, "mkdir -p /root/srt; cd /root/srt; srt 'echo hello'")
+    tap.equal(done.stdout, "hello\n", "feature: the name srt")
+    done = roots.inside(root, "NAMES=sh /packages/feature/install.sh")
+    tap.ok(done.returncode == 1 and "not sh" in done.stdout, "feature: no other names", done.stdout)
+
+
+def main():
+    packages = roots.made("debian", "*.deb")
+    test_lint(packages)
+    root = roots.make_root("root", ["gcc", "git", "libc6-dev", "pkg-config", "libc-ares-dev", "libjansson-dev",
+                                    "libnghttp2-dev", "libyaml-dev"])
+    if not root:
+        return tap.done()
+    roots.inside(root, "useradd --create-home joe; mkdir -p /etc/apparmor.d/abi; touch /etc/apparmor.d/abi/4.0")
+    before = roots.listed(root)
+    os.mkdir(os.path.join(root, "packages"))
+    for path in packages:
+        shutil.copy(path, os.path.join(root, "packages"))
+    done = roots.inside(root, "cd /packages && dpkg -i buckle_*.deb libbuckle0_*.deb libbuckle-dev_*.deb")
+    tap.ok(done.returncode == 0, "installs", done.stdout)
+    test_runs(root)
+    test_texts(root)
+    test_library(root)
+    test_apparmor(root)
+    test_purge(root, before)
+    for tarball in roots.made("feature", "devcontainer-feature-buckle.tgz"):
+        test_feature(root, tarball)
+    roots.run(["rm", "-rf", "--one-file-system", root])
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of packages share: the files to test, and fresh roots to install them in."""
+
+import glob
+import os
+import re
+import subprocess
+
+import tap
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+WORK = os.path.join(TOP, "build", "packages-tried")  # roots, and what is made without a `make dist`
+PACKAGING = os.path.join(TOP, "packaging")
+
+
+def run(argv, **how):
+    """Runs a command. Its output is text, standard error included."""
+    how = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, **how}
+    return subprocess.run(argv, text=True, errors="replace", check=False, **how)
+
+
+def succeeds(argv, name, **how):
+    done = run(argv, **how)
+    tap.ok(done.returncode == 0, name, f"status {done.returncode}", done.stdout[-3000:])
+    return done.stdout
+
+
+# ---- the files ----
+
+
+def stage():
+    """Static programs: those of `make dist`, or else one of the build that is tested."""
+    made = os.path.join(TOP, "build", "dist")
+    if os.path.exists(os.path.join(made, "linux-x86_64", "bin", "buckle")):
+        return made
+    made = os.path.join(WORK, "stage")
+    program = os.path.join(made, "linux-" + {"aarch64": "arm64"}.get(os.uname().machine, os.uname().machine), "bin", "buckle")
+    os.makedirs(os.path.dirname(program), exist_ok=True)
+    subprocess.run(["strip", "-o", program, os.path.join(TOP, "build", "gcc", "buckle-static")], check=True)
+    return made
+
+
+def forget_older(folder):
+    """Source tarballs of other commits."""
+    head = run(["git", "-c", f"safe.directory={TOP}", "-C", TOP, "rev-parse", "HEAD"]).stdout.strip()
+    for path in glob.glob(os.path.join(folder, "*-source.tar.gz")):
+        if run(["sh", "-c", "gzip -dc \"$1\" | git get-tar-commit-id", "sh", path]).stdout.strip() != head:
+            os.remove(path)
+
+
+def made(part, pattern):
+    """Files of dist/, or else made from this commit: packaging/packages.py PART."""
+    found = sorted(glob.glob(os.path.join(TOP, "dist", pattern)))
+    if found:
+        return found
+    folder = os.path.join(WORK, "dist")
+    forget_older(folder)
+    env = dict(os.environ, DIST=folder, STAGE=stage(), WORK=os.path.join(WORK, "build"))
+    done = run([os.path.join(PACKAGING, "packages.py"), part], env=env)
+    found = sorted(glob.glob(os.path.join(folder, pattern)))
+    tap.ok(done.returncode == 0 and found, f"packages.py makes {part}", done.stdout[-3000:])
+    return found
+
+
+# ---- README's first example ----
+
+
+def first_example():
+    """[(command, what it prints)] of the first console block."""
+    with open(os.path.join(TOP, "README.md"), encoding="utf-8") as f:
+        block = re.search(r"```console\n(.*?)```", f.read(), re.DOTALL).group(1)
+    steps = re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]
+    return [tuple(step.split("\n", 1)) for step in steps]
+
+
+# ---- roots ----
+
+
+def sources():
+    """This machine's sources of Debian's packages, as lines of sources.list."""
+    return run(["apt-get", "indextargets", "Created-By: Packages", "Origin: Debian", "--format",
+                "deb $(REPO_URI) $(RELEASE) $(COMPONENT)"]).stdout
+
+
+def make_root(name, packages):
+    """A new root with Debian's smallest system and these packages. Returns its path, or None."""
+    os.makedirs(WORK, exist_ok=True)
+    root, packed = os.path.join(WORK, name), os.path.join(WORK, f"{name}-{'-'.join(packages)}.tar")
+    if not os.path.exists(packed):
+        options = os.path.join(WORK, "apt.conf")
+        with open(options, "w", encoding="utf-8") as f:
+            f.writelines(line + "\n" for line in run(["apt-config", "dump"]).stdout.split("\n")
+                         if re.match(r"Acquire::(https?|Retries)\b", line))
+        listed = sources()
+        codename = re.search(r" ([a-z]+) main", listed).group(1)
+        made_root = run(["mmdebstrap", "--mode=root", "--variant=minbase", f"--aptopt={options}",
+                         f"--include={','.join(packages)}", codename, packed + ".new", "-"],
+                        input=listed, stdin=None)
+        if not tap.ok(made_root.returncode == 0, f"{name}: mmdebstrap makes a root", made_root.stdout[-2000:]):
+            return None
+        os.rename(packed + ".new", packed)
+    run(["rm", "-rf", "--one-file-system", root])
+    os.mkdir(root)
+    run(["tar", "-C", root, "-xpf", packed])
+    return root
+
+
+MOUNTS = """set -e
+mount --bind {root} {root}
+mount -t proc proc {root}/proc
+mount -t sysfs sys {root}/sys
+mount --rbind /dev {root}/dev
+mount -t tmpfs none {root}/run
+cd {root}
+"""
+
+# The kernel gives no user namespace to a process whose root is not that of its mount namespace.
+ENTER = {"chroot": "exec chroot . /bin/sh -c \"$1\"",
+         "own root": "pivot_root . mnt; cd /; umount -l /mnt; exec /bin/sh -c \"$1\""}
+
+
+def inside(root, command, how="own root"):
+    """Runs a shell command in a root, in a mount namespace of its own."""
+    env = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8",
+           "DEBIAN_FRONTEND": "noninteractive"}
+    return run(["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "sh", "-c",
+                MOUNTS.format(root=root) + ENTER[how], "sh", command], env=env)
+
+
+def listed(root):
+    """Every name in a root that a package could leave behind."""
+    ignored = re.compile(r"(proc|sys|dev|run|home|root|var/log|var/lib/dpkg|var/cache/ldconfig|packages)(/|$)")
+    return {name for name in (os.path.relpath(os.path.join(folder, one), root)
+                              for folder, folders, files in os.walk(root) for one in folders + files)
+            if not ignored.match(name)}
