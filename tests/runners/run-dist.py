@@ -217,6 +217,12 @@ def check_target(dist, target, version):
         tap.skip(f"{target.emulator} is not installed")
 
 
+def check_packages(dist, program):
+    """npm packages and wheels, installed into an empty project and a virtual environment."""
+    done = run([os.path.join(TOP, "tests", "e2e", "e2e-packages.py")], env=dict(os.environ, PACKAGES=dist, BUCKLE=program))
+    tap.ok(done.returncode == 0, "the packages for languages can be installed and used", done.stdout[-4000:])
+
+
 def check_papers(dist, version):
     done = run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=dist)
     tap.ok(done.returncode == 0, "SHA256SUMS is right", done.stdout)
@@ -251,6 +257,7 @@ def main(words):
     for target in chosen:
         check_target(dist, target, version)
     check_install(dist, version)
+    check_packages(dist, os.path.join(folder, "build", "dist", "linux-x86_64", "bin", "buckle"))
     check_papers(dist, version)
     return tap.done()
 

@@ -29,7 +29,7 @@ from targets import CROSS, TARGETS, TOP, chosen
 
 # Programs that make further packages from build/dist, in this order. They run in the top folder with
 # BUCKLE_DIST (where to put files), BUCKLE_DIST_STAGE (build/dist), VERSION and SOURCE_DATE_EPOCH.
-PARTS = ["tools/dist/npm.py", "packaging/packages.py"]
+PARTS = ["tools/pack-languages.py", "packaging/packages.py"]
 
 # Everything is compiled for speed with debug information, which is taken out afterwards.
 OPTIONS = ["--prefix=/usr/local", "--buildtype=debugoptimized", "-Dwerror=true", "-Db_pie=true", "-Dtests=false"]
