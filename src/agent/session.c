@@ -12,12 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/own.h"
-#include "kernel/launch/layer-server.h"
 #include "run/grant.h"
 #include "settings/flag-rule.h"
 #include "system/descriptors.h"
@@ -96,8 +94,7 @@ static void do_join(struct session *k, int client, const json_t *m, struct buf *
     if (!run)
         return control_server_refuse(out, command ? "out of memory" : "the command is missing");
     run->pid = (pid_t)json_integer_value(json_object_get(m, "pid"));
-    if (k->layers > 0 && k->server.passed >= 0)
-        (void)layer_server_join(k->layers, k->server.passed);
+    session_layers_join(&k->layers, k->server.passed);
     control_server_answer(
         out, json_pack("{s:b, s:O, s:s}", "ok", 1, "grants", k->grants, "tmpdir", k->tmpdir.path));
 }
@@ -331,30 +328,18 @@ void session_request(struct session *k, const json_t *message, struct buf *answe
 
 static int open_shared(struct session *k, struct bk_err *err)
 {
-    static const char *const paths[] = {"/tmp"};
     if (tmpdir_name(&k->tmpdir, err) < 0 || tmpdir_make(&k->tmpdir, err) < 0)
         return -1;
-    /* without it, each run has a layer of its own */
-    k->layers = layer_server_start(paths, 1, &k->tmpdir, &k->layers_pid);
-    if (k->layers < 0)
-        k->layers_pid = 0;
+    session_layers_open(&k->layers, &k->tmpdir);
     return 0;
 }
 
-/* Runs may go on after the session, and use both. */
 static void close_shared(struct session *k)
 {
-    enum { TRIES = 200, PAUSE_NS = 5000000 };
-    const struct timespec pause = {0, PAUSE_NS};
-    if (k->layers_pid <= 0) {
+    if (session_layers_close(&k->layers))
+        tmpdir_leave(&k->tmpdir);
+    else
         tmpdir_remove(&k->tmpdir);
-        return;
-    }
-    close(k->layers);
-    for (int i = 0; i < TRIES && waitpid(k->layers_pid, NULL, WNOHANG) == 0; i++)
-        nanosleep(&pause, NULL);
-    k->layers_pid = 0;
-    tmpdir_leave(&k->tmpdir);
 }
 
 /* ---- open and close ---- */

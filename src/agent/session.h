@@ -7,6 +7,7 @@
 
 #include "agent/control-server.h"
 #include "agent/session-ask.h"
+#include "agent/session-layers.h"
 #include "agent/session-loopback.h"
 #include "command/tmpdir.h"
 #include "report/store.h"
@@ -41,8 +42,7 @@ struct session {
     struct store *store;
     struct session_loopback loopback; /* servers of its runs */
     struct tmpdir tmpdir;             /* TMPDIR of its runs */
-    int layers;                       /* the process with their layer over /tmp, which */
-    pid_t layers_pid;                 /* removes the TMPDIR when all have ended; 0: none */
+    struct session_layers layers;     /* that all of them share */
     json_t *grants;
     json_t *roots;            /* folders of the agent's sessions, by session id */
     uint64_t last;            /* the last command's number */

@@ -4,7 +4,6 @@
 #include "base/fd.h"
 
 #include <errno.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 ssize_t fd_read_all(int fd, void *to, size_t cap)
@@ -32,21 +31,4 @@ int fd_write_all(int fd, const void *bytes, size_t n)
         at += wrote > 0 ? (size_t)wrote : 0;
     }
     return 0;
-}
-
-void fd_close_others(int *keep, size_t n)
-{
-    for (size_t i = 1; i < n; i++)
-        for (size_t k = i; k > 0 && keep[k] < keep[k - 1]; k--) {
-            int x = keep[k];
-            keep[k] = keep[k - 1];
-            keep[k - 1] = x;
-        }
-    unsigned from = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (keep[i] > (int)from)
-            syscall(SYS_close_range, from, (unsigned)keep[i] - 1, 0);
-        from = keep[i] < (int)from ? from : (unsigned)keep[i] + 1;
-    }
-    syscall(SYS_close_range, from, ~0U, 0);
 }

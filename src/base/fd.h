@@ -10,7 +10,5 @@
 ssize_t fd_read_all(int fd, void *to, size_t cap);
 /* Writes everything. Returns 0, or -1 with errno. */
 int fd_write_all(int fd, const void *bytes, size_t n);
-/* Closes everything except these n, which are sorted here; negative ones count for nothing. */
-void fd_close_others(int *keep, size_t n);
 
 #endif

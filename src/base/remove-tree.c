@@ -142,7 +142,7 @@ void remove_tree(const char *path)
     if (!slash || (size_t)(slash - path) >= sizeof(above) - 1)
         return;
     snprintf(above, sizeof(above), "%.*s/", (int)(slash - path), path);
-    OWN(fd) int folder = open(above, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    OWN(fd) int folder = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder >= 0)
         remove_tree_at(folder, slash + 1);
 }

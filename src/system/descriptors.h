@@ -25,6 +25,8 @@ ssize_t fd_receive_message(int sock, struct msghdr *h, int flags);
 
 /* Closes all from `first` to `last`, or to the end if that is -1. */
 void fd_close_range(int first, int last);
+/* Closes everything except these n, which are sorted here; negative ones count for nothing. */
+void fd_close_others(int *keep, size_t n);
 
 /* ---- packets between processes of this machine ---- */
 

@@ -124,6 +124,7 @@ static void no_userns(void)
 static void no_namespaces(void)
 {
     refuse_spaces(ALL_SPACES);
+    refuse(SYS_unshare, EPERM); /* whatever it is to unshare */
     refuse(SYS_setns, EPERM);
     refuse_mounts();
 }

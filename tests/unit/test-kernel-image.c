@@ -94,8 +94,13 @@ static size_t strays(const unsigned char *at, size_t n)
     size_t nmaps = 0, found = 0;
     FILE *f = fopen("/proc/self/maps", "re");
     char line[1024];
-    while (f && nmaps < 1024 && fgets(line, sizeof(line), f))
-        nmaps += sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &maps[nmaps].from, &maps[nmaps].to) == 2;
+    while (f && nmaps < 1024 && fgets(line, sizeof(line), f)) {
+        /* the rest has no name: other arenas, and a sanitizer's own memory, which is nearly
+         * everywhere */
+        bool named = strchr(line, '/') || strchr(line, '[');
+        nmaps += named &&
+                 sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &maps[nmaps].from, &maps[nmaps].to) == 2;
+    }
     if (f)
         fclose(f);
     for (size_t i = 0; i + sizeof(uintptr_t) <= n; i += sizeof(uintptr_t)) {

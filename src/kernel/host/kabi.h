@@ -119,6 +119,7 @@ enum {
 #define KABI_OPEN_UNNAMED 020000000u /* that bit */
 
 #define KABI_RENAME_NOREPLACE 1u
+#define KABI_CLOSE_RANGE_UNSHARE 2u
 #define KABI_RENAME_WHITEOUT 4u
 
 /* musl's struct statx has reserved bytes where the kernel puts the number of the mount. */

@@ -21,7 +21,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "base/own.h"
 #include "base/remove-tree.h"
 #include "kernel/host/host.h"
@@ -33,6 +32,7 @@
 #include "base/proc-text.h"
 #include "kernel/shared/fd-pass.h"
 #include "kernel/shared/roles.h"
+#include "system/descriptors.h"
 
 enum { CLIENTS = 1024, PATH_BYTES = 512, PATIENCE_MS = 5000 };
 

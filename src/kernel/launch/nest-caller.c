@@ -22,7 +22,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "base/own.h"
 #include "base/proc-text.h"
 #include "kernel/launch/init.h"
@@ -30,6 +29,7 @@
 #include "kernel/shared/event-send.h"
 #include "kernel/shared/fd-pass.h"
 #include "kernel/shared/policy-update.h"
+#include "system/descriptors.h"
 
 enum { REQUEST_MS = 10000, HIGHEST_FD = 4096 };
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };

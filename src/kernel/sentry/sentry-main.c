@@ -34,7 +34,6 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "base/own.h"
 #include "kernel/host/kabi.h"
 #include "kernel/launch/device-wall.h"
@@ -43,6 +42,7 @@
 #include "kernel/shared/fd-pass.h"
 #include "kernel/shared/processor.h"
 #include "kernel/shared/roles.h"
+#include "system/descriptors.h"
 
 /* Watching a hundred folders takes a while to start, and so does giving up what is not needed. Both
  * take processor time from the starting command. What is created meanwhile is found when watching

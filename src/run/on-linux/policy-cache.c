@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -156,6 +157,13 @@ static void prune(int folder)
         unlinkat(folder, oldest.name, 0);
 }
 
+/* The kernel kills a process that writes more than its limit. */
+static bool may_write(size_t n)
+{
+    struct rlimit most;
+    return getrlimit(RLIMIT_FSIZE, &most) == 0 && n < most.rlim_cur;
+}
+
 /* Copies everything into an image and writes it under another name first. */
 static void write_file(int folder, const char *name, const struct graph *g, const struct plan *p,
                        const struct buf *inputs)
@@ -186,7 +194,7 @@ void policy_cache_save(struct run *r)
     struct plan plan;
     struct bk_err err;
     char name[NAME_BYTES];
-    if (!is_worth_keeping(r) || !put_inputs(r, &inputs))
+    if (!is_worth_keeping(r) || !may_write(IMAGE_BYTES) || !put_inputs(r, &inputs))
         return;
     OWN(fd) int folder = open_folder(true);
     if (folder < 0 || run_policy_compile(&r->policy, &err) < 0)
