@@ -286,8 +286,11 @@ ALONE = ("e2e-clones.py",)
 STAGED = ("e2e-packages.py",)
 
 # A minute and more, and much the same for root: `make check` runs them as an ordinary user only.
-ONE_USER = ("e2e-ask-session.py", "e2e-git-inside.py", "e2e-layers.py", "e2e-nested.py",
-            "e2e-nested-updates.py", "e2e-own-record.py", "e2e-protected.py", "e2e-shared-layers.py")
+ONE_USER = ("e2e-ask-session.py", "e2e-compat.py", "e2e-gate.py", "e2e-git-inside.py",
+            "e2e-git.py", "e2e-layers.py", "e2e-loopback.py", "e2e-matrix-languages.py",
+            "e2e-matrix-npm.py", "e2e-nested-updates.py", "e2e-nested.py", "e2e-net-ports.py",
+            "e2e-net.py", "e2e-own-record.py", "e2e-protected.py", "e2e-sentry.py",
+            "e2e-settings.py", "e2e-shared-layers.py", "e2e-work.py")
 
 
 def e2e_programs(but=(), only=None):

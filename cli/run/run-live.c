@@ -277,7 +277,7 @@ int live_join(struct live *l, const char *where, const char *command, bool shipp
     OWN(json)
     json_t *hello = json_pack("{s:s, s:i}", "join", text.s ? text.s : "", "pid", getpid());
     int ends[2] = {-1, -1};
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+    if (fd_packet_pair(ends) < 0)
         return err_sys(err, "cannot join the session");
     OWN(fd) int theirs = ends[1];
     OWN(fd) int layers = ends[0];

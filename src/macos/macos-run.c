@@ -289,7 +289,7 @@ static bool wait_some(struct running *r, const struct signals *signals, int time
         r->proxies.events = -1;
         debug(r, "proxies: ended");
     }
-    if (n > 0 && fds[4].revents)
+    if (n > 0 && fds[4].revents && r->s->on_input)
         r->s->on_input(r->s->arg);
     return n > 0 && (fds[1].revents || fds[2].revents || fds[3].revents);
 }
