@@ -95,9 +95,9 @@ static size_t strays(const unsigned char *at, size_t n)
     FILE *f = fopen("/proc/self/maps", "re");
     char line[1024];
     while (f && nmaps < 1024 && fgets(line, sizeof(line), f)) {
-        /* the rest has no name: other arenas, and a sanitizer's own memory, which is nearly
-         * everywhere */
-        bool named = strchr(line, '/') || strchr(line, '[');
+        /* The rest has no name: other arenas, and a sanitizer's own memory, which is nearly
+         * everywhere. Structures have bytes between fields, with whatever was on the stack. */
+        bool named = strchr(line, '/') || strstr(line, "[heap]");
         nmaps += named &&
                  sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &maps[nmaps].from, &maps[nmaps].to) == 2;
     }
