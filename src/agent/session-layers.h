@@ -15,7 +15,7 @@ struct session_layers {
     pid_t pid;
 };
 
-/* tmpdir: whoever is last, the session or one of its runs, removes it. */
+/* tmpdir: the last of the session and its runs removes it. */
 void session_layers_open(struct session_layers *l, const struct tmpdir *tmpdir);
 /* Lets a run have them, through its socket. */
 void session_layers_join(const struct session_layers *l, int run);

@@ -59,6 +59,12 @@ void buf_add(struct buf *b, const char *s, size_t n)
     b->s[b->n] = '\0';
 }
 
+void buf_sized(struct buf *b, const void *bytes, size_t n)
+{
+    buf_add(b, (const char *)&n, sizeof(n));
+    buf_add(b, bytes, n);
+}
+
 void buf_str(struct buf *b, const char *s)
 {
     buf_add(b, s, strlen(s));

@@ -25,6 +25,8 @@ struct buf {
 void buf_free(struct buf *b);
 bool buf_ok(const struct buf *b);
 void buf_add(struct buf *b, const char *s, size_t n);
+/* Appends n itself and then the bytes, so that what follows cannot be taken for part of them. */
+void buf_sized(struct buf *b, const void *bytes, size_t n);
 void buf_str(struct buf *b, const char *s);
 void buf_chr(struct buf *b, char c);
 void buf_fmt(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -107,7 +107,7 @@ struct launch {
     /* Called when the command has started, and instead of stopping with it when it stops. NULL:
      * nothing else to do. */
     void (*on_start)(void *arg);
-    /* The same for whoever prepared the policy. */
+    /* The same for the caller that prepared the policy. */
     void (*started)(void *run, bool kept);
     void (*on_stop)(void *arg);
     uint32_t ask_ms; /* how long to wait for an answer; 0: CONSENT_MS */

@@ -105,15 +105,9 @@ int sbpl_replace_last(struct sbpl_unit *u, const char *name, const char *text, s
     return 0;
 }
 
-static void put_bytes(struct buf *out, const void *bytes, size_t n)
-{
-    buf_add(out, (const char *)&n, sizeof(n));
-    buf_add(out, bytes, n);
-}
-
 static void put_word(struct buf *out, const char *s)
 {
-    put_bytes(out, s ? s : "", s ? strlen(s) : 0);
+    buf_sized(out, s ? s : "", s ? strlen(s) : 0);
 }
 
 /* Texts of shipped profiles belong to the program. */
@@ -126,24 +120,24 @@ bool sbpl_put_inputs(const struct sbpl_unit *u, struct buf *out)
     plain.given = NULL;
     plain.sequels = NULL;
     plain.terse = false;
-    put_bytes(out, &plain, sizeof(plain));
+    buf_sized(out, &plain, sizeof(plain));
     for (size_t i = 0; i < u->opt.nparams; i++) {
         put_word(out, u->opt.params[i].key);
         put_word(out, u->opt.params[i].value);
     }
     for (size_t i = 0; i < u->opt.ngiven; i++) {
         put_word(out, u->opt.given[i].name);
-        put_bytes(out, u->opt.given[i].text, u->opt.given[i].n);
+        buf_sized(out, u->opt.given[i].text, u->opt.given[i].n);
     }
     for (size_t i = 0; i < u->opt.nsequels; i++) {
         put_word(out, u->opt.sequels[i].after);
-        put_bytes(out, u->opt.sequels[i].text, u->opt.sequels[i].n);
+        buf_sized(out, u->opt.sequels[i].text, u->opt.sequels[i].n);
     }
     for (const struct sbpl_text *t = u->first; t; t = t->next) {
         put_word(out, t->source->name);
-        put_bytes(out, t->source->text, t->source->len);
-        put_bytes(out, &t->source->from, 1);
-        put_bytes(out, &t->apart, 1);
+        buf_sized(out, t->source->text, t->source->len);
+        buf_sized(out, &t->source->from, 1);
+        buf_sized(out, &t->apart, 1);
     }
     return true;
 }

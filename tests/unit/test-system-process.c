@@ -126,7 +126,7 @@ static void test_files(void)
     is_int(file_rename_new(a, b), 0, "a name that is free");
     ok(folder_id_get(AT_FDCWD, folder, &id) == 0 && folder_id_get(fd, "../.", &same) == 0 &&
            id.ino != same.ino,
-       "folders are told apart");
+       "folders differ");
     is_int(folder_id_get(fd, "b", &same), -ENOTDIR, "a file is none");
     close(fd);
     unlink(b);

@@ -14,8 +14,8 @@
  * same in every process that maps it, so pointers in it stay valid. It must not point to anything
  * else.
  *
- * An image carries what it was made from, byte for byte. Whoever maps it says what it should have
- * been made from, and gets nothing if that differs.
+ * An image carries what it was made from, byte for byte. The process that maps it says what that
+ * should be, and gets nothing if it differs.
  */
 struct image {
     struct arena arena; /* for the data */

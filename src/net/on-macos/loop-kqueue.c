@@ -98,7 +98,7 @@ static void kqueue_drop(struct loop *l, struct watch *w)
     l->by_fd[w->fd].watch = NULL;
 }
 
-/* The kernel drops a closed descriptor itself, whoever else has the socket. */
+/* The kernel drops a closed descriptor itself, even if another process has the socket. */
 static void kqueue_closing(struct loop *l, struct watch *w)
 {
     l->by_fd[w->fd].watch = NULL;

@@ -20,6 +20,7 @@
 
 #include "base/own.h"
 #include "base/remove-tree.h"
+#include "command/state-folder.h"
 #include "kernel/launch/layers.h"
 #include "system/descriptors.h"
 
@@ -31,13 +32,7 @@ static const unsigned long long QUOTA = 8ULL << 30;
 /* STATE/buckle/layers */
 static int layers_folder(char out[PATH_MAX])
 {
-    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    bool set = state && state[0] == '/';
-    if (!set && (!home || home[0] != '/'))
-        return -1;
-    int n = snprintf(out, PATH_MAX, "%s%s/buckle/layers", set ? state : home,
-                     set ? "" : "/.local/state");
-    return n < PATH_MAX - LAYER_NAME - 8 ? 0 : -1;
+    return state_path(out, "layers") && strlen(out) < PATH_MAX - LAYER_NAME - 8 ? 0 : -1;
 }
 
 /* Makes a folder and those above it. Notes those that were missing. */

@@ -29,21 +29,15 @@ struct kept {
 
 /* ---- what they are made from ---- */
 
-static void put_bytes(struct buf *out, const void *bytes, size_t n)
-{
-    buf_add(out, (const char *)&n, sizeof(n));
-    buf_add(out, bytes, n);
-}
-
 static void put_mounts(struct buf *out, const struct mounts_view *v)
 {
-    put_bytes(out, v->folding, v->nfolding * sizeof(v->folding[0]));
+    buf_sized(out, v->folding, v->nfolding * sizeof(v->folding[0]));
     for (size_t i = 0; i < v->now.n; i++) {
         struct mount_at m = v->now.list[i];
-        put_bytes(out, m.root, m.root_len);
-        put_bytes(out, m.at, m.at_len);
+        buf_sized(out, m.root, m.root_len);
+        buf_sized(out, m.at, m.at_len);
         m.root = m.at = NULL;
-        put_bytes(out, &m, sizeof(m));
+        buf_sized(out, &m, sizeof(m));
     }
 }
 
@@ -56,15 +50,15 @@ static bool put_inputs(const struct run *r, struct buf *out)
     struct plan_options plain = r->kernel->options;
     if (!program || !sbpl_put_inputs(&r->policy.unit, out))
         return false;
-    put_bytes(out, program, n);
-    put_bytes(out, plain.cwd, plain.cwd ? strlen(plain.cwd) : 0);
+    buf_sized(out, program, n);
+    buf_sized(out, plain.cwd, plain.cwd ? strlen(plain.cwd) : 0);
     if (plain.mounts)
         put_mounts(out, plain.mounts);
     plain.cwd = NULL;
     plain.mounts = NULL;
     plain.terse = false;
-    put_bytes(out, &plain, sizeof(plain));
-    put_bytes(out, &r->kernel->host, sizeof(r->kernel->host));
+    buf_sized(out, &plain, sizeof(plain));
+    buf_sized(out, &r->kernel->host, sizeof(r->kernel->host));
     return buf_ok(out);
 }
 
