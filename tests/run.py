@@ -104,7 +104,7 @@ RELEASED = os.path.join(TOP, "build", "stage-released")
 def install_released():
     """Makes the static program that is published, and puts it in place of the other."""
     made = os.path.join(TOP, "build", "released")
-    done = subprocess.run([os.path.join(TOP, "tools", "dist", "dist.py"), "x86_64-linux-musl"],
+    done = subprocess.run([os.path.join(TOP, "tools", "dist", "dist.py"), "--programs", "x86_64-linux-musl"],
                           env=dict(os.environ, BUCKLE_DIST=os.path.join(made, "dist"), BUCKLE_DIST_STAGE=made),
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
     if done.returncode == 0 and os.path.exists(STAGE):

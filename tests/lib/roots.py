@@ -55,7 +55,7 @@ def made(part, pattern):
         return found
     folder = os.path.join(WORK, "dist")
     forget_older(folder)
-    env = dict(os.environ, DIST=folder, STAGE=stage(), WORK=os.path.join(WORK, "build"))
+    env = dict(os.environ, BUCKLE_DIST=folder, BUCKLE_DIST_STAGE=stage(), BUCKLE_DIST_WORK=os.path.join(WORK, "build"))
     done = run([os.path.join(PACKAGING, "packages.py"), part], env=env)
     found = sorted(glob.glob(os.path.join(folder, pattern)))
     tap.ok(done.returncode == 0 and found, f"packages.py makes {part}", done.stdout[-3000:])

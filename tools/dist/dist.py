@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds what a release publishes into dist/; `make dist` runs it.
 
-    tools/dist/dist.py [TARGET…]
+    tools/dist/dist.py [--programs] [TARGET…]
 
 For each target (tools/cross/targets.py): the libraries, the program, its debug information apart, and
 a tarball. Then the source, the packages of PARTS, a bill of materials, a statement of provenance and
-SHA256SUMS. Two builds of one commit give the same bytes: docs/releasing.md says how.
+SHA256SUMS. With --programs it makes neither source nor packages. Two builds of one commit give the same
+bytes: docs/releasing.md says how.
 
 The unpacked tarballs stay in build/dist/RELEASED, such as build/dist/linux-x86_64/bin/buckle.
 """
@@ -106,7 +107,7 @@ def compile_target(target, jobs):
 
 def link_again(target):
     """Links the program with copies of the compiler's own libraries that have no debug information.
-    Theirs names folders of whoever compiled them first, and would be in the debug file. The pointers
+    Theirs names folders of the machine that compiled them first, and would be in the debug file. The pointers
     in tables take less room, too, in a form that the compiler has no argument for."""
     folder = build_folder(target)
     command = run(["ninja", "-C", folder, "-t", "commands", "buckle"]).strip().split("\n")[-1]
@@ -221,9 +222,9 @@ def run_parts():
         subprocess.run([os.path.join(TOP, part)], cwd=TOP, env=env, check=True)
 
 
-def main(names):
+def main(words):
     began = time.monotonic()
-    targets = chosen(names)
+    targets = chosen([word for word in words if word != "--programs"])
     if native() not in targets:
         targets = [native(), *targets]
     os.environ["SOURCE_DATE_EPOCH"] = str(release.epoch())
@@ -241,8 +242,9 @@ def main(names):
         pack_target(target)
     if release.git("rev-parse", "HEAD") not in ("", release.commit()):
         raise SystemExit("the tree has another commit now than when this began: start again")
-    pack_source()
-    run_parts()
+    if "--programs" not in words:
+        pack_source()
+        run_parts()
     write_bill(targets)
     write_provenance(targets)
     write_sums()
