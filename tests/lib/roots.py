@@ -40,21 +40,27 @@ def stage():
     return made
 
 
-def forget_older(folder):
-    """Source tarballs of other commits."""
+def is_current(source):
+    """Whether a source tarball is that of this commit."""
     head = run(["git", "-c", f"safe.directory={TOP}", "-C", TOP, "rev-parse", "HEAD"]).stdout.strip()
-    for path in glob.glob(os.path.join(folder, "*-source.tar.gz")):
-        if run(["sh", "-c", "gzip -dc \"$1\" | git get-tar-commit-id", "sh", path]).stdout.strip() != head:
-            os.remove(path)
+    return run(["sh", "-c", "gzip -dc \"$1\" | git get-tar-commit-id", "sh", source]).stdout.strip() == head
+
+
+# where `make dist` and `make check-dist` leave a release
+RELEASES = [os.path.join(TOP, "dist"), os.path.join(TOP, "build", "check-dist", "one", "dist")]
 
 
 def made(part, pattern):
-    """Files of dist/, or else made from this commit: packaging/packages.py PART."""
-    found = sorted(glob.glob(os.path.join(TOP, "dist", pattern)))
-    if found:
-        return found
+    """Files of a release of this commit, or else made from it: packaging/packages.py PART."""
+    for folder in RELEASES:
+        source = glob.glob(os.path.join(folder, "*-source.tar.gz"))
+        found = sorted(glob.glob(os.path.join(folder, pattern)))
+        if found and source and is_current(source[0]):
+            return found
     folder = os.path.join(WORK, "dist")
-    forget_older(folder)
+    for source in glob.glob(os.path.join(folder, "*-source.tar.gz")):
+        if not is_current(source):
+            os.remove(source)
     env = dict(os.environ, BUCKLE_DIST=folder, BUCKLE_DIST_STAGE=stage(), BUCKLE_DIST_WORK=os.path.join(WORK, "build"))
     done = run([os.path.join(PACKAGING, "packages.py"), part], env=env)
     found = sorted(glob.glob(os.path.join(folder, pattern)))

@@ -27,6 +27,7 @@ class Target:
 TARGETS = {one.name: one for one in (
     Target("x86_64-linux-musl", "x86_64-linux-musl", "linux-x86_64", "x86_64"),
     Target("aarch64-linux-musl", "aarch64-linux-musl", "linux-arm64", "aarch64", "qemu-aarch64"),
+    Target("riscv64-linux-musl", "riscv64-linux-musl", "linux-riscv64", "riscv64", "qemu-riscv64"),
     Target("aarch64-macos", "aarch64-macos.13.0", "macos-arm64", "aarch64"),
     Target("x86_64-macos", "x86_64-macos.13.0", "macos-x86_64", "x86_64"),
 )}
