@@ -2,15 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes a release twice, from two checkouts in different places, and tries what it made; prints TAP.
 
-    tests/runners/run-dist.py [--once] [TARGET…]
+    tests/runners/run-dist.py [--once] [--again] [TARGET…]
 
 Both must have the same bytes, though the second is made by another user, with another umask, time
 zone, language and copy of the compiler. Then the files are used as a user would: sums, a tarball
 unpacked into an empty folder, the README's first example. Programs for other processors run under
 qemu-user, which knows neither seccomp listeners nor Landlock, and no namespaces: everything that only
-reads and judges profiles runs, and `run` must refuse. --once builds once and compares nothing.
+reads and judges profiles runs, and `run` must refuse. --once builds once and compares nothing. --again
+goes on in the checkouts of an earlier run, with the commit of this one.
 """
 
+import concurrent.futures
 import glob
 import hashlib
 import json
@@ -48,20 +50,31 @@ def run(argv, **how):
 # ---- building ----
 
 
-def checkout(name, source=TOP):
+def git(*words):
+    return run(["git", "-c", "safe.directory=*", *words])
+
+
+def checkout(name, again, source=TOP):
     """A clone of the commit, with nothing of this checkout in it."""
     folder = os.path.join(PLACE, name)
-    shutil.rmtree(folder, ignore_errors=True)
-    os.makedirs(os.path.dirname(folder), exist_ok=True)
-    done = run(["git", "-c", "safe.directory=*", "clone", "--quiet", "--no-hardlinks", source, folder])
+    if again and os.path.exists(folder):
+        done = git("-C", folder, "pull", "--quiet", "--ff-only")
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(os.path.dirname(folder), exist_ok=True)
+        done = git("clone", "--quiet", "--no-hardlinks", source, folder)
     return folder if done.returncode == 0 else tap.ok(False, "a clone of the commit", done.stdout) or None
 
 
 def make_dist(folder, names, before=(), **env):
     env = {**{k: v for k, v in os.environ.items() if not k.startswith("BUCKLE") and k not in ("STAGE", "PREFIX")}, **env}
-    done = run([*before, os.path.join(folder, "tools", "dist", "dist.py"), *names], env=env, cwd=folder)
-    tap.ok(done.returncode == 0, "make dist", done.stdout[-4000:])
-    print(f"= {done.stdout.strip().splitlines()[-1] if done.stdout.strip() else ''}")
+    with open(folder + ".log", "w+", encoding="utf-8", errors="replace") as log:
+        done = subprocess.run([*before, os.path.join(folder, "tools", "dist", "dist.py"), *names], env=env, cwd=folder,
+                              stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, check=False)
+        log.seek(0)
+        said = log.read()
+    tap.ok(done.returncode == 0, f"make dist in {os.path.relpath(folder, PLACE)}", said[-4000:])
+    print(f"= {said.strip().splitlines()[-1] if said.strip() else ''}")
     return os.path.join(folder, "dist") if done.returncode == 0 else None
 
 
@@ -71,8 +84,8 @@ NOBODY = "65534"
 def make_elsewhere(folder, names):
     """As on another machine, as far as one can be had here."""
     home = os.path.join(PLACE, "another", "zig")
-    shutil.rmtree(home, ignore_errors=True)
-    shutil.copytree(toolchain.home(), home, symlinks=True)
+    if not os.path.exists(home):
+        shutil.copytree(toolchain.home(), home, symlinks=True)
     before = ["sh", "-c", 'umask 077 && exec "$@"', "sh"]
     if os.getuid() == 0:
         run(["chown", "-R", f"{NOBODY}:{NOBODY}", folder, home])
@@ -287,19 +300,25 @@ def check_papers(dist, version):
     tap.equal(said, there, "the provenance names every file")
 
 
+def make_both(names, once, again):
+    """Where the first build put its files; the second must have made the same."""
+    toolchain.install()  # before it is copied
+    folder = checkout("one", again)
+    other = None if once or not folder else checkout("another/place/two", again, folder)
+    with concurrent.futures.ThreadPoolExecutor() as pool:  # side by side: each has long steps with one process
+        first = pool.submit(make_dist, folder, names, ZIG_HOME=toolchain.home()) if folder else None
+        second = pool.submit(make_elsewhere, other, names) if other else None
+        dist, same = first and first.result(), second and second.result()
+    if dist and same:
+        check_same(dist, same)
+    return folder, dist
+
+
 def main(words):
-    once = "--once" in words
-    chosen = targets.chosen([word for word in words if word != "--once"])
-    names = [one.name for one in chosen]
-    folder = checkout("one")
-    dist = folder and make_dist(folder, names, ZIG_HOME=toolchain.home())
+    chosen = targets.chosen([word for word in words if not word.startswith("--")])
+    folder, dist = make_both([one.name for one in chosen], "--once" in words, "--again" in words)
     if not dist:
         return tap.done()
-    if not once:
-        other = checkout("another/place/two", folder)  # the same commit, even if this tree has a new one
-        other = other and make_elsewhere(other, names)
-        if other:
-            check_same(dist, other)
     bill = os.path.basename(glob.glob(os.path.join(dist, "*.cdx.json"))[0])
     version = bill.removeprefix("buckle-").removesuffix(".cdx.json")
     for target in chosen:
