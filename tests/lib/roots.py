@@ -50,13 +50,21 @@ def is_current(source):
 RELEASES = [os.path.join(TOP, "dist"), os.path.join(TOP, "build", "check-dist", "one", "dist")]
 
 
-def made(part, pattern):
-    """Files of a release of this commit, or else made from it: packaging/packages.py PART."""
+def released(pattern):
+    """Files of a release of this commit, if there is one."""
     for folder in RELEASES:
         source = glob.glob(os.path.join(folder, "*-source.tar.gz"))
         found = sorted(glob.glob(os.path.join(folder, pattern)))
         if found and source and is_current(source[0]):
             return found
+    return []
+
+
+def made(part, pattern):
+    """Files of a release of this commit, or else made from it: packaging/packages.py PART."""
+    found = released(pattern)
+    if found:
+        return found
     folder = os.path.join(WORK, "dist")
     for source in glob.glob(os.path.join(folder, "*-source.tar.gz")):
         if not is_current(source):
@@ -77,6 +85,19 @@ def first_example():
         block = re.search(r"```console\n(.*?)```", f.read(), re.DOTALL).group(1)
     steps = re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]
     return [tuple(step.split("\n", 1)) for step in steps]
+
+
+def install_lines():
+    """{way: [what its row says in `…`]} of the section about installing."""
+    with open(os.path.join(TOP, "README.md"), encoding="utf-8") as f:
+        table = f.read().split("## Installing", 1)[1].split("\n## ", 1)[0]
+    rows = re.findall(r"^\| ([^|]+) \| (`[^|]*) \|$", table, re.MULTILINE)
+    return {way: re.findall(r"`([^`]+)`", text) for way, text in rows}
+
+
+def install_line(way):
+    """The command that installs it in one way."""
+    return install_lines()[way][0]
 
 
 # ---- roots ----

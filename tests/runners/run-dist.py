@@ -178,24 +178,6 @@ def check_example(program):
         tap.equal(done.stdout, printed, f"README: {command[:60]}")
 
 
-def check_install(dist, version):
-    """The README's lines that install a tarball, into a folder instead of /usr/local."""
-    with open(os.path.join(TOP, "README.md"), encoding="utf-8") as f:
-        lines = re.findall(r"`(tar x[^`]*)`", f.read())
-    tap.ok(lines, "README: says how to install a tarball")
-    for line in lines:
-        name = line.split()[2]
-        if not os.path.exists(os.path.join(dist, name)):
-            tap.ok(version in name, f"README: {name} is of this version")
-            continue
-        to = os.path.join(PLACE, "installed", name)
-        shutil.rmtree(to, ignore_errors=True)
-        os.makedirs(to)
-        done = run(["sh", "-c", line.replace("/usr/local", to)], cwd=dist)
-        tap.ok(done.returncode == 0 and os.access(os.path.join(to, "bin", "buckle"), os.X_OK), f"README: {line}",
-               done.stdout)
-
-
 def check_words(program, prefix):
     """What needs no kernel: profiles read, judged and compiled."""
     work = os.path.join(PLACE, "words")
@@ -323,7 +305,6 @@ def main(words):
     version = bill.removeprefix("buckle-").removesuffix(".cdx.json")
     for target in chosen:
         check_target(dist, target, version)
-    check_install(dist, version)
     check_packages(dist, os.path.join(folder, "build", "dist", "linux-x86_64", "bin", "buckle"))
     check_papers(dist, version)
     return tap.done()

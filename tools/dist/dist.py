@@ -28,7 +28,7 @@ import libraries
 import toolchain
 from targets import CROSS, TARGETS, TOP, chosen
 
-# Programs that make further packages from build/dist, in this order. They run in the top folder with
+# Programs that make further packages from build/dist, side by side. They run in the top folder with
 # BUCKLE_DIST (where to put files), BUCKLE_DIST_STAGE (build/dist), VERSION and SOURCE_DATE_EPOCH.
 PARTS = ["tools/pack-languages.py", "packaging/packages.py"]
 
@@ -217,9 +217,18 @@ def write_sums():
 def run_parts():
     env = dict(os.environ, BUCKLE_DIST=release.DIST, BUCKLE_DIST_STAGE=release.STAGE, VERSION=release.version(),
                SOURCE_DATE_EPOCH=str(release.epoch()))
-    for part in PARTS:
+
+    def run_part(part):
         step(part)
         subprocess.run([os.path.join(TOP, part)], cwd=TOP, env=env, check=True)
+        step(f"{part}: done")
+
+    libraries.side_by_side(run_part, PARTS)
+
+
+def make_target(target):
+    compile_target(target, ["-j", str(os.cpu_count() or 1)])
+    pack_target(target)
 
 
 def main(words):
@@ -234,12 +243,11 @@ def main(words):
         shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(release.DIST)
     toolchain.install()
-    jobs = ["-j", str(os.cpu_count() or 1)]
-    for target in sorted(targets, key=lambda one: one is not native()):
+    for target in targets:
         toolchain.write(target)
-        libraries.build([target])
-        compile_target(target, jobs)
-        pack_target(target)
+    libraries.build(targets)
+    make_target(native())
+    libraries.side_by_side(make_target, [target for target in targets if target is not native()])
     if release.git("rev-parse", "HEAD") not in ("", release.commit()):
         raise SystemExit("the tree has another commit now than when this began: start again")
     if "--programs" not in words:
