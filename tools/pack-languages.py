@@ -63,7 +63,7 @@ def build_library(target):
     if os.path.exists(os.path.join(native, "buckle")):
         options.append(f"-Dnative_build={native}")
     if not os.path.exists(os.path.join(folder, "build.ninja")):
-        libraries.run(["meson", "setup", "--cross-file", target.cross_file, *options, folder, TOP])
+        libraries.run(["meson", "setup", "--cross-file", target.cross_file, *options, folder, TOP], cwd=target.folder)
     name = f"src/api/libbuckle.so.{version()}"
     libraries.run(["ninja", "-C", folder, name])
     stripped = os.path.join(folder, "libbuckle.so")

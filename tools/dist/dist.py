@@ -76,7 +76,8 @@ def configure(target, jobs):
     if target is not native():
         options.append(f"-Dnative_build={build_folder(native())}")
     if not os.path.exists(os.path.join(folder, "build.ninja")):
-        run(["meson", "setup", "--cross-file", target.cross_file, *options, folder, TOP])
+        # the compiler leaves files where it is asked about itself
+        run(["meson", "setup", "--cross-file", target.cross_file, *options, folder, TOP], cwd=target.folder)
     else:
         run(["meson", "configure", folder, *options])
     return ["ninja", "-C", folder, *jobs]
