@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes a release twice, from two checkouts in different places, and tries what it made; prints TAP.
 
-    tests/runners/run-dist.py [--once] [--again] [TARGET…]
+    tests/runners/run-dist.py [--once] [--again] [--made=FOLDER] [TARGET…]
 
 Both must have the same bytes, though the second is made by another user, with another umask, time
 zone, language and copy of the compiler. Then the files are used as a user would: sums, a tarball
 unpacked into an empty folder, the README's first example. Programs for other processors run under
 qemu-user, which knows neither seccomp listeners nor Landlock, and no namespaces: everything that only
 reads and judges profiles runs, and `run` must refuse. --once builds once and compares nothing. --again
-goes on in the checkouts of an earlier run, with the commit of this one.
+goes on in the checkouts of an earlier run, with the commit of this one. --made builds nothing, and tries
+what is in a folder.
 """
 
 import concurrent.futures
@@ -293,19 +294,21 @@ def make_both(names, once, again):
         dist, same = first and first.result(), second and second.result()
     if dist and same:
         check_same(dist, same)
-    return folder, dist
+    return dist
 
 
 def main(words):
     chosen = targets.chosen([word for word in words if not word.startswith("--")])
-    folder, dist = make_both([one.name for one in chosen], "--once" in words, "--again" in words)
+    made = [word.removeprefix("--made=") for word in words if word.startswith("--made=")]
+    dist = os.path.abspath(made[0]) if made else make_both([one.name for one in chosen], "--once" in words, "--again" in words)
     if not dist:
         return tap.done()
-    bill = os.path.basename(glob.glob(os.path.join(dist, "*.cdx.json"))[0])
-    version = bill.removeprefix("buckle-").removesuffix(".cdx.json")
+    source = os.path.basename(glob.glob(os.path.join(dist, "*-source.tar.gz"))[0])
+    version = source.removeprefix("buckle-").removesuffix("-source.tar.gz")
     for target in chosen:
         check_target(dist, target, version)
-    check_packages(dist, os.path.join(folder, "build", "dist", "linux-x86_64", "bin", "buckle"))
+    name = f"buckle-{version}-linux-x86_64"
+    check_packages(dist, os.path.join(PLACE, "unpacked", name, name, "bin", "buckle"))
     check_papers(dist, version)
     return tap.done()
 
