@@ -26,8 +26,9 @@ case " $* " in
 *outside/reported*) denied=$(realpath -m ../outside/reported) ;;
 esac
 if [ "$denied" ]; then
-    printf '%s\\n' "2026-11-15 13:05:11.123 E  kernel[0:1f3a2] (Sandbox) Sandbox: sh(812) deny(1) file-write-create $denied" \\
-        "$(printf %s "$2" | grep -o 'CMD64_[^"]*_END_[A-Za-z0-9_]*' | head -n 1)" >>{folder}/stream
+    tag=$(printf %s "$2" | grep -o 'CMD64_[^"]*_END_[A-Za-z0-9_]*' | head -n 1)
+    printf '%s\\n' "2026-11-15 13:05:11.123 E  kernel[0:1f3a2] (Sandbox) Sandbox: sh(812) deny(1) file-write-create $denied" "$tag" |
+        tee -a {folder}/stream >>{folder}/stream."${{tag##*_END_}}"
     sleep 0.5 # `log` below takes longer to start than the real one
 fi
 {enforce}
@@ -38,8 +39,9 @@ NONE = 'shift 2; exec "$@"'
 LOG = """#!/bin/sh
 echo "Filtering the log data"
 # a run asks for its own lines, the script for all of them
-tag=$(echo "$*" | sed -n 's/.*ENDSWITH "\\([^"]*\\)".*/\\1/p')
-exec tail -n +1 -f {folder}/stream | grep --line-buffered -B 1 "$tag"
+tag=$(echo "$*" | sed -n 's/.*ENDSWITH "\\([^"]*\\)".*/.\\1/p')
+: >>{folder}/stream"$tag"
+exec tail -n +1 -f {folder}/stream"$tag"
 """
 OTHERS = {"sw_vers": f"#!/bin/sh\ncat {TOP}/tests/macos/sw_vers.txt\n",
           "codesign": "#!/bin/sh\n",
