@@ -18,6 +18,7 @@
 #include "agent/hook.h"
 #include "base/own.h"
 #include "cli/agent/cli-agent-view.h"
+#include "cli/agent/hook-foreign.h"
 #include "cli/agent/hook-install.h"
 #include "cli/agent/hook-root.h"
 #include "macos/sandbox-exec.h"
@@ -33,6 +34,8 @@ static const char agent_names[] =
 static const struct cli_option options[] = {
     {"settings", 0, "FILE", "settings to use in addition to those found", "file"},
     {"shell", 0, "PROGRAM", "the shell that runs commands (default: bash, else sh)", "file"},
+    {"by-status", 0, NULL,
+     "answer by the exit status only: 0 if the command may run as it is, else 2", NULL},
     {"tool", 0, "NAME", "treat this tool as a shell, too", NULL},
     {"here", 0, NULL, "run commands even if the agent started in / or the home directory", NULL},
     {"install", 0, "AGENT", "add the hook to an agent's configuration; the agents are listed below",
@@ -46,9 +49,13 @@ static const struct cli_option options[] = {
 
 enum { REFUSED = 2, MESSAGE_MOST = 16 << 20 };
 
+static struct foreign foreign; /* how this agent's messages differ, for every way to answer */
+
 static int print_answer(json_t *answer, int status)
 {
-    OWN(json) json_t *a = answer;
+    OWN(json) json_t *a = foreign_answer(&foreign, answer, &status);
+    if (!a && foreign.kind == FOREIGN_STATUS)
+        return status;
     OWN(mem) char *text = a ? json_dumps(a, JSON_COMPACT) : NULL;
     OWN(buf) struct buf shown = {0};
     if (text)
@@ -229,8 +236,11 @@ static int cmd_hook_run(struct cli_args *args)
         return hook_install(&how, &err) < 0 ? cli_fail(&err) : CLI_OK;
     }
     OWN(json) json_t *message = read_message();
+    message = message ? foreign_message(&foreign, message, args_has(args, "by-status")) : NULL;
+    if (message && foreign.other)
+        return print_answer(json_object(), CLI_OK);
     return message ? answer_call(args, message)
-                   : refuse("the agent did not send JSON; the command does not run");
+                   : refuse("the agent did not send a tool call as JSON; the command does not run");
 }
 
 const struct cli_command cmd_hook = {

@@ -102,6 +102,61 @@ def test_dialects(user, t):
     settings(user)
 
 
+def test_foreign(user, t):
+    """Messages of agents that no dialect covers, as their documentation has them."""
+    folder = user.folder()
+    settings(user, autoAllowBashIfSandboxed=True, excludedCommands=["docker:*"])
+    shell = {"hook_event_name": "preToolUse", "tool_name": "Shell", "conversation_id": folder, "cwd": folder,
+             "workspace_roots": [folder], "tool_input": {"command": "make", "working_directory": folder}}
+    r, a = hook(user, shell)
+    t.ok(r.status == 0 and a["permission"] == "allow" and " run " in a["updated_input"]["command"] and
+         a["updated_input"]["working_directory"] == folder and "hookSpecificOutput" not in a, "Cursor: rewritten", r)
+    r, a = hook(user, {**shell, "tool_input": {"command": "docker ps"}})
+    t.ok(a["permission"] == "deny" and "updated_input" not in a, "Cursor: what would have to be asked is refused", r)
+    r, a = hook(user, {**shell, "tool_input": {"command": 7}})
+    t.ok(r.status == 2 and a["permission"] == "deny", "Cursor: no command", r)
+    codex = {"hook_event_name": "PreToolUse", "session_id": folder, "turn_id": "t", "model": "m", "cwd": folder,
+             "permission_mode": "default", "tool_name": "Bash", "tool_use_id": "c", "tool_input": {"command": "make"}}
+    for more in ({}, {"autoAllowBashIfSandboxed": True}):
+        settings(user, excludedCommands=["docker:*"], **more)
+        r, a = hook(user, codex)
+        t.ok(hook_output(a)["permissionDecision"] == "allow" and " run " in hook_output(a)["updatedInput"]["command"],
+             "Codex: a new command always with allow", r)
+        r, a = hook(user, {**codex, "tool_input": {"command": "docker ps"}})
+        t.ok(a == {} or hook_output(a)["permissionDecision"] == "deny", "Codex: never an ask, never a bare allow", r)
+    r, a = hook(user, {**codex, "tool_name": "run_shell_command", "turn_id": None})
+    t.ok(" run " in json.dumps(a), "Qwen's name for the shell", r)
+    status = {
+        "Windsurf": {"agent_action_name": "pre_run_command", "trajectory_id": folder,
+                     "tool_info": {"command_line": "COMMAND", "cwd": folder}},
+        "Kiro": {"hook_event_name": "preToolUse", "cwd": folder, "session_id": folder, "tool_name": "execute_bash",
+                 "tool_input": {"command": "COMMAND"}},
+        "Kiro 3": {"hook_event_name": "PreToolUse", "cwd": folder, "session_id": folder, "tool_name": "shell",
+                   "tool_input": {"command": "COMMAND"}},
+        "goose": {"event": "PreToolUse", "session_id": folder, "working_dir": folder, "tool_name": "developer__shell",
+                  "tool_input": {"command": "COMMAND"}},
+        "Cline": {"clineVersion": "3", "hookName": "PreToolUse", "taskId": folder, "workspaceRoots": [folder],
+                  "preToolUse": {"toolName": "execute_command", "parameters": {"command": "COMMAND"}}},
+    }
+    for agent, message in status.items():
+        def asked(command, **more):
+            text = json.dumps({**message, **more}).replace("COMMAND", command)
+            return hook(user, text, "--by-status", cwd=folder)[0]
+        r = asked("make")
+        t.ok(r.status == 2 and not r.out and "MCP" in r.err, f"{agent}: a command for inside is refused, and why", r)
+        settings(user, enabled=False)
+        r = asked("make")
+        t.equal(r.status, 2, f"{agent}: what would have to be asked is refused", r)
+        settings(user)
+        if agent != "Windsurf":
+            other = {"preToolUse": {"toolName": "read_file", "parameters": {}}} if agent == "Cline" else {"tool_name": "read"}
+            t.equal(asked("make", **other).status, 0, f"{agent}: another tool is left alone")
+        for broken in ({}, [], "x", {**message, "tool_info": {}, "tool_input": {}, "preToolUse": {}}):
+            r, _ = hook(user, json.dumps(broken), "--by-status", cwd=folder)
+            t.equal(r.status, 2, f"{agent}: not understood is a no", r)
+    settings(user)
+
+
 def test_never_open(user, t):
     folder = user.folder()
     for what, text in {"nothing": "", "no JSON": "{", "no object": "[]", "no event": "{}",
@@ -440,7 +495,7 @@ def test_install(user, t):
 
 
 if __name__ == "__main__":
-    for_everybody([test_decisions, test_dialects, test_never_open, test_session, test_root,
+    for_everybody([test_decisions, test_dialects, test_foreign, test_never_open, test_session, test_root,
                    test_whole_home, test_settings_of_the_root, test_names, test_at_once, test_installed,
                    test_install])
     sys.exit(done())

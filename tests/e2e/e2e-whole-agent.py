@@ -244,7 +244,7 @@ def test_real(user, t):
                 continue
             r = user.call([running.BUCKLE, "agent", "--program", program, agent, "--", *words], cwd=project,
                           env={"HOME": home}, timeout=120)
-            t.ok(r.status == 0 and r.out, f"{agent} {' '.join(words)}", r)
+            t.ok(r.status == 0 and r.out + r.err, f"{agent} {' '.join(words)}", r)
 
 
 def drives(user, t, agent, env, setup, *words):
