@@ -27,9 +27,9 @@ STAGE = os.environ.get("BUCKLE_DIST_STAGE") or os.path.join(TOP, "build", "dist"
 PLATFORMS = {"linux-x86_64": "linux-x64", "linux-arm64": "linux-arm64", "linux-riscv64": "linux-riscv64",
              "macos-arm64": "darwin-arm64", "macos-x86_64": "darwin-x64"}
 GLIBC = "2.34"  # what pip calls manylinux_2_34: RHEL 9, Ubuntu 22.04; systems before it lack Landlock
+# without an emulator: there is no C library here that it could load for a program
 WHEELS = {"linux-x86_64": Target("x86_64-linux-gnu", f"x86_64-linux-gnu.{GLIBC}", "linux-x86_64", "x86_64"),
-          "linux-arm64": Target("aarch64-linux-gnu", f"aarch64-linux-gnu.{GLIBC}", "linux-arm64", "aarch64",
-                                "qemu-aarch64")}
+          "linux-arm64": Target("aarch64-linux-gnu", f"aarch64-linux-gnu.{GLIBC}", "linux-arm64", "aarch64")}
 OPTIONS = ["--prefix=/usr/local", "--buildtype=debugoptimized", "-Dtests=false", "-Dman=disabled"]
 
 
