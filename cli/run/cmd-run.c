@@ -491,7 +491,7 @@ static void __attribute__((noreturn)) finish(struct invocation *r, const struct 
     struct buf summary = {0}, hint = {0};
     uint64_t denied = r->report ? report_total(r->report) : 0;
     bool hopeless = r->how == REPORT_TEXT && end->status &&
-                    (program_hint(r->spec.launch.argv, &hint) ||
+                    ((!r->spec.plan.perf && program_hint(r->spec.launch.argv, &hint)) ||
                      program_mounts_hint(&r->mounts, "buckle", &hint));
     live_leave(&r->live);
     if (args_has(r->args, "annotate")) {
