@@ -75,6 +75,16 @@ void run_kernel_init(struct run_kernel *k)
         .cgroup.fd = -1, .init = {.pidfd = -1, .ready = -1}, .kept.lock = -1, .channel = -1};
 }
 
+/* Not inside a sandbox: its command chose the variables that name the state folder. */
+static void recall_links(struct run *r)
+{
+    char home[PATH_MAX];
+    const char *named = getenv("HOME");
+    if (r->kernel->channel < 0 && !run_system_is_inside(r))
+        r->kernel->links =
+            kept_links_recall(&r->targets, named ? realpath(named, home) : NULL, !r->spec->bare);
+}
+
 int run_system_open(struct run *r, bool probe, struct bk_err *err)
 {
     const struct run_spec *spec = r->spec;
@@ -96,6 +106,8 @@ int run_system_open(struct run *r, bool probe, struct bk_err *err)
     if (!probe && r->kernel->channel < 0 && !policy_on_macos() && !spec->may_leave)
         init_start(&r->kernel->init, &r->kernel->host, spec->launch.cwd, spec->launch.prepared);
     r->targets.quiet = r->kernel->channel >= 0 && getenv("SANDBOX_RUNTIME");
+    if (!probe)
+        recall_links(r);
     return 0;
 }
 
@@ -185,8 +197,11 @@ static int prepare(void *arg, struct launch_policy *out)
 
 static void started(void *arg, bool kept)
 {
+    struct run *r = arg;
     if (!kept)
-        policy_cache_save(arg);
+        policy_cache_save(r);
+    if (r->kernel->links)
+        kept_links_save(r->kernel->links, &r->targets);
 }
 
 static int make_tmpdir(void *arg, struct bk_err *err)
@@ -367,6 +382,7 @@ void run_system_close(struct run *r)
     cgroup_remove(&k->cgroup);
     plan_free(&k->plan);
     mounts_free(&k->mounts.now);
+    kept_links_free(k->links);
     free(k);
     r->kernel = NULL;
 }
