@@ -23,15 +23,24 @@
 #include "macos/sandbox-exec.h"
 #include "system/process.h"
 
+static const char agent_names[] =
+#define AGENT(id, name, title, version, source, kind, effect, user, project, mcp, mcp_key,         \
+              program)                                                                             \
+    name " "
+#include "cli/agent/agents.def"
+    ;
+
 static const struct cli_option options[] = {
     {"settings", 0, "FILE", "settings to use in addition to those found", "file"},
     {"shell", 0, "PROGRAM", "the shell that runs commands (default: bash, else sh)", "file"},
     {"tool", 0, "NAME", "treat this tool as a shell, too", NULL},
     {"here", 0, NULL, "run commands even if the agent started in / or the home directory", NULL},
-    {"install", 0, "AGENT", "add the hook to an agent's configuration: claude, gemini or a file",
-     "claude gemini"},
+    {"install", 0, "AGENT", "add the hook to an agent's configuration; the agents are listed below",
+     agent_names},
     {"project", 0, NULL, "with --install: use the project's configuration, not the user's", NULL},
-    {"uninstall", 0, "AGENT", "remove the hook again", "claude gemini"},
+    {"mcp", 0, NULL, "with --install: add the MCP server instead of the hook", NULL},
+    {"dry-run", 0, NULL, "with --install: print the difference and change nothing", NULL},
+    {"uninstall", 0, "AGENT", "remove the hook again", agent_names},
     {0},
 };
 
@@ -210,9 +219,14 @@ static int cmd_hook_run(struct cli_args *args)
         return cli_usage(args, "hook takes options only");
     if (args_has(args, "install") || args_has(args, "uninstall")) {
         bool install = args_has(args, "install");
-        const char *agent = args_value(args, install ? "install" : "uninstall");
-        return hook_install(agent, args_has(args, "project"), install, &err) < 0 ? cli_fail(&err)
-                                                                                 : CLI_OK;
+        struct hook_install how = {.agent = args_value(args, install ? "install" : "uninstall"),
+                                   .project = args_has(args, "project"),
+                                   .install = install,
+                                   .mcp = args_has(args, "mcp"),
+                                   .dry = args_has(args, "dry-run")};
+        if (install && args_has(args, "uninstall"))
+            return cli_usage(args, "give --install or --uninstall");
+        return hook_install(&how, &err) < 0 ? cli_fail(&err) : CLI_OK;
     }
     OWN(json) json_t *message = read_message();
     return message ? answer_call(args, message)
@@ -228,6 +242,14 @@ const struct cli_command cmd_hook = {
         "For a shell command it decides as `buckle decide` does: rewrite it to run under Buckle,\n"
         "ask the user, leave it unchanged, or refuse it. It leaves other tools alone and refuses\n"
         "messages that it cannot understand.\n"
+        "\n"
+        "--install adds it to the configuration of claude, gemini, codex, cursor, copilot, "
+        "opencode,\n"
+        "qwen, windsurf, kiro, amp, goose or cline, or to a file in Claude Code's format. "
+        "Everything\n"
+        "else in the file stays as it is. If the agent's hooks can only refuse commands, it adds "
+        "the\n"
+        "MCP server, too.\n"
         "\n"
         "Exit status: 0 with an answer, 2 if nothing may run.",
     .options = options,

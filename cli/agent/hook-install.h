@@ -7,8 +7,16 @@
 
 #include "base/err.h"
 
-/* Adds `buckle hook` to an agent's configuration, or removes it, and keeps the rest of the file.
- * `agent` is a name or the path of a file. Returns 0 or -1. */
-int hook_install(const char *agent, bool project, bool install, struct bk_err *err);
+struct hook_install {
+    const char *agent; /* a name of agents.def, or the path of a file in the format of the first */
+    bool project;      /* the project's files, not the user's */
+    bool install;      /* or remove */
+    bool mcp;          /* the MCP server instead of hooks */
+    bool dry;          /* print the difference, change nothing */
+};
+
+/* Adds Buckle to an agent's configuration, or removes it. Everything else in the files stays byte
+ * for byte. Returns 0 or -1. */
+int hook_install(const struct hook_install *how, struct bk_err *err);
 
 #endif

@@ -6,8 +6,9 @@
  * its own chunk.
  *
  * Touching a page for the first time is what costs, so memory is zeroed only when it is handed out:
- * calloc() would clear the whole chunk. Large chunks come from mmap(), and the kernel zeroes their
- * pages on first touch.
+ * calloc() would clear the whole chunk. Large chunks come from mmap(), which zeroes, and their
+ * pages are fetched a window at a time: one fault for each page takes longer than the work done in
+ * it.
  */
 
 #include "base/arena.h"
@@ -17,7 +18,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { ALIGN = 16, CHUNK_MIN = 16 << 10, CHUNK_LARGE = 128 << 10, CHUNK_MAX = 1 << 20 };
+enum { ALIGN = 8, CHUNK_MIN = 16 << 10, CHUNK_LARGE = 128 << 10, CHUNK_MAX = 1 << 20 };
+enum { WINDOW = 64 << 10, PAGE = 4 << 10 };
 
 struct arena_chunk {
     struct arena_chunk *next;
@@ -57,6 +59,30 @@ static void *map_pages(size_t n)
     return p == MAP_FAILED ? NULL : p;
 }
 
+/* A failure costs only time: the pages then come one by one. */
+static void fetch_pages(unsigned char *from, size_t n)
+{
+#ifdef MADV_POPULATE_WRITE
+    size_t before = (uintptr_t)from % PAGE;
+    madvise(from - before, before + n, MADV_POPULATE_WRITE);
+#else
+    (void)from, (void)n;
+#endif
+}
+
+/* Opens the next window of the newest chunk, if the request fits into the chunk. */
+static bool open_window(struct arena *a, size_t need)
+{
+    size_t left = a->chunks ? (size_t)(a->chunks->data + a->chunks->size - a->at) : 0;
+    if (!left || left < need)
+        return false;
+    size_t n = left < WINDOW ? left : need > WINDOW ? need : WINDOW;
+    fetch_pages(a->at, n);
+    a->end = a->at + n;
+    return true;
+}
+
+/* Adds a chunk. No window of it is open yet if it is a large one. */
 static int grow(struct arena *a, size_t need)
 {
     size_t size = a->chunks ? a->chunks->size * 2 : CHUNK_MIN;
@@ -73,7 +99,18 @@ static int grow(struct arena *a, size_t need)
     c->next = a->chunks;
     a->chunks = c;
     a->at = c->data;
-    a->end = c->data + size;
+    a->end = c->data + (large ? 0 : size);
+    return 0;
+}
+
+static int make_room(struct arena *a, size_t need)
+{
+    if (open_window(a, need))
+        return 0;
+    if (grow(a, need) < 0)
+        return -1;
+    if (a->at == a->end)
+        open_window(a, need);
     return 0;
 }
 
@@ -82,6 +119,12 @@ static int grow(struct arena *a, size_t need)
 static void *zero(unsigned char *p, size_t n)
 {
     switch (n / ALIGN) {
+    case 8:
+        memset(p + 7 * ALIGN, 0, ALIGN); /* fall through */
+    case 7:
+        memset(p + 6 * ALIGN, 0, ALIGN); /* fall through */
+    case 6:
+        memset(p + 5 * ALIGN, 0, ALIGN); /* fall through */
     case 5:
         memset(p + 4 * ALIGN, 0, ALIGN); /* fall through */
     case 4:
@@ -120,7 +163,7 @@ void *arena_alloc(struct arena *a, size_t n)
     n = (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
     if (n > a->limit - a->used)
         return NULL;
-    if ((!a->chunks || (size_t)(a->end - a->at) < n) && grow(a, n) < 0)
+    if ((!a->chunks || (size_t)(a->end - a->at) < n) && make_room(a, n) < 0)
         return NULL;
     void *p = a->at;
     a->at += n;

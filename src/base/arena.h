@@ -8,17 +8,17 @@
 
 /*
  * One arena per stage, freed as a whole. An arena has a byte budget, which bounds what hostile
- * input can use: once it is exceeded, arena_alloc() returns NULL. Memory is zeroed and aligned to
- * 16 bytes.
+ * input can use: once it is exceeded, arena_alloc() returns NULL. Memory is zeroed, and aligned
+ * for every type that has no larger alignment of its own than a pointer.
  */
 struct arena_chunk;
 
 struct arena {
     struct arena_chunk *chunks;
-    unsigned char *at, *end;
-    bool zeroed;  /* whether the bytes between them are zero */
-    size_t used;  /* bytes handed out and reserved so far */
-    size_t limit; /* budget in bytes */
+    unsigned char *at, *end; /* what can be handed out without asking for more pages */
+    bool zeroed;             /* whether the bytes between them are zero */
+    size_t used;             /* bytes handed out and reserved so far */
+    size_t limit;            /* budget in bytes */
 };
 
 void arena_init(struct arena *a, size_t limit);

@@ -10,6 +10,8 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -92,4 +94,32 @@ int loop_turn(struct loop *l, int timeout_ms)
             l->current[i]->ready(l->current[i], what[i]);
     l->ncurrent = 0;
     return 0;
+}
+
+bool loop_table_has_room(struct loop *l, int fd)
+{
+    size_t n = l->nby_fd ? l->nby_fd : 64;
+    if ((size_t)fd < l->nby_fd)
+        return true;
+    while (n <= (size_t)fd)
+        n *= 2;
+    struct watched *more = realloc(l->by_fd, n * sizeof(*more));
+    if (!more)
+        return false;
+    memset(more + l->nby_fd, 0, (n - l->nby_fd) * sizeof(*more));
+    l->by_fd = more;
+    l->nby_fd = n;
+    return true;
+}
+
+void loop_table_free(struct loop *l)
+{
+    free(l->by_fd);
+    l->by_fd = NULL;
+    l->nby_fd = 0;
+}
+
+void loop_table_move(struct loop *l, struct watch *from, struct watch *to)
+{
+    l->by_fd[from->fd].watch = to;
 }

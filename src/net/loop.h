@@ -57,6 +57,17 @@ int loop_turn(struct loop *l, int timeout_ms);
 
 /* ---- implementation ---- */
 
+/* What the native loops keep of a descriptor. The kernel stores only the number, so moving a socket
+ * to another owner needs no system call. */
+struct watched {
+    struct watch *watch; /* NULL: ignore its events */
+    bool level;
+};
+
+bool loop_table_has_room(struct loop *l, int fd); /* grows the table; false without memory */
+void loop_table_free(struct loop *l);
+void loop_table_move(struct loop *l, struct watch *from, struct watch *to);
+
 struct loop_ops {
     int (*init)(struct loop *l);
     void (*free)(struct loop *l);

@@ -33,11 +33,11 @@ int machine_init(struct machine *m, struct sbpl_unit *unit)
     m->policy = &m->profile;
     if (symtab_init(&m->syms, m->arena) < 0)
         return -1;
-    m->cons = prim_value(m, "cons");
-    m->append = prim_value(m, "append");
+    m->allow = symbol_intern(&m->syms, "allow", 5);
+    m->deny = symbol_intern(&m->syms, "deny", 4);
     m->apply = prim_value(m, "apply");
     m->cdr = prim_value(m, "cdr");
-    return m->cdr ? 0 : -1;
+    return m->allow && m->deny && m->cdr ? 0 : -1;
 }
 
 void machine_free(struct machine *m)
@@ -182,6 +182,17 @@ struct val *listing_end(struct listing *l, struct val *tail)
     return l->head;
 }
 
+struct val *list_reverse_onto(struct val *list, struct val *tail)
+{
+    while (list->type == V_PAIR) {
+        struct val *next = list->cdr;
+        list->cdr = tail;
+        tail = list;
+        list = next;
+    }
+    return tail;
+}
+
 int name_compare(const char *name, size_t n, const char *known)
 {
     size_t k = strlen(known);
@@ -268,18 +279,6 @@ int machine_sequence(struct machine *m, struct val *cells, struct env *env)
 }
 
 /* ---- applying ---- */
-
-static struct val *reverse_in_place(struct val *list)
-{
-    struct val *out = &val_nil;
-    while (list->type == V_PAIR) {
-        struct val *next = list->cdr;
-        list->cdr = out;
-        out = list;
-        list = next;
-    }
-    return out;
-}
 
 static int wrong_count(struct machine *m, const char *name, int64_t got, int min, int max)
 {
@@ -388,10 +387,10 @@ static int step_apply(struct machine *m)
  * procedure, not at the inside of that wrapper. */
 static void note_rule(struct machine *m, const struct frame *f)
 {
-    const struct symbol *head = val_symbol(f->c->car);
-    bool named = head && (strcmp(head->v.s, "allow") == 0 || strcmp(head->v.s, "deny") == 0);
-    bool rule = m->fn->type == V_PRIM &&
-                (strcmp(m->fn->prim->name, "allow") == 0 || strcmp(m->fn->prim->name, "deny") == 0);
+    const struct val *head = f->c->car;
+    bool named = head == &m->allow->v || head == &m->deny->v;
+    bool rule =
+        m->fn->type == V_PRIM && (m->fn->prim->fn == prim_allow || m->fn->prim->fn == prim_deny);
     if (named || rule)
         m->rule_pos = f->pos;
 }
@@ -409,7 +408,7 @@ static int resume_args(struct machine *m, struct frame *f)
         machine_eval(m, cell->car, cell->pos, f->env);
         return 0;
     }
-    struct val *all = reverse_in_place(f->b);
+    struct val *all = list_reverse_onto(f->b, &val_nil);
     machine_apply(m, all->car, all->cdr, f->pos);
     m->arg_exprs = f->c->cdr;
     note_rule(m, f);
@@ -427,7 +426,7 @@ static int resume_map(struct machine *m, struct frame *f)
     struct val *args = &val_nil, *rest = &val_nil;
     for (struct val *l = f->c; l->type == V_PAIR; l = l->cdr) {
         if (l->car->type != V_PAIR) {
-            machine_return(m, f->b->type == V_VOID ? &val_void : reverse_in_place(f->b));
+            machine_return(m, f->b->type == V_VOID ? &val_void : list_reverse_onto(f->b, &val_nil));
             return 0;
         }
         args = machine_cons(m, l->car->car, args, 0);
@@ -435,10 +434,10 @@ static int resume_map(struct machine *m, struct frame *f)
         if (!args || !rest)
             return -1;
     }
-    f->c = reverse_in_place(rest);
+    f->c = list_reverse_onto(rest, &val_nil);
     if (machine_push(m, *f) < 0)
         return -1;
-    machine_apply(m, f->a, reverse_in_place(args), f->pos);
+    machine_apply(m, f->a, list_reverse_onto(args, &val_nil), f->pos);
     return 0;
 }
 
@@ -526,17 +525,12 @@ static int run_machine(struct machine *m)
 /* Profiles wrap rules by assigning to allow and deny and restoring them at the end of a form. An
  * error in between would prevent that. */
 struct rule_words {
-    struct symbol *names[2];
-    struct val *values[2];
+    struct val *allow, *deny;
 };
 
-static struct rule_words save_rule_words(struct machine *m)
+static struct rule_words save_rule_words(const struct machine *m)
 {
-    struct rule_words w = {
-        .names = {symbol_intern(&m->syms, "allow", 5), symbol_intern(&m->syms, "deny", 4)}};
-    for (int i = 0; i < 2; i++)
-        w.values[i] = w.names[i] ? w.names[i]->global : NULL;
-    return w;
+    return (struct rule_words){m->allow->global, m->deny->global};
 }
 
 /* An error leaves frames and scopes behind, so the next form starts clean. Nothing may fail
@@ -549,9 +543,10 @@ static int finish(struct machine *m, int result, const struct rule_words *words)
     m->scope = NULL;
     m->import = NULL;
     m->policy = &m->profile;
-    for (int i = 0; i < 2 && result < 0; i++)
-        if (words->names[i])
-            words->names[i]->global = words->values[i];
+    if (result < 0) {
+        m->allow->global = words->allow;
+        m->deny->global = words->deny;
+    }
     return result;
 }
 

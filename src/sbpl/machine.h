@@ -44,6 +44,9 @@ enum frame_kind {
     FRAME_ARGS,
     FRAME_MACRO,
     FRAME_MAP,
+    FRAME_QUOTE_ELEMENT,
+    FRAME_QUOTE_SPLICE,
+    FRAME_QUOTE_TAIL,
     FRAME_OPEN_SCOPE,
     FRAME_CLOSE_SCOPE,
     FRAME_POLICY_PARTS,
@@ -80,6 +83,7 @@ struct machine {
     struct sbpl_unit *unit;
     struct arena *arena;
     struct symtab syms;
+    struct symbol *allow, *deny;
     struct diags *diags;
 
     enum machine_mode mode;
@@ -111,12 +115,12 @@ struct machine {
     struct val *entitlements;  /* association list, made on first use */
     const char *missing_param; /* the last (param …) that had no value */
     const char *trace, *debug;
-    unsigned lifted, kept; /* classes: (allow-protected …), (keep-protected …) */
-    bool no_inference;     /* (disable-syscall-inference) */
-    bool unchecked;        /* (disable-rule-checks) */
-    bool altered;          /* a text that is not shipped has defined something */
-    size_t loop_names;     /* counter for names made by the machine */
-    struct val *cons, *append, *apply, *cdr; /* used by special forms, whatever a profile defines */
+    unsigned lifted, kept;   /* classes: (allow-protected …), (keep-protected …) */
+    bool no_inference;       /* (disable-syscall-inference) */
+    bool unchecked;          /* (disable-rule-checks) */
+    bool altered;            /* a text that is not shipped has defined something */
+    size_t loop_names;       /* counter for names made by the machine */
+    struct val *apply, *cdr; /* used by special forms, whatever a profile defines */
 };
 
 extern struct val machine_control; /* returned by prims that changed the machine's mode */
@@ -190,6 +194,8 @@ struct listing {
 };
 int listing_add(struct machine *m, struct listing *l, struct val *v, src_pos pos);
 struct val *listing_end(struct listing *l, struct val *tail);
+/* Reverses a list in place, in front of tail. */
+struct val *list_reverse_onto(struct val *list, struct val *tail);
 
 int name_compare(const char *name, size_t n, const char *known); /* as strcmp() would order them */
 struct val *syntax_find(const char *name, size_t n);             /* NULL when there is none */

@@ -3,9 +3,8 @@
 
 /*
  * Special forms. Most are rewritten one level at a time into simpler ones and evaluated again:
- * `let` into a call of a lambda, `and` into `if`, a quasiquotation into cons and append. The heads
- * of rewritten forms are the special forms themselves, not their names, so that a profile may
- * redefine `if` or `lambda`.
+ * `let` into a call of a lambda, `and` into `if`. The heads of rewritten forms are the special
+ * forms themselves, not their names, so that a profile may redefine `if` or `lambda`.
  */
 
 #include "sbpl/syntax.h"
@@ -73,66 +72,6 @@ int syntax_rewrite(struct machine *m, size_t n, struct val *const *items, struct
     return 0;
 }
 
-/* ---- data ---- */
-
-int syn_quote(struct machine *m, struct val *form)
-{
-    struct val *args = syntax_arguments(m, form, 1, 1, "(quote datum)");
-    if (!args)
-        return -1;
-    machine_return(m, args->car);
-    return 0;
-}
-
-/* (quasiquote datum [level]); only this function adds the level. */
-static struct val *quasi(struct machine *m, struct val *datum, int64_t level)
-{
-    struct val *items[] = {syntax_head(SYN_QUASIQUOTE), datum, val_int(m->arena, level)};
-    return items[2] ? machine_list(m, m->pos, 3, items) : machine_no_memory(m);
-}
-
-static int eval_call(struct machine *m, struct val *fn, struct val *a, struct val *b)
-{
-    struct val *items[] = {fn, a, b};
-    struct val *call = a && b ? machine_list(m, m->pos, 3, items) : NULL;
-    if (!call)
-        return -1;
-    machine_eval(m, call, m->pos, m->env);
-    return 0;
-}
-
-int syn_quasiquote(struct machine *m, struct val *form)
-{
-    struct val *args = syntax_arguments(m, form, 1, 2, "`datum");
-    if (!args)
-        return -1;
-    struct val *x = args->car;
-    int64_t level = args->cdr->type == V_PAIR ? args->cdr->car->num : 1;
-    if (x->type != V_PAIR) {
-        machine_return(m, x);
-        return 0;
-    }
-    bool one = x->cdr->type == V_PAIR && x->cdr->cdr->type == V_NIL;
-    struct val *first = x->car;
-    if (syntax_is_word(x->car, "unquote") && one) {
-        if (level == 1) {
-            machine_eval(m, x->cdr->car, x->cdr->pos, m->env);
-            return 0;
-        }
-        level--;
-    } else if (syntax_is_word(x->car, "unquote-splicing") && one && level > 1) {
-        level--;
-    } else if (syntax_is_word(x->car, "quasiquote") && one) {
-        level++;
-    } else if (first->type == V_PAIR && syntax_is_word(first->car, "unquote-splicing") &&
-               level == 1) {
-        if (first->cdr->type != V_PAIR)
-            return syntax_malformed(m, ",@list");
-        return eval_call(m, m->append, first->cdr->car, quasi(m, x->cdr, level));
-    }
-    return eval_call(m, m->cons, quasi(m, x->car, level), quasi(m, x->cdr, level));
-}
-
 /* ---- resuming ---- */
 
 int syntax_resume(struct machine *m, const struct frame *f)
@@ -144,6 +83,10 @@ int syntax_resume(struct machine *m, const struct frame *f)
     case FRAME_COND_ARROW:
     case FRAME_CASE:
         return syntax_resume_choice(m, f);
+    case FRAME_QUOTE_ELEMENT:
+    case FRAME_QUOTE_SPLICE:
+    case FRAME_QUOTE_TAIL:
+        return syntax_resume_quote(m, f);
     default:
         return syntax_resume_scope(m, f);
     }

@@ -68,8 +68,9 @@ static inline bool syntax_is_word(const struct val *v, const char *word)
     return v->type == V_SYMBOL && strcmp(v->s, word) == 0;
 }
 
-/* Frames of (or …), (cond …) and (case …); of scopes and message filters. */
+/* Frames of (or …), (cond …) and (case …); of quasiquotations; of scopes and message filters. */
 int syntax_resume_choice(struct machine *m, const struct frame *f);
+int syntax_resume_quote(struct machine *m, const struct frame *f);
 int syntax_resume_scope(struct machine *m, const struct frame *f);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "base/own.h"
 #include "settings/settings.h"
@@ -268,7 +269,8 @@ static int add_network(struct builder *b)
             return -1;
     p->all_unix_sockets = is_true(b, SETTING_ALL_UNIX_SOCKETS, false);
     p->local_binding = is_true(b, SETTING_LOCAL_BINDING, false);
-    b->r->strict_allowlist = is_true(b, SETTING_STRICT_ALLOWLIST, false);
+    b->r->strict_allowlist =
+        is_true(b, SETTING_STRICT_ALLOWLIST, false) || is_true(b, SETTING_MANAGED_DOMAINS, false);
     return add_proxies(b);
 }
 
@@ -318,6 +320,39 @@ static int add_files(struct builder *b)
     return add_classes(b) < 0 ? -1 : protect_settings(b);
 }
 
+/* ---- where commands run in a sandbox ---- */
+
+static bool is_this_system(const struct json *name)
+{
+    struct utsname u;
+    if (uname(&u) < 0)
+        return true;
+    bool wsl = strstr(u.release, "microsoft") || strstr(u.release, "Microsoft");
+    const char *here = strcmp(u.sysname, "Darwin") == 0 ? "macos" : wsl ? "wsl" : "linux";
+    return strcmp(name->s, here) == 0;
+}
+
+/* A list of systems without this one disables, as `enabled` does; the policy's `enabled` wins over
+ * lists of other layers. */
+static int set_enabled(struct builder *b)
+{
+    struct setting_values on, systems;
+    bool decided = false, listed = false, here = false;
+    if (settings_values(b->s, SETTING_ENABLED, &on) < 0 ||
+        settings_values(b->s, SETTING_PLATFORMS, &systems) < 0)
+        return err_nomem(b->err);
+    for (size_t i = 0; i < on.n; i++)
+        decided = decided || (!on.at[i].ignored && on.at[i].layer->id == LAYER_POLICY);
+    for (size_t i = 0; i < systems.n; i++) {
+        if (systems.at[i].ignored || (decided && systems.at[i].layer->id != LAYER_POLICY))
+            continue;
+        listed = true;
+        here = here || is_this_system(systems.at[i].json);
+    }
+    b->r->enabled = is_true(b, SETTING_ENABLED, true) && (here || !listed);
+    return 0;
+}
+
 int settings_build(struct settings *s, const char *tmpdir, struct settings_result *out,
                    struct bk_err *err)
 {
@@ -325,13 +360,12 @@ int settings_build(struct settings *s, const char *tmpdir, struct settings_resul
     struct builder b = {.s = s, .r = &r, .err = err};
     r.policy.tmpdir = tmpdir;
     if (add_files(&b) < 0 || add_network(&b) < 0 || add_ignored(&b) < 0 ||
-        add_words(&b, SETTING_EXCLUDED, &r.excluded) < 0)
+        add_words(&b, SETTING_EXCLUDED, &r.excluded) < 0 || set_enabled(&b) < 0)
         return -1;
     r.policy.pty = is_true(&b, SETTING_PTY, false);
     r.policy.apple_events = is_true(&b, SETTING_APPLE_EVENTS, false);
     r.policy.weaker_trust = is_true(&b, SETTING_WEAKER_NETWORK, false);
     r.nested_userns = is_true(&b, SETTING_NESTED_USERNS, false);
-    r.enabled = is_true(&b, SETTING_ENABLED, true);
     r.auto_allow = is_true(&b, SETTING_AUTO_ALLOW, false);
     r.unsandboxed = is_true(&b, SETTING_UNSANDBOXED, true);
     *out = r;

@@ -316,12 +316,25 @@ static void unknown_key(struct checker *c, const char *section, const struct jso
     }
 }
 
+/* A host application's own file, which holds more than a sandbox. */
+static bool foreign_key(struct checker *c, const struct json *j)
+{
+    const char *host = j->nkey == strlen(j->key) ? setting_host(j->key) : NULL;
+    if (host && strcmp(j->key, "permissions") == 0)
+        FOUND(c, FINDING_NOTE, j->key_at,
+              "permissions is a setting of %s; `buckle settings import` takes it over", host);
+    else if (host)
+        FOUND(c, FINDING_NOTE, j->key_at, "%s is a setting of %s; ignored", j->key, host);
+    return host != NULL;
+}
+
 static void check_section(struct checker *c, const struct json *object, const char *section)
 {
     for (const struct json *j = object->first; j; j = j->next) {
         c->key = setting_find(section, j->key, j->nkey);
         if (!c->key) {
-            unknown_key(c, section, j);
+            if (*section || !foreign_key(c, j))
+                unknown_key(c, section, j);
             continue;
         }
         if (c->key->effect == EFFECT_LATER) {

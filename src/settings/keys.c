@@ -60,6 +60,20 @@ const struct setting_key *setting_nearest(const char *section, const char *name,
     return near ? setting_find(section, near, strlen(near)) : NULL;
 }
 
+const char *setting_host(const char *name)
+{
+    static const struct {
+        const char *host, *name;
+    } foreign[] = {
+#define FOREIGN(host, name) {host, name},
+#include "settings/foreign-keys.def"
+    };
+    for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
+        if (strcmp(foreign[i].name, name) == 0)
+            return foreign[i].host;
+    return NULL;
+}
+
 const char *setting_path(const struct setting_key *k, char out[96])
 {
     snprintf(out, 96, "%s%s%s", k->section, *k->section ? "." : "", k->name);

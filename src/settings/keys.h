@@ -66,6 +66,8 @@ const struct setting_key *setting_by_path(const char *path);
 /* The nearest key to a misspelled one, in this section, or with exactly this name in another. NULL
  * if none is near. */
 const struct setting_key *setting_nearest(const char *section, const char *name, size_t n);
+/* The host application whose key this is, at the top level of its own file; NULL: of none. */
+const char *setting_host(const char *name);
 /* "network.allowedDomains" */
 const char *setting_path(const struct setting_key *k, char out[96]);
 

@@ -15,6 +15,7 @@ static const char untrusted[] = "the project is not trusted";
 static const char overruled[] = "a later layer overrides it";
 static const char by_policy[] = "the machine's policy overrides it";
 static const char replaced[] = "it was only the default";
+static const char only_policy[] = "only the machine's policy can set it";
 
 static const struct json *key_value(const struct settings_layer *l, const struct setting_key *k)
 {
@@ -61,13 +62,44 @@ static const struct {
     {SETTING_FS_DISABLED, SETTING_DENY_WRITE},
 };
 
+/* Keys by which the policy keeps a list for itself, even if it does not give one. */
+static const struct {
+    enum setting_id key, list;
+} managed[] = {
+    {SETTING_MANAGED_DOMAINS, SETTING_ALLOWED_DOMAINS},
+    {SETTING_MANAGED_READS, SETTING_ALLOW_READ},
+};
+
+static bool is_managing(const struct setting_key *k)
+{
+    return k == &setting_keys[SETTING_MANAGED_DOMAINS] || k == &setting_keys[SETTING_MANAGED_READS];
+}
+
+static bool layer_owns(const struct settings_layer *l, const struct setting_key *k)
+{
+    bool owns = key_value(l, k) != NULL;
+    for (size_t m = 0; m < sizeof(managed) / sizeof(managed[0]); m++) {
+        const struct json *j = k == &setting_keys[managed[m].list]
+                                   ? key_value(l, &setting_keys[managed[m].key])
+                                   : NULL;
+        owns = owns || (j && j->truth);
+    }
+    return owns;
+}
+
+bool settings_policy_owns(const struct settings *s, enum setting_id id)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->layers[i].id == LAYER_POLICY && layer_owns(&s->layers[i], &setting_keys[id]))
+            return true;
+    return false;
+}
+
 static bool capped(const struct settings *s, const struct setting_key *k)
 {
     for (size_t c = 0; c < sizeof(caps) / sizeof(caps[0]); c++)
-        for (size_t i = 0; i < s->n && k == &setting_keys[caps[c].wide]; i++)
-            if (s->layers[i].id == LAYER_POLICY &&
-                key_value(&s->layers[i], &setting_keys[caps[c].list]))
-                return true;
+        if (k == &setting_keys[caps[c].wide] && settings_policy_owns(s, caps[c].list))
+            return true;
     return false;
 }
 
@@ -79,12 +111,14 @@ static const char *refusal(const struct settings *s, const struct setting_key *k
     for (size_t i = 0; i < s->n; i++) {
         const struct settings_layer *o = &s->layers[i];
         const struct json *value = key_value(o, k);
-        policy = policy || (value && o->id == LAYER_POLICY);
+        policy = policy || (o->id == LAYER_POLICY && layer_owns(o, k));
         others = others ||
                  (value && o->id != LAYER_DEFAULTS && (o->trusted || !setting_opens(k, value)));
     }
     if (!l->trusted && setting_opens(k, j))
         return untrusted;
+    if (l->id != LAYER_POLICY && is_managing(k))
+        return only_policy;
     if (l->id == LAYER_DEFAULTS && others)
         return replaced;
     if (l->id != LAYER_POLICY && setting_opens(k, j) && capped(s, k))

@@ -5,22 +5,12 @@
 
 #include "settings/settings.h"
 
-static bool policy_gives(const struct settings *s, enum setting_id id)
-{
-    for (size_t i = 0; i < s->n; i++) {
-        const struct json *section = jt_get(s->layers[i].root, setting_keys[id].section);
-        if (s->layers[i].id == LAYER_POLICY && section && jt_get(section, setting_keys[id].name))
-            return true;
-    }
-    return false;
-}
-
 unsigned settings_ceilings(const struct settings *s)
 {
-    return (policy_gives(s, SETTING_ALLOW_WRITE) ? CEILING_WRITES : 0u) |
-           (policy_gives(s, SETTING_ALLOWED_DOMAINS) ? CEILING_HOSTS : 0u) |
-           (policy_gives(s, SETTING_UNIX_SOCKETS) ? CEILING_SOCKETS : 0u) |
-           (policy_gives(s, SETTING_ALLOW_PROTECTED) ? CEILING_PROTECTED : 0u);
+    return (settings_policy_owns(s, SETTING_ALLOW_WRITE) ? CEILING_WRITES : 0u) |
+           (settings_policy_owns(s, SETTING_ALLOWED_DOMAINS) ? CEILING_HOSTS : 0u) |
+           (settings_policy_owns(s, SETTING_UNIX_SOCKETS) ? CEILING_SOCKETS : 0u) |
+           (settings_policy_owns(s, SETTING_ALLOW_PROTECTED) ? CEILING_PROTECTED : 0u);
 }
 
 int settings_check_userns(struct settings *s, struct bk_err *err)

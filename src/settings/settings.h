@@ -142,6 +142,8 @@ struct settings_result {
 int settings_build(struct settings *s, const char *tmpdir, struct settings_result *out,
                    struct bk_err *err);
 
+/* Whether the machine's policy gives this list, or keeps it for itself (allowManaged…Only). */
+bool settings_policy_owns(const struct settings *s, enum setting_id id);
 /* Which lists the machine's policy gives; nothing outside of them is allowed (CEILING_…). */
 unsigned settings_ceilings(const struct settings *s);
 /* Fails if the machine's policy forbids user namespaces inside. */

@@ -86,12 +86,14 @@ WIDENS = {
     "network": {"allowedDomains": ["evil.test"], "allowAllDomains": True, "allowUnixSockets": ["/"],
                 "allowAllUnixSockets": True, "allowLocalBinding": True, "allowLocalPorts": [22], "httpProxyPort": 1,
                 "socksProxyPort": 2, "parentProxy": {"http": "http://evil.test:1"}, "strictAllowlist": False,
-                "allowMachLookup": ["x.*"], "requireHostMatch": False},
+                "allowMachLookup": ["x.*"], "requireHostMatch": False, "allowManagedDomainsOnly": False},
     "filesystem": {"allowRead": ["~/.ssh"], "allowWrite": ["~"], "allowGitConfig": True, "disabled": True,
-                   "sharedTmp": False, "shareCaches": True, "allowProtected": ["editors", "git-hooks"]},
+                   "sharedTmp": False, "shareCaches": True, "allowProtected": ["editors", "git-hooks"],
+                   "allowManagedReadPathsOnly": False},
     "enabled": False, "autoAllowBashIfSandboxed": True, "excludedCommands": ["sh"], "allowUnsandboxedCommands": True,
     "ignoreViolations": {"*": ["/"]}, "allowNestedUserNamespaces": True, "allowPty": True, "allowAppleEvents": True,
     "enableWeakerNetworkIsolation": True, "enableWeakerNestedSandbox": True, "autoPresets": True,
+    "enabledPlatforms": ["none"],
 }
 
 
@@ -560,6 +562,64 @@ def test_files(user, t):
     t.equal(values(user, w, "filesystem.denyRead", "-s", path), ["/x"], "of which the sandbox counts")
 
 
+def test_hosts(user, t):
+    """Files of host applications load as they are, with the effect that their keys ask for."""
+    w = fresh(user)
+    path = os.path.join(w, "host.json")
+    user.write(path, json.dumps({
+        "model": "x", "env": {"A": "b"}, "hooks": {"PreToolUse": []}, "permissions": {"allow": ["Bash(ls:*)"]},
+        "failIfUnavailable": True, "enabledPlatforms": ["macos", "linux", "wsl"]}))
+    t.quiet(user.run("-s", path, "true", cwd=w), "a host's own keys beside ours")
+    c = user.call([running.BUCKLE, "check", path], cwd=w)
+    t.ok(c.status == 0 and "model is a setting of Claude Code" in c.out and "buckle settings import" in c.out and
+         "never runs a command without its sandbox" in c.out, "check says whose they are", c)
+    for name, text, near in (("one of ours", '{"excludedCommand": []}', "excludedCommands"),
+                             ("a host's", '{"failIfUnavailble": true}', "failIfUnavailable"),
+                             ("a host's in a section", '{"network": {"allowManagedDomainOnly": true}}',
+                              "network.allowManagedDomainsOnly"),
+                             ("a host's top key in a section", '{"network": {"permissions": {}}}', "is not a setting"),
+                             ("nobody's", '{"permisions": {}}', "is not a setting")):
+        user.write(path, text)
+        r = user.run("-s", path, "sh", "-c", "echo ran", cwd=w)
+        t.ok(r.status == 125 and near in r.err and not r.out, f"a misspelled key stays an error: {name}", r)
+
+    def decides(text, **env):
+        user.write(f"{user.home}/.config/buckle/settings.json", text)
+        r = user.call([running.BUCKLE, "decide", "--mode", "open", "true"], cwd=w, env=env)
+        os.remove(f"{user.home}/.config/buckle/settings.json")
+        return r
+
+    r = decides('{"enabledPlatforms": ["macos"]}')
+    t.ok("outside" in r.out, "not a system of the list: disabled", r)
+    r = decides('{"enabledPlatforms": ["linux", "wsl"]}')
+    t.ok("outside" not in r.out, "this system is in the list", r)
+    policy = user.write(f"{user.home}/policy.json", '{"enabled": true}')
+    r = decides('{"enabledPlatforms": ["macos"]}', BUCKLE_POLICY=policy)
+    t.ok("outside" not in r.out, "the machine's policy enables in spite of a user's list", r)
+    user.write(f"{w}/.buckle/settings.json", '{"enabledPlatforms": ["macos"]}')
+    r = decides("{}")
+    t.ok("outside" not in r.out, "a project's list needs trust", r)
+    os.remove(f"{w}/.buckle/settings.json")
+
+    loose = user.write(path, json.dumps({"network": {"allowedDomains": ["a.test"], "allowAllDomains": True},
+                                         "filesystem": {"denyRead": ["/d"], "allowRead": ["/d/e"]}}))
+    user.write(policy, json.dumps({"network": {"allowManagedDomainsOnly": True},
+                                   "filesystem": {"allowManagedReadPathsOnly": True}}))
+    env = {"BUCKLE_POLICY": policy}
+    for key in ("network.allowedDomains", "network.allowAllDomains", "filesystem.allowRead"):
+        t.equal(values(user, w, key, "-s", loose, env=env), [], f"kept for the machine's policy: {key}")
+    t.equal(values(user, w, "filesystem.denyRead", "-s", loose, env=env), ["/d"], "denials of others count")
+    server = Server(user, "tcp")
+    for how, want in ((env, ""), ({}, "hello")):
+        r = user.run("--report", "none", "--profile", "open", "python3", "-c", CLIENT, "tcp", server.where, cwd=w, env=how)
+        t.ok((r.out.strip() == "hello") == bool(want), f"a ceiling without a list: {want or 'closed'}", r)
+    server.end()
+    user.write(policy, json.dumps({"network": {"allowManagedDomainsOnly": True, "allowedDomains": ["b.test"]}}))
+    t.equal(values(user, w, "network.allowedDomains", "-s", loose, env=env), ["b.test"], "and with one")
+    user.write(path, json.dumps({"network": {"allowManagedDomainsOnly": True, "allowedDomains": ["a.test"]}}))
+    t.equal(values(user, w, "network.allowedDomains", "-s", path), ["a.test"], "without effect in any other file")
+
+
 # ---- changing ----
 
 
@@ -753,7 +813,7 @@ def test_profile(user, t):
     t.ok(c.status == 0, "which check takes as well", c)
 
 
-TESTS = [test_turned_links, test_new_repository, test_sockets, test_ports, test_layers, test_distrust, test_projects, test_policy, test_protected, test_places_of_ours,
+TESTS = [test_turned_links, test_new_repository, test_sockets, test_ports, test_layers, test_distrust, test_projects, test_policy, test_hosts, test_protected, test_places_of_ours,
          test_places_elsewhere, test_last_word, test_bad, test_files, test_edit, test_watch, test_appears,
          test_control, test_waits, test_reports, test_profile]
 

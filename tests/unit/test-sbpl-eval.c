@@ -77,6 +77,10 @@ static void test_forms(void)
         {"`(,@(list 1 2) . 3)", "(1 2 . 3)"},
         {"`x", "x"},
         {"`((a ,(* 2 3)) ,@'() b)", "((a 6) b)"},
+        {"`(a (b . ,(+ 1 1)) . ,(list 3))", "(a (b . 2) 3)"},
+        {"`(1 (2 (3 ,@(list 4) 5) 6) 7)", "(1 (2 (3 4 5) 6) 7)"},
+        {"(define (t) `(1 (2 ,3))) (set-car! (t) 9) (set-car! (cadr (t)) 9) (t)", "(1 (2 3))"},
+        {"(define l (list 1 2)) (set-car! `(,@l 3) 9) l", "(1 2)"},
     };
     CHECK_ROWS(rows);
 }
@@ -439,6 +443,9 @@ static void test_malformed(void)
         {"(and . 1)", "bad-form@1:1"},
         {"(car . 1)", "bad-form@1:1"},
         {"(quasiquote ((unquote-splicing)))", "bad-form@1:1"},
+        {"(quasiquote (a) 2)", "bad-form@1:1"},
+        {"`(1 ,@5)", "wrong-type@1:1"},
+        {"`(1 ,@(cons 1 2))", "wrong-type@1:1"},
         {"(with-filter)", "bad-form@1:1"},
         {"((lambda (x) x))", "argument-count@1:1"},
         {"((lambda (x) x) 1 2)", "argument-count@1:1"},
@@ -505,6 +512,10 @@ static void test_budgets(void)
          {.max_bytes = 1 << 20},
          "memory-budget@1:"},
         {"(define (f l) (f (cons 1 l))) (f '())", {.max_bytes = 1 << 20}, "memory-budget@1:"},
+        {"(define l (list 1 2)) (set-cdr! (cdr l) l)\n"
+         "(define-macro (m) (list 'quasiquote l))\n(m)",
+         {.max_bytes = 1 << 20},
+         "memory-budget@"},
         {"(define (f e n) (if (= n 0) e (f (require-all e e) (- n 1))))"
          "(allow file-read* (f (literal \"/a\") 40))",
          {0},

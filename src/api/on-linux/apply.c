@@ -5,31 +5,22 @@
  * (kernel/launch/apply-self.h). */
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "api/command-options.h"
+#include "api/apply-policy.h"
 #include "base/own.h"
 #include "base/proc-text.h"
 #include "kernel/launch/apply-self.h"
 #include "run/on-linux/run-kernel.h"
-#include "run/own-rules.h"
-#include "run/run-policy.h"
 
 struct work {
-    char cwd[PATH_MAX], tmpdir[PATH_MAX];
-    struct arena arena;
-    struct api_policy assembled;
-    struct run_policy policy;
-    struct buf own; /* the rules that end the policy */
-    struct run_spec spec;
-    struct link_targets targets;
+    struct apply_policy own;
     struct mounts_view mounts;
     struct plan plan;
-    bool gathered, planned;
+    bool planned;
 };
 
 static void work_free(struct work **w)
@@ -38,13 +29,8 @@ static void work_free(struct work **w)
         return;
     if ((*w)->planned)
         plan_free(&(*w)->plan);
-    if ((*w)->gathered)
-        run_policy_free(&(*w)->policy);
-    link_targets_free(&(*w)->targets);
+    apply_policy_free(&(*w)->own);
     mounts_free(&(*w)->mounts.now);
-    api_policy_free(&(*w)->assembled);
-    buf_free(&(*w)->own);
-    arena_free(&(*w)->arena);
     free(*w);
 }
 #define OWN_work work_free
@@ -66,35 +52,9 @@ static int check_process(struct bk_err *err)
     return 0;
 }
 
-/* TMPDIR is the working directory unless one is named, because no process is left to remove it. */
-static int find_places(struct work *w, const struct buckle_command *c, struct bk_err *err)
-{
-    const char *cwd = c->directory ? c->directory : ".";
-    if (!realpath(cwd, w->cwd))
-        return err_sys(err, "%s", cwd);
-    if (!realpath(c->tmpdir ? c->tmpdir : w->cwd, w->tmpdir))
-        return err_sys(err, "%s", c->tmpdir);
-    return 0;
-}
-
-static int compile(struct work *w, const struct buckle_command *c, struct bk_err *err)
-{
-    if (find_places(w, c, err) < 0 ||
-        api_policy_make(&w->assembled, c, w->cwd, w->tmpdir, err) < 0 ||
-        api_spec(c, &w->assembled, &w->arena, w->cwd, &w->spec, err) < 0)
-        return -1;
-    w->gathered = true;
-    if (run_policy_link_targets(&w->targets, &w->spec, err) < 0 ||
-        own_rules(w->cwd, &w->own, err) < 0 ||
-        run_policy_gather(&w->policy, &w->spec, w->tmpdir, &w->own, err) < 0)
-        return -1;
-    run_policy_add_link_targets(&w->policy, &w->targets);
-    return run_policy_compile(&w->policy, err);
-}
-
 static int make_plan(struct work *w, struct bk_err *err)
 {
-    const struct run_spec *s = &w->spec;
+    const struct run_spec *s = &w->own.spec;
     const char *pretend = getenv("BUCKLE_PRETEND");
     struct host host;
     struct plan_options opt = {.accept_weaker = s->plan.accept_weaker,
@@ -109,7 +69,7 @@ static int make_plan(struct work *w, struct bk_err *err)
     if (host_probe(&host, err) < 0 || (pretend && host_pretend(&host, pretend, err) < 0))
         return -1;
     apply_host(&host);
-    if (plan_make(w->policy.graph, &opt, &host, &w->plan, err) < 0)
+    if (plan_make(w->own.policy.graph, &opt, &host, &w->plan, err) < 0)
         return -1;
     w->planned = true;
     const char *why = apply_refuses(&w->plan);
@@ -129,13 +89,13 @@ int buckle_apply(const struct buckle_command *policy, int report_fd, struct buck
     if (!w) {
         err_nomem(&err);
     } else {
-        arena_init(&w->arena, 16 << 20);
-        if (check_process(&err) == 0 && compile(w, policy, &err) == 0 && make_plan(w, &err) == 0)
-            result = apply_process(&w->plan, w->policy.graph, report_fd, &half, &err);
+        if (check_process(&err) == 0 && apply_policy_compile(&w->own, policy, &err) == 0 &&
+            make_plan(w, &err) == 0)
+            result = apply_process(&w->plan, w->own.policy.graph, report_fd, &half, &err);
     }
     if (result == 0)
         return 0;
-    api_error(error, &err, w && w->gathered ? &w->policy.unit : NULL);
+    api_error(error, &err, w ? apply_policy_text(&w->own) : NULL);
     api_error_is_half(error, half);
     return -1;
 }

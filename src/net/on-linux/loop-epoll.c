@@ -7,19 +7,10 @@
  */
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 #include "net/loop.h"
-
-/* The watch of a descriptor. The kernel stores only the number, so moving a socket to another owner
- * needs no system call. */
-struct watched {
-    struct watch *watch; /* NULL: ignore its events */
-    bool level;
-};
 
 static int epoll_init(struct loop *l)
 {
@@ -32,30 +23,14 @@ static void epoll_free(struct loop *l)
     if (l->fd >= 0)
         close(l->fd);
     l->fd = -1;
-    free(l->by_fd);
-    l->by_fd = NULL;
-    l->nby_fd = 0;
-}
-
-static bool grow_table(struct loop *l, size_t wanted)
-{
-    size_t n = l->nby_fd ? l->nby_fd : 64;
-    while (n < wanted)
-        n *= 2;
-    struct watched *more = realloc(l->by_fd, n * sizeof(*more));
-    if (!more)
-        return false;
-    memset(more + l->nby_fd, 0, (n - l->nby_fd) * sizeof(*more));
-    l->by_fd = more;
-    l->nby_fd = n;
-    return true;
+    loop_table_free(l);
 }
 
 static int epoll_add(struct loop *l, struct watch *w, bool level)
 {
     struct epoll_event e = {.data.fd = w->fd};
     e.events = level ? EPOLLIN : EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
-    if ((size_t)w->fd >= l->nby_fd && !grow_table(l, (size_t)w->fd + 1))
+    if (!loop_table_has_room(l, w->fd))
         return -ENOMEM;
     if (epoll_ctl(l->fd, EPOLL_CTL_ADD, w->fd, &e) < 0)
         return -errno;
@@ -82,11 +57,6 @@ static void epoll_closing(struct loop *l, struct watch *w)
     if (l->by_fd[w->fd].level)
         epoll_ctl(l->fd, EPOLL_CTL_DEL, w->fd, NULL);
     l->by_fd[w->fd].watch = NULL;
-}
-
-static void epoll_move(struct loop *l, struct watch *from, struct watch *to)
-{
-    l->by_fd[from->fd].watch = to;
 }
 
 static unsigned events_to_what(uint32_t events)
@@ -116,6 +86,6 @@ const struct loop_ops loop_native = {
     .change = epoll_change,
     .drop = epoll_drop,
     .closing = epoll_closing,
-    .move = epoll_move,
+    .move = loop_table_move,
     .wait = epoll_turn,
 };

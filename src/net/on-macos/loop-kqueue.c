@@ -9,19 +9,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/event.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include "net/loop.h"
-
-/* The watch of a descriptor: moving a socket to another owner needs no system call. */
-struct watched {
-    struct watch *watch; /* NULL: ignore its events */
-    bool level;
-};
 
 static int kqueue_init(struct loop *l)
 {
@@ -37,23 +29,7 @@ static void kqueue_free(struct loop *l)
     if (l->fd >= 0)
         close(l->fd);
     l->fd = -1;
-    free(l->by_fd);
-    l->by_fd = NULL;
-    l->nby_fd = 0;
-}
-
-static bool grow_table(struct loop *l, size_t wanted)
-{
-    size_t n = l->nby_fd ? l->nby_fd : 64;
-    while (n < wanted)
-        n *= 2;
-    struct watched *more = realloc(l->by_fd, n * sizeof(*more));
-    if (!more)
-        return false;
-    memset(more + l->nby_fd, 0, (n - l->nby_fd) * sizeof(*more));
-    l->by_fd = more;
-    l->nby_fd = n;
-    return true;
+    loop_table_free(l);
 }
 
 static int change_one(const struct loop *l, int fd, int filter, int flags)
@@ -65,7 +41,7 @@ static int change_one(const struct loop *l, int fd, int filter, int flags)
 
 static int kqueue_add(struct loop *l, struct watch *w, bool level)
 {
-    if ((size_t)w->fd >= l->nby_fd && !grow_table(l, (size_t)w->fd + 1))
+    if (!loop_table_has_room(l, w->fd))
         return -ENOMEM;
     int err = change_one(l, w->fd, EVFILT_READ, level ? EV_ADD : EV_ADD | EV_CLEAR);
     if (err == 0 && !level)
@@ -104,11 +80,6 @@ static void kqueue_closing(struct loop *l, struct watch *w)
     l->by_fd[w->fd].watch = NULL;
 }
 
-static void kqueue_move(struct loop *l, struct watch *from, struct watch *to)
-{
-    l->by_fd[from->fd].watch = to;
-}
-
 /* The end of reading is what a peer does that has nothing more to send; the end of writing means
  * that it is gone. */
 static unsigned event_to_what(const struct kevent *e)
@@ -144,6 +115,6 @@ const struct loop_ops loop_native = {
     .change = kqueue_change,
     .drop = kqueue_drop,
     .closing = kqueue_closing,
-    .move = kqueue_move,
+    .move = loop_table_move,
     .wait = kqueue_turn,
 };
