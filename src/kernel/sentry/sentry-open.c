@@ -168,8 +168,7 @@ static int read_folder(struct sentry *s, const struct fuse_read_in *in, size_t b
         folder->at = (off_t)in->offset;
     }
     size_t room = in->size < SENTRY_DATA ? in->size : SENTRY_DATA;
-    long got =
-        syscall(SYS_getdents64, folder->fd, s->scratch, before ? room / 8 : room / 4 * 3);
+    long got = syscall(SYS_getdents64, folder->fd, s->scratch, before ? room / 8 : room / 4 * 3);
     return got < 0 ? -errno : translate(s, (size_t)got, folder, before);
 }
 
