@@ -438,8 +438,8 @@ void init_start(struct init *g, const struct host *h, const char *cwd, const cha
     int ends[2];
     int pipe[2] = {-1, -1};
     bool reads = g->reads;
-    *g = (struct init){
-        .pidfd = -1, .ready = -1, .mounts = -1, .below = g->below, .depth = g->depth};
+    *g =
+        (struct init){.pidfd = -1, .ready = -1, .mounts = -1, .below = g->below, .depth = g->depth};
     struct host_spaces spaces = host_spaces(h);
     struct task t = {
         .user_ns = spaces.user, .net_ns = spaces.net, .uid = geteuid(), .gid = getegid()};
@@ -602,6 +602,6 @@ void init_end(struct init *g)
         close(g->ready);
     if (g->mounts >= 0)
         close(g->mounts);
-    *g = (struct init){
-        .pidfd = -1, .ready = -1, .mounts = -1, .below = g->below, .depth = g->depth};
+    *g =
+        (struct init){.pidfd = -1, .ready = -1, .mounts = -1, .below = g->below, .depth = g->depth};
 }

@@ -95,11 +95,10 @@ static int read_mounts(struct run *r, struct bk_err *err)
 
 void run_kernel_init(struct run_kernel *k)
 {
-    *k = (struct run_kernel){
-        .cgroup.fd = -1,
-        .init = {.pidfd = -1, .ready = -1, .mounts = -1},
-        .kept.lock = -1,
-        .channel = -1};
+    *k = (struct run_kernel){.cgroup.fd = -1,
+                             .init = {.pidfd = -1, .ready = -1, .mounts = -1},
+                             .kept.lock = -1,
+                             .channel = -1};
 }
 
 /* Not inside a sandbox: its command chose the variables that name the state folder. */
