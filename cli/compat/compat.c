@@ -56,6 +56,14 @@ static void on_event(void *arg, const struct event *e)
     exit_write(STDERR_FILENO, &line);
 }
 
+static void on_last_words(void *arg, const struct launch_end *end)
+{
+    struct compat *d = arg;
+    struct buf hint = {0};
+    if (end->status && program_mounts_hint(&d->mounts, d->name, &hint))
+        exit_write(STDERR_FILENO, &hint);
+}
+
 static void on_input(void *arg)
 {
     struct compat *d = arg;
@@ -87,6 +95,7 @@ int compat_init(struct compat *d, const char *name, struct bk_err *err)
         .plan.no_masks = true, /* scripts test with stat() and expect an error */
         .debug = debug_line,
         .launch.on_event = on_event,
+        .launch.on_last_words = on_last_words,
         .complain = report_policy,
         .launch.arg = d,
     };
@@ -95,12 +104,10 @@ int compat_init(struct compat *d, const char *name, struct bk_err *err)
 
 static void __attribute__((noreturn)) finish(struct compat *d, const struct launch_end *end)
 {
-    struct buf hint = {0};
     if (d->ending)
         d->ending(d);
     run_clean(&d->run);
-    if (end->status && program_mounts_hint(&d->mounts, d->name, &hint))
-        exit_write(STDERR_FILENO, &hint);
+    on_last_words(d, end);
     bool signal = d->signals_as_status && WIFSIGNALED(end->status);
     int status = signal ? 128 + WTERMSIG(end->status) : exit_as(end);
     /* The kernel frees the rest faster than we could. */

@@ -13,12 +13,16 @@
 
 #include "base/own.h"
 #include "cli/args.h"
+#include "cli/settings/import-file.h"
 #include "settings/settings.h"
 
 static const struct cli_option options[] = {
     {"layer", 'l', "LAYER", "the layer to change: user, project, local or policy",
      "user project local policy"},
     {"settings", 's', "FILE", "include these settings, as `buckle run` would", "file"},
+    {"from", 0, "PROGRAM", "import: whose settings these are (default: by the file)",
+     "claude codex gemini srt"},
+    {"write", 0, NULL, "import: change the file; without it, only print the difference", NULL},
     {"json", 'j', NULL, "print one JSON document", NULL},
     {"keys", 0, NULL, "list all keys", NULL},
     {"schema", 0, NULL, "print the JSON Schema", NULL},
@@ -283,14 +287,21 @@ static int cmd_settings_run(struct cli_args *args)
     for (size_t i = 0; i < 3 && args->npos; i++)
         if (strcmp(args->pos[0], verbs[i]) == 0)
             return change_key(args, &s, (enum settings_edit)i);
+    if (args->npos && strcmp(args->pos[0], "import") == 0) {
+        enum layer_id layer;
+        if (find_layer(args, &layer) < 0)
+            return cli_usage(args, "--layer must be user, project, local or policy");
+        return import_file(args, &s, layer);
+    }
     if (args->npos && strcmp(args->pos[0], "show") != 0)
-        return cli_usage(args, "unknown action %s: use show, set, add or remove", args->pos[0]);
+        return cli_usage(args, "unknown action %s: use show, set, add, remove or import",
+                         args->pos[0]);
     return show_settings(args, &s);
 }
 
 const struct cli_command cmd_settings = {
     .name = "settings",
-    .usage = "[show | set KEY VALUE | add KEY VALUE… | remove KEY [VALUE…]]",
+    .usage = "[show | set KEY VALUE | add KEY VALUE… | remove KEY [VALUE…] | import FILE]",
     .brief = "show the settings in force, or change them",
     .about =
         "Shows every setting for commands started here, with the file and line it comes from,\n"
@@ -299,8 +310,14 @@ const struct cli_command cmd_settings = {
         "project's own files set are ignored until `buckle trust`.\n"
         "\n"
         "set, add and remove change one key in one file (--layer, by default the user's). A\n"
-        "VALUE is JSON or a word: buckle settings add network.allowedDomains example.com",
+        "VALUE is JSON or a word: buckle settings add network.allowedDomains example.com\n"
+        "\n"
+        "import takes over the permission settings of Claude Code, Codex CLI, Gemini CLI or srt. "
+        "It\n"
+        "prints the difference to the layer's file, and what has no counterpart; --write changes "
+        "the\n"
+        "file. `buckle undo` reverts it.",
     .options = options,
-    .complete = "show|set|add|remove setting",
+    .complete = "show|set|add|remove|import setting",
     .run = cmd_settings_run,
 };

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/own.h"
@@ -40,8 +41,17 @@ const char *run_place_is_all(const char *cwd)
                             : NULL;
 }
 
-/* CWD, TMPDIR, ORDINARY, HOME, GIT_DIR, GIT_COMMON, GIT_TOP */
-enum { OWN_PARAMS = 7 };
+/* The home folder's .gnupg, if there is one. A symlink is left alone: protected.sb guards where it
+ * leads. */
+static bool has_gnupg(const char *home, char out[PATH_MAX])
+{
+    struct stat st;
+    int n = home ? snprintf(out, PATH_MAX, "%s/.gnupg", home) : PATH_MAX;
+    return n < PATH_MAX && lstat(out, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* CWD, TMPDIR, ORDINARY, HOME, GNUPG, GIT_DIR, GIT_COMMON, GIT_TOP */
+enum { OWN_PARAMS = 8 };
 
 static int set_params(struct run_policy *p, const struct run_spec *spec, const char *tmpdir,
                       struct sbpl_options *opt, struct bk_err *err)
@@ -60,6 +70,8 @@ static int set_params(struct run_policy *p, const struct run_spec *spec, const c
             p->params[used++] = (struct sbpl_param){"ORDINARY", "1"};
         if (home)
             p->params[used++] = (struct sbpl_param){"HOME", home};
+        if (has_gnupg(home, p->gnupg))
+            p->params[used++] = (struct sbpl_param){"GNUPG", p->gnupg};
         if (git_outside(spec->launch.cwd, home, &p->git)) {
             p->params[used++] = (struct sbpl_param){"GIT_DIR", p->git.own};
             p->params[used++] = (struct sbpl_param){"GIT_COMMON", p->git.common};

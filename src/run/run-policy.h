@@ -21,7 +21,7 @@ const char *run_place_is_all(const char *cwd);
 struct run_policy {
     struct sbpl_unit unit;
     struct sbpl_param *params;
-    char home[PATH_MAX];
+    char home[PATH_MAX], gnupg[PATH_MAX];
     struct git_outside git;
     bool shipped; /* made of shipped and given texts only, so it can be compiled at any time */
     struct graph *graph;

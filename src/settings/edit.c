@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/own.h"
+#include "settings/import.h"
 #include "settings/lock.h"
 #include "settings/settings.h"
 #include "settings/write.h"
@@ -222,6 +223,49 @@ int settings_edit(struct settings *s, enum layer_id id, enum settings_edit how, 
     if (check_result(&e, path, &out) < 0)
         return -1;
     return settings_write_file(path, &out, id == LAYER_POLICY ? 0644 : 0600, err);
+}
+
+/* ---- merging what was imported ---- */
+
+static int merge_value(struct editor *e, const struct setting_key *k, struct json *value)
+{
+    e->key = k;
+    bool many = setting_is_list(k->shape) && value->kind == JT_ARRAY;
+    if (!many || !value->count)
+        return set(e, value);
+    return add_value(e, value);
+}
+
+static int merge_section(struct editor *e, const struct json *object, const char *section)
+{
+    struct json *next;
+    for (struct json *j = object->first; j; j = next) {
+        const struct setting_key *k = setting_find(section, j->key, j->nkey);
+        next = j->next; /* a value moves to the other tree */
+        if (!k)
+            return err_set(e->err, BK_E_INPUT, "%.80s is not a setting", j->key);
+        if ((k->shape == SHAPE_SECTION ? merge_section(e, j, k->name) : merge_value(e, k, j)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int import_merge(struct settings *s, enum layer_id id, const struct import *im,
+                 struct json_text *before, struct buf *after, struct bk_err *err)
+{
+    struct editor e = {.s = s, .id = id, .err = err};
+    const char *path = settings_layer_path(s, id);
+    if (!path)
+        return err_set(err, BK_E_INPUT, "the %s layer has no file", settings_layer_name(id));
+    if (jt_load(&s->arena, path, before, err) < 0) {
+        if (err->sys != ENOENT && err->sys != ENOTDIR)
+            return -1;
+        *before = (struct json_text){.name = path};
+    }
+    if (open_file(&e, path) < 0 || merge_section(&e, im->settings, "") < 0)
+        return -1;
+    jt_print(e.whole, after);
+    return check_result(&e, path, after);
 }
 
 int settings_remember(const char *folder, const char *key, const char *word, struct bk_err *err)

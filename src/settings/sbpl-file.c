@@ -345,6 +345,11 @@ static int write_layers(struct writer *w)
                         "(allow file-write-setugid\n"
                         "    (require-all (subpath \"/tmp\") (extension \"buckle.private-layer\")\n"
                         "        (vnode-type DIRECTORY)))\n");
+    buf_str(w->out, "; gpg's folder, in another: it fails if it cannot write locks.\n"
+                    "(if (param \"GNUPG\")\n"
+                    "    (allow file-write*\n"
+                    "        (require-all (subpath (param \"GNUPG\")) (extension "
+                    "\"buckle.private-layer\"))))\n");
     if (!w->p->layered.n)
         return 0;
     buf_str(w->out, "; Caches, in private layers that are kept for the next run here.\n");

@@ -460,6 +460,7 @@ def test_programs(person, t):
     person.write(f"{work}/a.c", "int main(void) { return 0; }\n")
     before = set(os.listdir(person.home))
     for name, argv, preset in (("ccache", ["ccache", "gcc", "-c", "a.c"], ()),
+                               ("gpg", ["gpg", "--list-keys"], ()),
                                ("gpg", ["gpg", "--list-keys"], ("--preset", "gpg"))):
         if not shutil.which(name, path="/usr/bin"):
             tap.skip(f"no {name} here")

@@ -565,9 +565,11 @@ def test_bwrap_inside(user, t):
              f"{' '.join(words[0])} bwrap: one line says why, and no flag is named", r)
     settings = user.write(folder + "/srt.json", '{"network": {"allowedDomains": [], "deniedDomains": []}, "filesystem": '
                           '{"denyRead": [], "allowWrite": [], "denyWrite": []}, "allowNestedUserNamespaces": true}')
-    r = user.call([os.path.join(names.FOLDER, "srt"), "--settings", settings, *bwrap], cwd=folder)
-    return t.ok(r.status == 1 and "srt: bwrap cannot work in a sandbox: " in r.err and "--allow" not in r.err,
-                "srt says it, too", r)
+    for name, *words in ["srt", "--settings", settings], ["cage"], ["cage", "--deny=/etc/hosts"], ["sandbox-exec", "-p", "(version 1)(allow default)"]:
+        r = user.call([os.path.join(names.FOLDER, name), *words, *bwrap], cwd=folder)
+        said = [line for line in r.err.split("\n") if line.startswith(f"{name}: bwrap cannot work in a sandbox: ")]
+        t.ok(r.status == 1 and len(said) == 1 and "--allow" not in r.err, f"{name} says it, too, {words[-1:]}", r)
+    return True
 
 
 def test_chromium(user, t):

@@ -8,10 +8,13 @@ import json
 import os
 import re
 import sys
+import tempfile
+
+tempfile.tempdir = "/var/tmp"  # before running: people's homes are not in /tmp, which is a layer inside
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import fusable
-from running import for_everybody, missing, suggested_flags
+from running import BUCKLE, for_everybody, missing, suggested_flags
 from tap import done, skip
 
 # path below the home folder: what it holds
@@ -208,12 +211,53 @@ def test_ssh_and_gpg(user, t):
     t.ok(r.status != 0 and not os.path.exists(folder + "/no.gpg"), "nor signed with", r)
 
 
+def content(folder):
+    """{path: bytes} of a folder; None for what is not a file."""
+    found = {}
+    for at, folders, files in os.walk(folder):
+        found.update({os.path.join(at, name): None for name in folders})
+        for name in files:
+            path = os.path.join(at, name)
+            with open(path, "rb") as f:
+                found[path] = f.read() if os.path.isfile(path) else None
+    return found
+
+
+def test_gpg_layer(user, t):
+    """gpg writes locks and its database of trust in a layer that ends with the run."""
+    if missing("gpg"):
+        return skip("gpg is not installed")
+    folder, home = user.folder(), user.home
+    keys = home + "/.gnupg/private-keys-v1.d"
+    user.sh("gpgconf --kill all", cwd=folder)
+    before = content(home + "/.gnupg")
+    key = os.listdir(keys)[0]
+    for words in ([], ["--preset", "gpg"], ["--shared-tmp"], ["--", BUCKLE, "run"]):
+        r = user.run(*words, "gpg", "--batch", "--list-keys", cwd=folder)
+        t.ok(r.status == 0 and "t@example.com" in r.out and "denied" not in r.err, f"gpg --list-keys works, {words}", r)
+    attempts = [f"cat private-keys-v1.d/{key}", f"mv private-keys-v1.d/{key} x && cat x", f"ln private-keys-v1.d/{key} y && cat y",
+                f"cp private-keys-v1.d/{key} z && cat z", f"mv -T private-keys-v1.d d && cat d/{key}",
+                f"rm -rf private-keys-v1.d; cat private-keys-v1.d/{key}", f"mv ../.gnupg ../g && cat ../g/private-keys-v1.d/{key}",
+                f"ln -s private-keys-v1.d l && cat l/{key}"]
+    for flags, how in ((), {}), (("--strict-reads",), {}), ((), {"BUCKLE_PRETEND": "fuse=0"}), (("--preset", "gpg"), {}):
+        r = user.run(*flags, "sh", "-c", f"cd {home}/.gnupg; touch mine; " + "; ".join(f"({one})" for one in attempts) + "; ls mine",
+                     cwd=folder, env=how)
+        t.ok("private-key" not in r.out and r.out.endswith("mine\n"), f"in its layer, no key is read: {flags} {how}", r)
+    t.ok(content(home + "/.gnupg") == before, "nothing changes in the home folder", sorted(content(home + "/.gnupg")))
+    user.sh("gpgconf --launch gpg-agent", cwd=folder)
+    user.write(folder + "/text", "text\n")
+    for name, flags in (("a", ()), ("b", ("--preset", "gpg"))):
+        r = user.run("--allow-socket", "gpg-agent", *flags, "gpg", "--batch", "--sign", "-o", f"{name}.gpg", "text", cwd=folder)
+        t.ok(r.status == 0 and os.path.exists(f"{folder}/{name}.gpg"), f"the user's agent signs if it may, {flags}", r)
+    user.sh("gpgconf --kill all", cwd=folder)
+
+
 def main():
     if not fusable.usable():
         skip("/dev/fuse is not open to everybody here")
         return done()
     for_everybody([test_closed, test_ways_around, test_flags, test_report, test_appearing,
-                   test_quiet_programs, test_ssh_and_gpg])
+                   test_quiet_programs, test_ssh_and_gpg, test_gpg_layer])
     return done()
 
 

@@ -69,6 +69,10 @@ static void check_plans(void)
          CLOSED TMP "(allow file-write* (require-all (subpath \"/tmp/a\") (extension "
                     "\"buckle.kept-layer\")))",
          &plain, "", "/tmp"},
+        {"two at the same place",
+         CLOSED NPM "(allow file-write* (require-all (subpath \"/home/u/.npm\") (extension "
+                    "\"buckle.private-layer\")))",
+         &plain, "", "/home/u/.npm kept"},
         {"another extension",
          CLOSED "(allow file-write* (require-all (subpath \"/tmp\") (extension \"x\")))", &plain,
          "", ""},

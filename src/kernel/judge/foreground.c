@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Finds outsiders in the process group that holds a terminal, by reading a procfs. */
+/*
+ * Finds outsiders in the process group that holds a terminal, by reading a procfs. A process that
+ * has exited does not count: nothing can stop it any more, and its parent may be any process.
+ */
 
 #include "kernel/judge/foreground.h"
 

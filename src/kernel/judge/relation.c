@@ -43,7 +43,7 @@ int relation_read_stat(int proc, pid_t pid, pid_t *parent, pid_t *group)
     const char *at = proc_after_name(text);
     if (!at || sscanf(at, " %c %d %d", &state, parent, group) != 3)
         return -ESRCH;
-    return 0;
+    return state == 'Z' || state == 'X';
 }
 
 /* The pid of a process (or thread) in the namespace `depth` levels below the host's, or 0. */
@@ -77,7 +77,7 @@ static int view_make(const struct judge *j, const struct request *r, struct view
     *v = (struct view){.proc = j->pid_ns ? j->procfs.inner : j->proc};
     v->self = target_inner_process(j, r);
     pid_t parent, group;
-    if (v->self > 0 && v->proc >= 0 && relation_read_stat(v->proc, v->self, &parent, &group) == 0)
+    if (v->self > 0 && v->proc >= 0 && relation_read_stat(v->proc, v->self, &parent, &group) >= 0)
         return request_is_valid(j, r) ? 0 : -EPERM;
     *v = (struct view){
         .proc = j->proc, .self = target_process(j, r), .outer = j->pid_ns, .depth = j->pid_depth};

@@ -51,7 +51,8 @@ int relation_each(struct judge *j, const struct request *r, enum relation_set se
  * with the process that started it, in spite of namespaces. Returns 0 or a negative errno. */
 int relation_signal_group(const struct judge *j, const struct request *r, int sig);
 
-/* Reads parent and group of a process from a procfs. Returns 0 or -ESRCH. */
+/* Reads parent and group of a process from a procfs. Returns 0, 1 if the process (or its first
+ * thread) has exited and only waits for its parent, or -ESRCH. */
 int relation_read_stat(int proc, pid_t pid, pid_t *parent, pid_t *group);
 
 /* Fills in (target ...) and (target pid ...) as facts; returns how many. */

@@ -407,7 +407,7 @@ static void reap(pid_t pid)
 
 static pid_t clone_below(int init, unsigned long flags)
 {
-    struct sibling first = {EAGAIN, -1}, second = {EAGAIN, -1};
+    struct sibling first = {0, -1}, second = {EAGAIN, -1};
     int ends[2], nothing, pidfd = -1;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return -1;
@@ -417,7 +417,7 @@ static pid_t clone_below(int init, unsigned long flags)
     if (between == 0)
         return enter_and_clone(init, flags, theirs);
     close(steal_fd(&theirs));
-    /* which of them is faster does not matter */
+    /* either can be faster; unless both are known, one of them would not be reaped */
     struct sibling s;
     while (between > 0 && fd_pass_receive(ours, &s, sizeof(s), &nothing) == sizeof(s)) {
         *(s.pid ? &first : &second) = s;

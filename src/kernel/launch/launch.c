@@ -166,6 +166,8 @@ static void receive_status(struct control *c)
         c->exited = c->l->leaves ? false : !c->init || c->alone;
         if (c->l->on_exit) {
             job_take_back(c->l, c->terminal);
+            if (c->l->on_last_words)
+                c->l->on_last_words(c->l->arg, c->end);
             c->l->on_exit(c->end);
         }
         break;

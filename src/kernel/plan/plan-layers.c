@@ -155,6 +155,21 @@ static bool has_layer_at(const struct plan *p, const struct bound_path *b)
     return false;
 }
 
+/* A preset's layer, which is kept, takes the place of one that the profile has there. */
+static bool takes_place(struct plan *p, const struct plan_layer *l, const struct bound_path *b)
+{
+    for (size_t i = 0; i < p->nlayers && l->kind == LAYER_KEPT; i++) {
+        struct plan_layer *other = &p->layers[i];
+        if (other->len == b->len && memcmp(other->path, b->path, b->len) == 0) {
+            const char *path = other->path;
+            *other = *l;
+            other->path = path;
+            return true;
+        }
+    }
+    return false;
+}
+
 static void add_layer(struct plan *p, const struct graph *g, const struct opened *o,
                       const struct bound_path *b, enum plan_layer_kind kind)
 {
@@ -162,7 +177,7 @@ static void add_layer(struct plan *p, const struct graph *g, const struct opened
     if (b->exact || b->len < 2 || is_guarded(p, b) || !list_real(p, o, b, &l) ||
         !list_denied(p, g, b, &l))
         return;
-    if (has_layer_at(p, b))
+    if (takes_place(p, &l, b) || has_layer_at(p, b))
         return;
     l.path = arena_strndup(&p->arena, b->path, b->len);
     if (!l.path || p->nlayers == PLAN_LAYERS)
