@@ -25,6 +25,7 @@ def arguments():
     parser.add_argument("--times", type=int, default=100, help="launches of each (default 100)")
     parser.add_argument("programs", nargs="+")
     given = parser.parse_args(words[:cut])
+    given.programs = [os.path.abspath(p) for p in given.programs]
     given.words = words[cut + 1:] or ["run", "/bin/true"]
     return given
 
@@ -47,7 +48,7 @@ def measure(given, home):
 
 def main():
     given = arguments()
-    with tempfile.TemporaryDirectory() as home:
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as home:
         for name in ("", "work", "run"):
             path = os.path.join(home, name)
             os.makedirs(path, mode=0o700, exist_ok=True)
