@@ -217,6 +217,7 @@ static void complete_launch(struct run *r, struct launch *l)
         cgroup_make(&r->kernel->cgroup, l->max_memory, l->max_procs))
         l->max_memory = l->max_procs = 0;
     l->cgroup = r->kernel->cgroup.fd;
+    run_record_join(r, l);
 }
 
 /* Notes an ability that host_quick() assumed and the launch found missing. */
@@ -264,6 +265,7 @@ static int go_nested(struct run *r, struct launch_end *end, struct bk_err *err)
     struct nest_request q;
     struct launch l = r->spec->launch;
     OWN(buf) struct buf bytes = {0};
+    run_record_join(r, &l);
     if (run_policy_compile(&r->policy, err) < 0)
         return end->step = STEP_POLICY, run_refused(r, err);
     if (r->spec->upstream)
@@ -309,10 +311,8 @@ static bool may_leave(struct run *r)
     return true;
 }
 
-int run_go(struct run *r, struct launch_end *end, struct bk_err *err)
+static int go(struct run *r, struct launch_end *end, struct bk_err *err)
 {
-    if (policy_on_macos())
-        return run_go_seatbelt(r, NULL, end, err);
     if (r->kernel->channel >= 0)
         return go_nested(r, end, err);
     r->policy.unit.opt.terse = !r->policy.shipped; /* run_graph() adds the texts if needed */
@@ -327,6 +327,18 @@ int run_go(struct run *r, struct launch_end *end, struct bk_err *err)
     complete_launch(r, &r->kernel->launch);
     return leaves ? leave_run(&r->kernel->launch, launch_and_learn, r, end, err)
                   : launch_and_learn(r, end, err);
+}
+
+int run_go(struct run *r, struct launch_end *end, struct bk_err *err)
+{
+    if (policy_on_macos())
+        return run_go_seatbelt(r, NULL, end, err);
+    if (r->spec->record.path && run_record_begin(r, err) < 0)
+        return -1;
+    int result = go(r, end, err);
+    if (r->record)
+        run_record_end(r, end, result);
+    return result;
 }
 
 int run_signal(int sig)
