@@ -8,11 +8,9 @@ import atexit
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -20,6 +18,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import tap
 from agents import Client, call, hook, hook_output, settings
 from running import BUCKLE, PEOPLE, eventually, for_everybody, processes
+from secret_socket import secret_socket
 
 # a home folder below /tmp has denied names there, and so /tmp has no layer
 OUTSIDE = tempfile.mkdtemp(dir="/var/tmp", prefix="shared-")
@@ -366,22 +365,9 @@ import socket, sys
 s = socket.socket(socket.AF_UNIX)
 s.connect(sys.argv[1])
 print(s.recv(6).decode())"""
-    with tempfile.TemporaryDirectory(dir="/tmp", prefix="shared-sock-") as given, Session(person) as s:
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="shared-sock-") as given, \
+            secret_socket(f"{given}/agent") as path, Session(person) as s:
         os.chmod(given, 0o755)
-        path = f"{given}/agent"
-        server = socket.socket(socket.AF_UNIX)
-        server.bind(path)
-        os.chmod(path, 0o777)
-        server.listen()
-        server.settimeout(20)
-
-        def serve():
-            while True:
-                try:
-                    server.accept()[0].send(b"secret")
-                except OSError:
-                    return
-        threading.Thread(target=serve, daemon=True).start()
         s.sh(f"ln -s {path} /tmp/shared-l; mv {path} /tmp/shared-mv; ln {path} /tmp/shared-hl", "--report", "none", cwd=work)
         for one in (path, "/tmp/shared-l", "/tmp/shared-mv", "/tmp/shared-hl"):
             r = s.run("--report", "none", "--", "/usr/bin/python3", "-c", connect, one, cwd=work)
@@ -389,7 +375,6 @@ print(s.recv(6).decode())"""
             inner = f"{BUCKLE} run --report none -- /usr/bin/python3 -c \"$1\" {one}"
             r = s.run("--report", "none", "--", "sh", "-c", inner, "sh", connect, cwd=work)
             t.ok("secret" not in r.out, "… nor from a sandbox inside", r)
-        server.close()
         own = s.start("--", "/usr/bin/python3", "-c", "import socket\ns = socket.socket(socket.AF_UNIX)\n"
                       "s.bind('/tmp/shared-own'); s.listen(); print('up', flush=True)\ns.accept()[0].send(b'served')", cwd=work)
         own.stdout.readline()
