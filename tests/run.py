@@ -104,7 +104,7 @@ RELEASED = os.path.join(TOP, "build", "stage-released")
 def install_released():
     """Makes the static program that is published, and puts it in place of the other."""
     made = os.path.join(TOP, "build", "released")
-    done = subprocess.run([os.path.join(TOP, "tools", "dist", "dist.py"), "x86_64-linux-musl"],
+    done = subprocess.run([os.path.join(TOP, "tools", "dist", "dist.py"), "--programs", "x86_64-linux-musl"],
                           env=dict(os.environ, BUCKLE_DIST=os.path.join(made, "dist"), BUCKLE_DIST_STAGE=made),
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
     if done.returncode == 0 and os.path.exists(STAGE):
@@ -290,7 +290,7 @@ ONE_USER = ("e2e-ask-session.py", "e2e-compat.py", "e2e-gate.py", "e2e-git-insid
             "e2e-git.py", "e2e-layers.py", "e2e-loopback.py", "e2e-matrix-languages.py",
             "e2e-matrix-npm.py", "e2e-nested-updates.py", "e2e-nested.py", "e2e-net-ports.py",
             "e2e-net.py", "e2e-own-record.py", "e2e-protected.py", "e2e-record.py", "e2e-record-forward.py",
-            "e2e-sentry.py", "e2e-settings.py", "e2e-shared-layers.py", "e2e-work.py")
+            "e2e-sentry.py", "e2e-settings.py", "e2e-shared-layers.py", "e2e-whole-agent.py", "e2e-work.py")
 
 
 def e2e_programs(but=(), only=None):
@@ -346,8 +346,8 @@ def long_suites():
         Suite("unit (clang)", unit_programs("clang")),
         Suite("clang-tidy", [[tests("runners", "run-tidy.py")]], timeout=3600),
         Suite("arm64", [[tests("runners", "run-arm64.py")]], timeout=1800),
-        Suite("macos, whole", [[tests("runners", "run-macos.py"), "--all", "aarch64-macos", "x86_64-macos"]],
-              timeout=1800),
+        Suite("macos, whole", [[tests("runners", "run-macos.py"), "--all", "aarch64-macos", "x86_64-macos"],
+                               [tests("runners", "run-mac-check.py")]], staged_env(), timeout=1800),
         Suite("e2e (sanitizers)", e2e_programs(but=ALONE + STAGED), asan_env(), timeout=900),
         Suite("released files", [[tests("runners", "run-dist.py")]], timeout=5400),
         # another C library: it opens files by other calls, and has another allocator and other threads
@@ -355,6 +355,7 @@ def long_suites():
         Suite("verdicts (released program)", [[tests("runners", "run-kernel-verdicts.py")]], released_env(), timeout=900),
         Suite("programs", [[tests("e2e", "e2e-programs.py"), "heavy"]], staged_env(), timeout=900),
         Suite("clients", [[tests("e2e", "e2e-clients.py"), "heavy"]], staged_env(), timeout=900),
+        Suite("agents", [[tests("e2e", "e2e-whole-agent.py"), "heavy"]], staged_env(), timeout=1800),
         Suite("e2e (everybody)", e2e_programs(only=ONE_USER), staged_env(), timeout=900),
         Suite("records", [[tests("e2e", "e2e-record-forward.py"), "whole"]], staged_env(), timeout=1800),
         Suite("clones", [[tests("e2e", "e2e-clones.py"), "whole"]], staged_env(), timeout=1800),

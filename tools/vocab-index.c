@@ -110,8 +110,8 @@ static void gather_ops(void)
     add_name(name, WORD_OP, OP_##id, FORM_PLAIN, ours(where));
 #include "vocab/ops.def"
 #undef OP
-#define OP_ALIAS(name, op, whose, columns)                                                         \
-    add_name(name, WORD_OP, OP_##op, FORM_PLAIN, INDEX_ALIAS | ours(whose));
+#define OP_ALIAS(name, op, whose, columns, since)                                                  \
+    add_name(name, WORD_OP, OP_##since, FORM_PLAIN, INDEX_ALIAS | ours(whose));
 #define FILTER_FORM(name, filter, form, whose)
 #define FILTER_ALIAS(name, filter, form, whose)
 #define MODIFIER_ALIAS(name, mod, whose)
@@ -165,7 +165,7 @@ static void add_form(const char *text, unsigned filter, int form, int flags)
 
 static void gather_filters(void)
 {
-#define OP_ALIAS(name, op, whose, columns)
+#define OP_ALIAS(name, op, whose, columns, since)
 #define FILTER_FORM(name, filter, form, whose)                                                     \
     add_form(name, FILTER_##filter, FORM_##form, ours(whose));
 #define FILTER_ALIAS(name, filter, form, whose)                                                    \

@@ -39,6 +39,8 @@ pid_t hook_session(const char *program)
 {
     char line[32] = "", owner[16];
     int ends[2];
+    if (getenv("SANDBOX_RUNTIME")) /* inside `buckle agent` nothing reaches a session */
+        return 0;
     pid_t agent = agent_process(), known = control_socket_owner("session", agent);
     if (known > 0)
         return known;

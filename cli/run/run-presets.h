@@ -9,7 +9,9 @@
 
 /* Options of commands that take presets besides settings. */
 /* clang-format off */
-#define PRESET_TOOLS "ccache cargo dotnet go gpg java npm php playwright python ruby"
+#define PRESET_TOOLS \
+    "amp cargo ccache claude cline codex copilot cursor dotnet gemini go goose " \
+    "gpg java kiro npm opencode php playwright python qwen ruby windsurf"
 #define AUTO_OPTIONS \
     {"auto", 0, NULL, "add the presets that the command and a trusted project's files call for", NULL}, \
     {"no-auto", 0, NULL, "don't, even if settings say so", NULL}

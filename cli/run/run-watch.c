@@ -26,7 +26,7 @@
 #include "cli/run/debug.h"
 #include "system/fd-group.h"
 
-enum { AFTER_MS = 100, REST_MS = 50 };
+enum { AFTER_MS = 100, REST_MS = 50, LOOK_MS = 1000 };
 
 /* ---- taking over ---- */
 
@@ -196,6 +196,20 @@ static void on_files(void *arg, int fd)
     watch_later(w, REST_MS);
 }
 
+/* Without a watch (a user has 128 of them) the files are read every second. */
+static void look_instead(struct watch_settings *w)
+{
+    if (!w->looking && w->settings->now->settings.n) {
+        char line[160];
+        snprintf(line, sizeof(line), "cannot watch settings, and reads them every second: %s",
+                 strerror(errno));
+        report(w, line);
+    }
+    w->looking = true;
+    update_settings(w, w->last_line.n ? w->last_line.s : NULL, w->last_line.n);
+    watch_later(w, LOOK_MS);
+}
+
 /* Starts to watch files, or continues. */
 static void on_later(void *arg, int fd)
 {
@@ -206,7 +220,7 @@ static void on_later(void *arg, int fd)
     close(fd);
     w->later = -1;
     if (!again && !watch_open(&w->files))
-        return;
+        return look_instead(w);
     if (fd_watch_add(&w->live->fd_watch, w->files.fd, on_files, w, &err) < 0)
         watch_close(&w->files);
     else if (!again)

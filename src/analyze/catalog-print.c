@@ -239,7 +239,7 @@ void catalog_print_text(const struct catalog *c, struct buf *out)
             head = "";
         }
     if (c->fold_case)
-        buf_str(out, "Case is ignored.\n");
+        buf_str(out, "Case is ignored in paths.\n");
 }
 
 /* ---- JSON ---- */

@@ -49,7 +49,7 @@ struct catalog_entry {
 struct catalog {
     const struct catalog_entry *entries; /* by family; every operation once */
     uint32_t n;
-    bool fold_case; /* paths and names ignore case */
+    bool fold_case; /* paths ignore case */
 };
 
 /* Computes what all layers (at least one, the process's profile last) allow of the operations in

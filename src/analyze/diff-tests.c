@@ -244,7 +244,7 @@ static bool new_string(void *arg, const uint32_t *ids, size_t n, const char *s, 
 static bool make_strings(struct diff_tests *t, struct dimension *d, uint16_t filter, uint64_t *set)
 {
     struct strings x = {.t = t, .d = d, .filter = filter, .set = set};
-    struct regex_set *all = regex_set_new(t->arena, t->fold, NULL);
+    struct regex_set *all = regex_set_new(t->arena, t->fold && vocab_filter_is_path(filter), NULL);
     for (uint32_t i = 0; all && i < d->ntests; i++) {
         uint32_t id;
         OWN(buf) struct buf pattern = {0};

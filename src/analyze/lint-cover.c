@@ -95,7 +95,7 @@ static struct pattern regex_pattern(const struct graph *g, const struct graph_te
     char *s = arena_strndup(arena, out, n);
     if (!s)
         return p;
-    if (g->opt.fold_case)
+    if (g->opt.fold_case && vocab_filter_is_path(t->filter))
         lower_all(s, n);
     if (n == sizeof(out))
         exact = false;

@@ -43,7 +43,7 @@ bool graph_extension_holds(const struct graph_stack *s, const struct graph_exten
     bool path = e->value[0] == '/';
     while (path && n > 1 && e->value[n - 1] == '/')
         n--;
-    if (subject->len < n || (folds(s) ? strncasecmp(subject->str, e->value, n)
+    if (subject->len < n || (path && folds(s) ? strncasecmp(subject->str, e->value, n)
                                       : memcmp(subject->str, e->value, n)) != 0)
         return false;
     return subject->len == n || (path && (n == 1 || subject->str[n] == '/'));

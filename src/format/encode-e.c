@@ -2,7 +2,7 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Era E, as macOS 14.4.1 writes it. Strings are lowercased, because its kernel lowercases what it
+ * Era E, as macOS 14.4.1 writes it. Paths are lowercased, because its kernel lowercases what it
  * compares; alternatives on the same filter become one pattern.
  */
 
@@ -47,7 +47,7 @@ static int add_pattern(struct encoder *e, const struct graph_test *const *tests,
     struct arena scratch;
     uint16_t at;
     arena_init(&scratch, 64 << 20);
-    bool fits = pattern_code(&scratch, tests, n, true, &code);
+    bool fits = pattern_code(&scratch, tests, n, vocab_filter_is_path(tests[0]->filter), &code);
     arena_free(&scratch);
     if (fits) {
         if (pool_add_counted(e, code.s, code.n, &at, err) < 0)
@@ -85,7 +85,9 @@ static int add_regex(struct encoder *e, const struct graph_test *t, struct wires
     struct arena scratch;
     uint16_t at, index;
     arena_init(&scratch, 64 << 20);
-    int r = encode_kept_regex(e, t, 3, &code) ? 0 : regex_code_v3(&scratch, t, true, &code, err);
+    int r = encode_kept_regex(e, t, 3, &code)
+                ? 0
+                : regex_code_v3(&scratch, t, vocab_filter_is_path(t->filter), &code, err);
     arena_free(&scratch);
     if (r < 0 || pool_add_counted(e, code.s, code.n, &at, err) < 0 ||
         encode_regex_index(e, at, &index, err) < 0)

@@ -3,7 +3,7 @@
 
 /*
  * The same policy for case-insensitive file systems. It shares rules and decisions with the
- * original graph. String tests ignore case; tests that become equal are merged, because matching
+ * original graph. Tests of paths ignore case; tests that become equal are merged, because matching
  * finds one test per string.
  */
 
@@ -17,7 +17,7 @@ enum { FOLDED_BYTES = 256 << 20 };
 
 static bool is_folded(const struct graph_test *t)
 {
-    return graph_how_is_string(t->how) && t->how != GRAPH_REGEX;
+    return vocab_filter_is_path(t->filter) && graph_how_is_string(t->how) && t->how != GRAPH_REGEX;
 }
 
 static int lower_tests(struct graph *f)

@@ -76,7 +76,7 @@ struct graph_origin {
 
 struct graph_options {
     int version;       /* (version N): 1, 2 or 3 */
-    bool fold_case;    /* Apple lowercases paths and names; Linux does not */
+    bool fold_case;    /* macOS ignores case in paths; Linux does not */
     bool no_implicit;  /* NO_IMPLICIT_RULES */
     bool no_inference; /* (disable-syscall-inference) */
     bool no_inferred;  /* no inferred rules at all: for systems not known to add them */

@@ -134,7 +134,8 @@ static struct graph_test canonical(const struct graph_test *t)
 
 static bool folds(const struct graph_build *b, const struct graph_test *t)
 {
-    return b->g->opt.fold_case && graph_how_is_string(t->how) && t->how != GRAPH_REGEX;
+    return b->g->opt.fold_case && vocab_filter_is_path(t->filter) && graph_how_is_string(t->how) &&
+           t->how != GRAPH_REGEX;
 }
 
 /* Copies the string into the graph's arena, lowercased when case is ignored, so that "/A" and "/a"

@@ -52,13 +52,18 @@ static void place_of_test(const struct graph *g, uint32_t test, struct bk_err *e
         }
 }
 
+static bool folds(const struct graph *g, const struct slot *s)
+{
+    return g->opt.fold_case && vocab_filter_is_path(s->filter);
+}
+
 static int add_regex(struct graph *g, struct slot *s, uint32_t test, uint32_t total,
                      struct bk_err *err)
 {
     const struct graph_test *t = &g->tests[test];
     uint32_t id;
     if (!s->regexes) {
-        s->regexes = regex_set_new(&g->arena, g->opt.fold_case, NULL);
+        s->regexes = regex_set_new(&g->arena, folds(g, s), NULL);
         s->regex_tests = arena_array(&g->arena, total, sizeof(*s->regex_tests));
         if (!s->regexes || !s->regex_tests)
             return exhausted(err);
@@ -111,7 +116,7 @@ static int fill_slot(struct graph *g, struct slot *s, const uint32_t *tests, uin
     }
     qsort(s->ints, s->nints, sizeof(*s->ints), by_number);
     qsort(s->domains, s->ndomains, sizeof(*s->domains), by_key);
-    if (trie_build(&s->trie, &g->arena, keys, nkeys, g->opt.fold_case) < 0)
+    if (trie_build(&s->trie, &g->arena, keys, nkeys, folds(g, s)) < 0)
         return exhausted(err);
     return s->regexes ? regex_set_freeze(s->regexes, err) : 0;
 }

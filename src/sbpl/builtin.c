@@ -14,6 +14,7 @@
 #include "graph/net.h"
 #include "sbpl/prim.h"
 #include "sbpl/read.h"
+#include "vocab/os.h"
 
 /* Names that Apple's own library defines, as expressions without free variables. */
 static const struct {
@@ -129,6 +130,8 @@ struct val *machine_builtin(struct machine *m, struct symbol *name)
     if (is_self_evaluating(name))
         return &name->v;
     struct vocab_word w = vocab_find(s, n, WORD_NONE);
+    if (w.kind == WORD_OP)
+        w.id = (uint16_t)vocab_op_meant(&w, s, n, m->unit->opt.os);
     if (w.kind != WORD_NONE && in_chosen_os(m, &w))
         return word_value(m, &w);
     return library_find(m, name);

@@ -13,6 +13,11 @@ bool vocab_os_find(const char *name, enum vocab_os *os); /* also "macos14.4.1", 
 /* Returns the operation's name in that version: "iokit-open" in 10.15, "iokit-open*" in 12.5. */
 const char *vocab_op_name_in(enum vocab_op op, enum vocab_os os);
 
+/* Returns the operation that a name found by vocab_find() means in that version: "iokit-open" was
+ * iokit-open* until 10.15, and is iokit-open-user-client since. */
+enum vocab_op vocab_op_meant(const struct vocab_word *word, const char *name, size_t n,
+                             enum vocab_os os);
+
 /* Writes "since 10.13, gone in 12.5", or nothing when nothing changed. Mentions iOS only when there
  * is nothing about macOS. size includes the NUL and must not be 0. */
 void vocab_op_history(enum vocab_op op, char *out, size_t size);

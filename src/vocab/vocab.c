@@ -156,7 +156,7 @@ static const struct {
     uint16_t op;
     uint16_t columns; /* bit set of enum vocab_os */
 } old_names[] = {
-#define OP_ALIAS(text, target, whose, when) {text, OP_##target, when},
+#define OP_ALIAS(text, target, whose, when, since) {text, OP_##target, when},
 #define FILTER_FORM(name, filter, form, whose)
 #define FILTER_ALIAS(name, filter, form, whose)
 #define MODIFIER_ALIAS(name, mod, whose)
@@ -255,6 +255,17 @@ const char *vocab_op_name_in(enum vocab_op op, enum vocab_os os)
             if (old_names[i].op == op && old_names[i].columns >> os & 1)
                 return old_names[i].name;
     return vocab_ops[op].name;
+}
+
+enum vocab_op vocab_op_meant(const struct vocab_word *word, const char *name, size_t n,
+                             enum vocab_os os)
+{
+    if (word->alias && os < VOCAB_OS_COUNT)
+        for (size_t i = 0; i < COUNT(old_names); i++)
+            if (old_names[i].columns >> os & 1 && strlen(old_names[i].name) == n &&
+                memcmp(old_names[i].name, name, n) == 0)
+                return (enum vocab_op)old_names[i].op;
+    return (enum vocab_op)word->id;
 }
 
 const char *vocab_filter_spelling(enum vocab_filter filter, enum vocab_form form)

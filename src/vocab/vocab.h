@@ -103,6 +103,9 @@ struct vocab_filter_info {
     bool extension;             /* ours or the specification's */
 };
 
+/* Where case may be ignored. Names count as they are written, on every system. */
+#define vocab_filter_is_path(filter) (vocab_filters[filter].arg == ARG_PATH)
+
 struct vocab_modifier_info {
     const char *name;
     int16_t id_13_0;     /* -1 when not in 13.0 */

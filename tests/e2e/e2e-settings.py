@@ -669,10 +669,10 @@ WAIT = "i=0; until {} 2>/dev/null; do i=$((i+1)); [ $i -lt 400 ] || exit 9; slee
 class Lines:
     """A run whose standard error can be read while it runs."""
 
-    def __init__(self, user, *words, cwd, **how):
+    def __init__(self, user, *words, cwd, under=(), **how):
         self.path = os.path.join(user.home, "err")
         with open(self.path, "wb") as err:
-            self.child = user.start([running.BUCKLE, "run", *words], cwd=cwd, stdin=subprocess.DEVNULL,
+            self.child = user.start([*under, running.BUCKLE, "run", *words], cwd=cwd, stdin=subprocess.DEVNULL,
                                       stdout=subprocess.PIPE, stderr=err, **how)
 
     def err(self):
@@ -713,6 +713,19 @@ def test_watch(user, t):
     user.write(f"{w}/go", "")
     out = run.end()
     t.equal(out, "shut\nwent\n", "denied from the next operation on, and to the end", run.err())
+
+
+def test_no_watch(user, t):
+    """Where the user has no watches left, the files are read from time to time."""
+    w, o = fresh(user), user.folder("outside")
+    secret = user.write(f"{o}/secret", "text\n")
+    file = user.write(f"{user.home}/unwatched.json", "{}")
+    script = f"touch ready; {WAIT.format(f'! cat {secret} >/dev/null', 'shut')}"
+    none = ["unshare", "-Ur", "sh", "-c", 'echo 0 >/proc/sys/user/max_inotify_instances && exec "$@"', "sh"]
+    run = Lines(user, "--updatable", "--accept-weaker", "-s", file, "sh", "-c", script, cwd=w, under=none)
+    t.ok(run.prints("cannot watch settings"), "without watches it says so", run.err())
+    user.write(file, json.dumps({"filesystem": {"denyRead": [o]}}))
+    t.equal(run.end(), "shut\n", "and reads the files from time to time", run.err())
 
 
 def test_appears(user, t):
@@ -816,7 +829,7 @@ def test_profile(user, t):
 
 
 TESTS = [test_turned_links, test_new_repository, test_sockets, test_ports, test_layers, test_distrust, test_projects, test_policy, test_hosts, test_protected, test_places_of_ours,
-         test_places_elsewhere, test_last_word, test_bad, test_files, test_edit, test_watch, test_appears,
+         test_places_elsewhere, test_last_word, test_bad, test_files, test_edit, test_watch, test_no_watch, test_appears,
          test_control, test_waits, test_reports, test_profile]
 
 if __name__ == "__main__":

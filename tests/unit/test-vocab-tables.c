@@ -89,8 +89,9 @@ static void check_ids(char *fields[MAX_FIELDS])
         return;
     for (int os = 0; os < VOCAB_OS_COUNT; os++) {
         const char *want = fields[1 + os];
-        int got = vocab_ops[w.id].ids[os];
-        bool called_so = !strcmp(vocab_op_name_in(w.id, os), fields[0]);
+        enum vocab_op op = vocab_op_meant(&w, fields[0], strlen(fields[0]), os);
+        int got = vocab_ops[op].ids[os];
+        bool called_so = !strcmp(vocab_op_name_in(op, os), fields[0]);
         if (strcmp(want, "-")) {
             wrong += got != atoi(want) || !called_so;
             ids_seen[os]++;

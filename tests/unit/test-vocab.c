@@ -85,7 +85,10 @@ static void test_op_aliases(void)
         enum vocab_op op;
         bool extension;
     } rows[] = {
-        {"iokit-open", OP_IOKIT_OPEN, false},
+        {"iokit-open", OP_IOKIT_OPEN_USER_CLIENT, false},
+        {"file-unlink", OP_FILE_WRITE_UNLINK, false},
+        {"file-write-mount", OP_FILE_MOUNT, false},
+        {"file-write-unmount", OP_FILE_UNMOUNT, false},
         {"process-exec", OP_PROCESS_EXEC, false},
         {"ipc-posix-sem", OP_IPC_POSIX_SEM, false},
         {"ipc-posix-shm", OP_IPC_POSIX_SHM, false},
