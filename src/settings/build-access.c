@@ -342,6 +342,7 @@ static int add_record(struct builder *b)
     const struct json *path = settings_value(b->s, SETTING_RECORD_PATH);
     const struct json *size = settings_value(b->s, SETTING_RECORD_SIZE);
     const struct json *keep = settings_value(b->s, SETTING_RECORD_KEEP);
+    const struct json *otlp = settings_value(b->s, SETTING_RECORD_OTLP);
     struct settings_record *r = &b->r->record;
     struct setting_values all;
     if (!path)
@@ -359,6 +360,8 @@ static int add_record(struct builder *b)
     r->max_bytes = size ? (uint64_t)size->number : 0;
     r->keep = keep ? (uint32_t)keep->number : 0;
     r->files = is_true(b, SETTING_RECORD_FILES, false);
+    r->journal = is_true(b, SETTING_RECORD_JOURNAL, false);
+    r->otlp = otlp ? otlp->s : NULL;
     if (!r->path || settings_values(b->s, SETTING_RECORD_PATH, &all) < 0)
         return err_nomem(b->err);
     for (size_t i = 0; i < all.n; i++)
@@ -406,7 +409,8 @@ int settings_build(struct settings *s, const char *tmpdir, struct settings_resul
     struct builder b = {.s = s, .r = &r, .err = err};
     r.policy.tmpdir = tmpdir;
     if (add_files(&b) < 0 || add_network(&b) < 0 || add_ignored(&b) < 0 ||
-        add_words(&b, SETTING_EXCLUDED, &r.excluded) < 0 || add_record(&b) < 0 || set_enabled(&b) < 0)
+        add_words(&b, SETTING_EXCLUDED, &r.excluded) < 0 || add_record(&b) < 0 ||
+        set_enabled(&b) < 0)
         return -1;
     r.policy.pty = is_true(&b, SETTING_PTY, false);
     r.policy.apple_events = is_true(&b, SETTING_APPLE_EVENTS, false);

@@ -137,7 +137,8 @@ struct settings_result {
     struct settings_record {
         const char *path; /* absolute; NULL: no record */
         bool by_policy;   /* the machine's policy names it */
-        bool files;
+        bool files, journal;
+        const char *otlp; /* or NULL */
         uint64_t max_bytes;
         uint32_t keep;
     } record;
