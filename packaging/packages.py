@@ -6,11 +6,11 @@
 
 The parts are below in PARTS. Without a name, all of them. Variables, as tools/dist/dist.py sets them:
 
-    DIST               where the files go, and where the source tarball is (dist/)
-    STAGE              what the static programs were packed from (build/dist), as
-                       STAGE/linux-x86_64/bin/buckle
+    BUCKLE_DIST        where the files go, and where the source tarball is (dist/)
+    BUCKLE_DIST_STAGE  what the static programs were packed from (build/dist), such as
+                       linux-x86_64/bin/buckle below it
+    BUCKLE_DIST_WORK   a folder for builds (build/packaging)
     SOURCE_DATE_EPOCH  the one time that appears in the files (the commit's)
-    WORK               a folder for builds (build/packaging)
     RELEASE_URL        where releases are published; recipes name it
     RELEASE_MAIL       whom Debian's packages name as the maintainer's address
 
@@ -34,9 +34,9 @@ sys.path.insert(0, HERE)
 
 import image
 
-DIST = os.environ.get("DIST", os.path.join(TOP, "dist"))
-STAGE = os.environ.get("STAGE", os.path.join(TOP, "build", "dist"))
-WORK = os.environ.get("WORK", os.path.join(TOP, "build", "packaging"))
+DIST = os.environ.get("BUCKLE_DIST", os.path.join(TOP, "dist"))
+STAGE = os.environ.get("BUCKLE_DIST_STAGE", os.path.join(TOP, "build", "dist"))
+WORK = os.environ.get("BUCKLE_DIST_WORK", os.path.join(TOP, "build", "packaging"))
 
 # Reserved names, which lead nowhere: nothing is published yet.
 URL = os.environ.get("RELEASE_URL", "https://buckle.invalid/releases")
@@ -121,7 +121,7 @@ def debian():
     env = dict(os.environ, SOURCE_DATE_EPOCH=str(epoch()), LC_ALL="C.UTF-8")
     env.setdefault("DEB_BUILD_OPTIONS", f"parallel={os.cpu_count() or 1}")
     # the variables of `make dist` are not for the build within
-    for name in ("DESTDIR", "DIST", "STAGE", "VERSION", "MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
+    for name in ("DESTDIR", "PREFIX", "VERSION", "MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
         env.pop(name, None)
     log = os.path.join(work, "log")
     with open(log, "wb") as f:

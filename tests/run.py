@@ -104,7 +104,7 @@ RELEASED = os.path.join(TOP, "build", "stage-released")
 def install_released():
     """Makes the static program that is published, and puts it in place of the other."""
     made = os.path.join(TOP, "build", "released")
-    done = subprocess.run([os.path.join(TOP, "tools", "dist", "dist.py"), "x86_64-linux-musl"],
+    done = subprocess.run([os.path.join(TOP, "tools", "dist", "dist.py"), "--programs", "x86_64-linux-musl"],
                           env=dict(os.environ, BUCKLE_DIST=os.path.join(made, "dist"), BUCKLE_DIST_STAGE=made),
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
     if done.returncode == 0 and os.path.exists(STAGE):
@@ -346,8 +346,8 @@ def long_suites():
         Suite("unit (clang)", unit_programs("clang")),
         Suite("clang-tidy", [[tests("runners", "run-tidy.py")]], timeout=3600),
         Suite("arm64", [[tests("runners", "run-arm64.py")]], timeout=1800),
-        Suite("macos, whole", [[tests("runners", "run-macos.py"), "--all", "aarch64-macos", "x86_64-macos"]],
-              timeout=1800),
+        Suite("macos, whole", [[tests("runners", "run-macos.py"), "--all", "aarch64-macos", "x86_64-macos"],
+                               [tests("runners", "run-mac-check.py")]], staged_env(), timeout=1800),
         Suite("e2e (sanitizers)", e2e_programs(but=ALONE + STAGED), asan_env(), timeout=900),
         Suite("released files", [[tests("runners", "run-dist.py")]], timeout=5400),
         # another C library: it opens files by other calls, and has another allocator and other threads

@@ -4,17 +4,37 @@
 #
 #     tools/mac-check.sh [PATH OF buckle]
 #
-# It changes nothing outside a temporary folder. Names of users and machines are not in the report.
-# What stands in single quotes is for the sandboxed shell.
+# It changes nothing outside a temporary folder: what it tries to write elsewhere must fail, and is
+# removed if it doesn't. The report has neither the user's name nor the home folder's.
+# What is in single quotes is for the sandboxed shell.
 # shellcheck disable=SC2016
 set -u
 
-buckle=${1:-buckle}
-work=$(mktemp -d "${TMPDIR:-/tmp}/buckle-check.XXXXXX") || exit 2
-trap 'rm -rf "$work"' EXIT
-trap 'exit 2' INT TERM
-cd "$work" || exit 2
-good=0 bad=0
+buckle=$(command -v "${1:-buckle}") || {
+    echo "mac-check: there is no ${1:-buckle}: give the path of the program" >&2
+    exit 2
+}
+case $buckle in /*) ;; *) buckle=$PWD/$buckle ;; esac
+work=$(mktemp -d "${TMPDIR:-/tmp}/buckle-check.XXXXXX") && cd "$work" && work=$(pwd -P) || exit 2
+elsewhere="$HOME/.buckle-check /tmp/buckle-check"
+# shellcheck disable=SC2086 # two names
+trap 'cd / && rm -rf "$work" $elsewhere' EXIT
+trap 'exit 2' INT TERM HUP
+export XDG_STATE_HOME="$work/state" # what sessions keep
+user=$(id -un)
+good=0 bad=0 left=0
+
+# What is printed about files and processes goes through this.
+private() { sed -e "s|$work|WORK|g" -e "s|$HOME|~|g" -e "s|$user|USER|g" -e 's/^/        /'; }
+
+# limited COMMAND…: at most a minute, so that nothing hangs the report
+limited() {
+    if command -v perl >/dev/null; then
+        perl -e 'alarm 60; exec @ARGV; exit 127' "$@"
+    else
+        "$@"
+    fi
+}
 
 # check NAME STATUS: one line, and the output behind it if the status is not 0
 check() {
@@ -24,97 +44,184 @@ check() {
     else
         bad=$((bad + 1))
         echo "NOT OK  $1"
-        head -n 20 out err 2>/dev/null | sed "s|$HOME|~|g; s|$work|WORK|g; s/^/        /"
+        head -n 20 out err 2>/dev/null | private
     fi
 }
 
-# try NAME COMMAND…: its status counts
+leave() {
+    left=$((left + 1))
+    echo "-       $1"
+}
+
+has() { grep -Eq "$1" out err; }
+
+# try NAME COMMAND…: it must succeed
 try() {
     name=$1
     shift
-    "$@" >out 2>err
+    limited "$@" >out 2>err </dev/null
     check "$name" $?
 }
 
-# deny NAME COMMAND…: it has to fail, and to be told why
-deny() {
-    name=$1
+# fails WHY COMMAND…: it must fail, and print the reason
+fails() {
+    why=$1
     shift
-    "$@" >out 2>err && status=1 || status=0
-    check "$name" "$status"
+    if limited "$@" >out 2>err </dev/null; then
+        echo "this was allowed" >>err
+        return 1
+    fi
+    has "$why"
 }
 
-has() { grep -q "$1" out err; }
+# deny NAME SHELL-COMMAND: the sandbox doesn't permit it
+deny() {
+    fails 'not permitted' "$buckle" run -- /bin/sh -c "$2"
+    check "$1" $?
+}
+
+# differs NAME SHELL-COMMAND: the same, of a command that works without a sandbox
+differs() {
+    mkdir control && if (cd control && /bin/sh -c "$2") >out 2>err </dev/null; then
+        deny "$1" "$2"
+    else
+        leave "$1: cannot be done here without a sandbox, either"
+    fi
+    rm -rf control
+}
 
 echo "== the machine"
 sw_vers
 uname -m
-"$buckle" --version || exit 2
+if ! "$buckle" --version >out 2>err; then
+    cat out err
+    echo "it does not start; if it was downloaded with a browser: xattr -d com.apple.quarantine $buckle" | private
+    exit 2
+fi
+cat out
+command -v codesign >/dev/null && try "its signature" codesign --verify "$buckle"
 
 echo "== doctor"
-"$buckle" doctor
+"$buckle" doctor 2>&1 | private
+"$buckle" run --dry-run -- /usr/bin/true >out 2>err
+check "a profile" $?
+grep -h -m 2 -E 'sandbox_init|sandbox-exec' out err | private
 
 echo "== profiles that Apple's compiler has to accept"
 for profile in default strict open; do
-    "$buckle" run --dry-run --profile "$profile" -- true >"$profile.sb" 2>err &&
-        try "$profile.sb by sandbox-exec" sandbox-exec -f "$profile.sb" /usr/bin/true
+    "$buckle" run --dry-run --profile "$profile" -- true >"$profile.sb" 2>err && : >out &&
+        limited sandbox-exec -f "$profile.sb" /usr/bin/true >out 2>err
+    check "$profile.sb by sandbox-exec" $?
 done
 echo '{"network": {"allowAllDomains": true}}' >all.json
-"$buckle" profile --macos --bare --no-settings -s all.json >all.sb
-try "every host by sandbox-exec" sandbox-exec -f all.sb /usr/bin/true
+"$buckle" profile --macos --bare --no-settings -s all.json >all.sb 2>err && limited sandbox-exec -f all.sb /usr/bin/true >out 2>err
+check "every host by sandbox-exec" $?
 echo "what sandbox-exec says about a wrong profile:"
-sandbox-exec -p '(version 1) (frob)' /usr/bin/true 2>&1 | sed 's/^/        /'
+sandbox-exec -p '(version 1) (frob)' /usr/bin/true 2>&1 | private
 
 echo "== running"
-try "a command runs" "$buckle" run -- /bin/sh -c 'echo hi >made && cat made'
-deny "writing elsewhere" "$buckle" run -- /bin/sh -c 'echo x >"$HOME/.buckle-check"'
-deny "writing to /tmp" "$buckle" run -- /bin/sh -c 'echo x >/tmp/buckle-check'
-try "TMPDIR is writable" "$buckle" run -- /bin/sh -c 'echo x >"$TMPDIR/x"'
-deny "reading secrets" "$buckle" run -- /bin/sh -c 'mkdir -p k && ls "$HOME/.ssh/" >/dev/null'
+try "a command runs" "$buckle" run -- /bin/sh -c 'echo hi >made && cat made && rm made'
+deny "writing to the home folder" 'echo x >"$HOME/.buckle-check"'
+deny "writing to /tmp" 'echo x >/tmp/buckle-check'
+try "TMPDIR is writable" "$buckle" run -- /bin/sh -c 'echo x >"$TMPDIR/x" && cat "$TMPDIR/x"'
+mkdir -p home/.ssh project && echo key >home/.ssh/id_rsa
+fails 'not permitted' /bin/sh -c 'cd project && HOME=$1/home exec "$2" run -- /bin/cat "$1/home/.ssh/id_rsa"' sh "$work" "$buckle"
+check "reading a secret in a home folder" $?
 "$buckle" run -- /bin/sh -c 'exit 7' >out 2>err
 [ $? -eq 7 ]
 check "its exit status" $?
-"$buckle" run --timeout 1 -- /bin/sleep 30 >out 2>err
+limited "$buckle" run --timeout 1 -- /bin/sleep 30 >out 2>err
 [ $? -eq 124 ]
 check "a timeout" $?
-for program in git python3 node clang make; do
-    command -v "$program" >/dev/null && try "$program starts" "$buckle" run -- "$program" --version
+# nested sandboxes may be refused, but never left out
+limited "$buckle" run -- "$buckle" run -- /bin/sh -c 'echo inner; echo x >"$HOME/.buckle-check"' >out 2>err
+if grep -q inner out; then echo "an inner sandbox works"; else head -n 1 err | private; fi
+[ ! -e "$HOME/.buckle-check" ]
+check "inside another sandbox" $?
+
+echo "== everyday programs"
+for program in git python3 node clang make ruby perl; do
+    # the stubs of Xcode's command-line tools open a window instead of running
+    if ! command -v "$program" >/dev/null || ! "$program" --version >/dev/null 2>&1; then
+        leave "$program: not installed"
+        continue
+    fi
+    try "$program starts" "$buckle" run -- "$program" --version
+    case $program in
+    git) try "git commits" "$buckle" run -- /bin/sh -c 'export GIT_TEMPLATE_DIR=; git init -q r && cd r && echo a >a &&
+        git add a && git -c user.name=n -c user.email=e commit -qm m && git log --oneline' ;;
+    clang) try "clang compiles" "$buckle" run -- /bin/sh -c 'echo "int main(void) { return 0; }" >a.c && clang a.c -o a && ./a' ;;
+    python3) try "python starts a process" "$buckle" run -- python3 -c 'import subprocess, tempfile
+tempfile.NamedTemporaryFile().write(b"x"); subprocess.run(["/bin/ls"], check=True)' ;;
+    node) try "node starts a process" "$buckle" run -- node -e 'require("child_process").execFileSync("/bin/ls")' ;;
+    esac
 done
-try "inside another sandbox" "$buckle" run -- "$buckle" run -- /usr/bin/true
 
 echo "== denials in the log"
-"$buckle" run -- /bin/sh -c 'echo x >/etc/buckle-check' >out 2>err
-has 'buckle-check'
+limited "$buckle" run -- /bin/sh -c 'echo x >/etc/buckle-check' >out 2>err
+grep -Eq 'operations? w(as|ere) denied' err && grep -q 'buckle-check' err
 check "a denial is reported" $?
 echo "what log prints:"
 log stream --style compact --predicate 'eventMessage CONTAINS "deny(1)"' >lines 2>&1 &
 stream=$!
 sleep 2
-"$buckle" run --report none -- /bin/sh -c 'echo x >/etc/buckle-check' >/dev/null 2>&1
+limited "$buckle" run --report none -- /bin/sh -c 'echo x >/etc/buckle-check' >/dev/null 2>&1
 sleep 2
 kill "$stream"
-head -n 8 lines | sed "s|$HOME|~|g; s/^/        /"
+wait "$stream" 2>/dev/null
+head -n 8 lines | private
 
 echo "== hosts by name"
-try "an allowed host" "$buckle" run --allow-net example.com -- curl -sS -m 20 -o /dev/null https://example.com
-deny "another one" "$buckle" run --allow-net example.com -- curl -sS -m 20 -o /dev/null https://example.org
-deny "around the proxies" "$buckle" run --allow-net example.com -- curl -sS -m 10 --noproxy '*' -o /dev/null https://example.com
+if curl -sS -m 20 -o /dev/null https://example.com 2>/dev/null; then
+    try "an allowed host" "$buckle" run --allow-net example.com -- curl -sS -m 20 -o /dev/null https://example.com
+    fails 'curl: \([0-9]+\)' "$buckle" run --allow-net example.com -- curl -sS -m 20 -o /dev/null https://example.org
+    check "another one" $?
+    fails 'curl: \([0-9]+\)' "$buckle" run --allow-net example.com -- curl -sS -m 20 --noproxy '*' -o /dev/null https://example.com
+    check "around the proxies" $?
+else
+    leave "hosts by name: example.com cannot be reached from here"
+fi
 
 echo "== moving and linking"
-deny "a protected name" "$buckle" run -- /bin/sh -c 'echo x >.bashrc'
-deny "in other case" "$buckle" run -- /bin/sh -c 'echo x >.BASHRC'
-deny "by a rename" "$buckle" run -- /bin/sh -c 'echo x >y && mv y .bashrc'
-deny "by a hard link" "$buckle" run -- /bin/sh -c 'ln "$HOME/.zshrc" copy 2>/dev/null || ln /etc/hosts copy'
+differs "a protected name" 'echo x >.bashrc'
+: >lower
+if [ -e LOWER ]; then
+    differs "in other case" 'echo x >.BASHRC'
+else
+    leave "in other case: this file system distinguishes it"
+fi
+differs "by a rename" 'echo x >y && mv y .bashrc'
+differs "by a symlink in its place" 'ln -s y .bashrc'
+echo secret >source && mkdir kept && echo x >kept/file
+cat >kept.json <<END
+{"filesystem": {"allowWrite": ["$work"], "denyWrite": ["$work/kept"], "denyRead": ["$work/source"]}}
+END
+for row in 'moving a denied folder|mv kept other' 'linking a denied file|ln kept/file copy' \
+    'reading a denied file|cat source' 'copying a denied file|cp source copy' 'cloning a denied file|cp -c source copy'; do
+    fails 'not permitted' "$buckle" run --no-settings -s kept.json -- /bin/sh -c "${row#*|}" && [ -d kept ]
+    check "${row%%|*}" $?
+    rm -f copy
+done
+
+echo "== other names"
+mkdir names && for name in srt cage; do ln -s "$buckle" names/$name; done
+try "srt" names/srt 'echo x >/dev/null'
+try "cage" names/cage --allow . /bin/sh -c 'echo x >made'
 
 echo "== sessions and agents"
-session=$("$buckle" session --for $$) && try "a session" "$buckle" log --session "$session"
+session=$("$buckle" session --for $$ 2>err)
+check "a session begins" $?
+try "its log" "$buckle" log --session "$session"
 printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"check","version":"1"}}}' |
-    "$buckle" mcp >out 2>err
+    limited "$buckle" mcp >out 2>err
 has protocolVersion
 check "mcp answers" $?
-try "wrap" "$buckle" wrap true
-try "a wrapped command" /bin/sh -c "$("$buckle" wrap 'echo x >"$TMPDIR/x"')"
+printf '%s\n' '{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"true"},"cwd":"'"$work"'"}' |
+    limited "$buckle" hook >out 2>err
+check "the hook answers" $?
+"$buckle" wrap 'echo x >"$TMPDIR/x" && rm "$TMPDIR/x"' >wrapped 2>err && limited /bin/sh wrapped >out 2>err
+check "a wrapped command" $?
 try "self-test" "$buckle" self-test
 
-echo "== $good good, $bad not"
+echo "== $good good, $bad not, $left left out"
 [ "$bad" -eq 0 ]

@@ -27,9 +27,9 @@ STAGE = os.environ.get("BUCKLE_DIST_STAGE") or os.path.join(TOP, "build", "dist"
 PLATFORMS = {"linux-x86_64": "linux-x64", "linux-arm64": "linux-arm64", "linux-riscv64": "linux-riscv64",
              "macos-arm64": "darwin-arm64", "macos-x86_64": "darwin-x64"}
 GLIBC = "2.34"  # what pip calls manylinux_2_34: RHEL 9, Ubuntu 22.04; systems before it lack Landlock
+# without an emulator: there is no C library here that it could load for a program
 WHEELS = {"linux-x86_64": Target("x86_64-linux-gnu", f"x86_64-linux-gnu.{GLIBC}", "linux-x86_64", "x86_64"),
-          "linux-arm64": Target("aarch64-linux-gnu", f"aarch64-linux-gnu.{GLIBC}", "linux-arm64", "aarch64",
-                                "qemu-aarch64")}
+          "linux-arm64": Target("aarch64-linux-gnu", f"aarch64-linux-gnu.{GLIBC}", "linux-arm64", "aarch64")}
 OPTIONS = ["--prefix=/usr/local", "--buildtype=debugoptimized", "-Dtests=false", "-Dman=disabled"]
 
 
@@ -57,15 +57,13 @@ def write_tools(target):
 
 def build_library(target):
     """The stripped library."""
-    write_tools(target)
-    libraries.build([target])
     folder = os.path.join(target.folder, "library")
     native = os.path.join(CROSS, "x86_64-linux-musl", "dist")
     options = [*OPTIONS, "-Dc_link_args=-Wl,--build-id=none -Wl,--gc-sections"]
     if os.path.exists(os.path.join(native, "buckle")):
         options.append(f"-Dnative_build={native}")
     if not os.path.exists(os.path.join(folder, "build.ninja")):
-        libraries.run(["meson", "setup", "--cross-file", target.cross_file, *options, folder, TOP])
+        libraries.run(["meson", "setup", "--cross-file", target.cross_file, *options, folder, TOP], cwd=target.folder)
     name = f"src/api/libbuckle.so.{version()}"
     libraries.run(["ninja", "-C", folder, name])
     stripped = os.path.join(folder, "libbuckle.so")
@@ -89,12 +87,19 @@ def pack_npm():
     subprocess.run([os.path.join(HERE, "pack-npm.py"), "--version", version(), "--out", DIST, *found], check=True)
 
 
+def pack_wheel(released):
+    target = WHEELS[released]
+    tag = f"manylinux_{GLIBC.replace('.', '_')}_{target.cpu}"
+    subprocess.run([os.path.join(HERE, "pack-wheel.py"), "--version", version(), "--out", DIST, "--platform", tag,
+                    "--library", build_library(target), "--program", program(released)], check=True)
+
+
 def pack_wheels():
-    for released, target in WHEELS.items():
-        if program(released):
-            tag = f"manylinux_{GLIBC.replace('.', '_')}_{target.cpu}"
-            subprocess.run([os.path.join(HERE, "pack-wheel.py"), "--version", version(), "--out", DIST, "--platform", tag,
-                            "--library", build_library(target), "--program", program(released)], check=True)
+    wanted = [released for released in WHEELS if program(released)]
+    for released in wanted:
+        write_tools(WHEELS[released])
+    libraries.build([WHEELS[released] for released in wanted])
+    libraries.side_by_side(pack_wheel, wanted)
 
 
 def main():

@@ -20,6 +20,7 @@
 #include "cli/run/debug.h"
 #include "cli/run/exit-status.h"
 #include "cli/run/program-hints.h"
+#include "cli/run/record-flags.h"
 #include "cli/run/run-flags.h"
 #include "cli/run/run-live.h"
 #include "cli/run/run-presets.h"
@@ -72,6 +73,7 @@ static const struct cli_option options[] = {
     {"here", 0, NULL, "run even in / or the home directory", NULL},
     {"dry-run", 'n', NULL, "show how the policy would be enforced, and exit", NULL},
     {"report", 0, "HOW", "how to report denied operations: text, json, none or fd:N", "text json none"},
+    RECORD_OPTIONS,
     {"json", 0, NULL, "with --dry-run: print the plan as JSON", NULL},
     {"verbose", 'v', NULL, "report each denied operation as it happens", NULL},
     {"debug", 0, NULL, "show the restrictions and their sources before starting", NULL},
@@ -120,7 +122,7 @@ struct invocation {
     bool verbose;
     const char **keep_env, **set_env, **opened;
     int *keep_fds;
-    char cwd[PATH_MAX], start[PATH_MAX], tmpdir[PATH_MAX];
+    char cwd[PATH_MAX], start[PATH_MAX], tmpdir[PATH_MAX], record[PATH_MAX];
 };
 
 /* ---- numbers and places ---- */
@@ -301,6 +303,7 @@ static int choose_asking(struct invocation *r, struct bk_err *err)
     r->spec.launch.ask_ms = (uint32_t)seconds * 1000;
     r->spec.launch.on_question = args_has(r->args, "ask") ? on_question : NULL;
     r->spec.launch.on_protected = r->spec.launch.on_question;
+    r->spec.asks = args_has(r->args, "ask-session") ? "session" : "terminal";
     if (args_has(r->args, "ask-session"))
         r->spec.launch.on_protected = on_session_question;
     return 0;
@@ -452,6 +455,8 @@ static int fill_spec(struct invocation *r, struct bk_err *err)
         .launch.leave_judge = getppid() != 1,
         .launch.give_stdio = true,
         .debug = debug_line,
+        .warn = run_warn,
+        .command_text = args_value(r->args, "command-text"),
         .launch.on_event = on_event,
         .complain = report_policy,
         .launch.on_input = on_input,
@@ -472,7 +477,9 @@ static int fill_spec(struct invocation *r, struct bk_err *err)
     r->settings.profile = r->flags.profile;
     r->settings.rules = r->flags.made;
     if (watch_check(&r->watch, r->args, err) < 0 ||
-        run_settings_read(&r->settings, r->args, &r->spec, err) < 0)
+        record_flags_read(r->args, r->record, &r->spec, err) < 0 ||
+        run_settings_read(&r->settings, r->args, &r->spec, err) < 0 ||
+        record_flags_check(r->args, &r->spec, &r->settings.now->result, err) < 0)
         return -1;
     return add_variables(r, err);
 }
@@ -484,7 +491,7 @@ static void __attribute__((noreturn)) finish(struct invocation *r, const struct 
     struct buf summary = {0}, hint = {0};
     uint64_t denied = r->report ? report_total(r->report) : 0;
     bool hopeless = r->how == REPORT_TEXT && end->status &&
-                    (program_hint(r->spec.launch.argv, &hint) ||
+                    ((!r->spec.plan.perf && program_hint(r->spec.launch.argv, &hint)) ||
                      program_mounts_hint(&r->mounts, "buckle", &hint));
     live_leave(&r->live);
     if (args_has(r->args, "annotate")) {

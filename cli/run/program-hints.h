@@ -10,8 +10,8 @@
  * program that cannot work inside. Returns whether it is. */
 bool program_hint(char *const *argv, struct buf *out);
 
-/* The same for a program that was refused a mount namespace, whoever started it: the first one that
- * an event was about. */
+/* The same for a program that was refused a mount namespace, no matter what started it: the first
+ * one that an event was about. */
 struct program_mounts {
     char name[32];
     bool flag_helps; /* another denial was about user namespaces alone */

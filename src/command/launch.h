@@ -64,6 +64,7 @@ struct launch {
     const struct parent_proxies *parents; /* the proxies that connections leave through, or NULL */
     bool linked;                          /* the command belongs to a session: */
     int link;                             /* the socket that leads there (net/session-link.h) */
+    bool tells_hosts;    /* on_event gets the first connection to each host (EVENT_REACHED) */
     bool late_names;     /* denied names resolve, and connections to them are refused */
     int cgroup;          /* a cgroup to start in, or -1 */
     uint64_t max_memory; /* bytes of address space for each process; 0: unchanged */

@@ -9,7 +9,7 @@
 /* How a policy is to be enforced (kernel/plan/plan.h). Seatbelt has no such choices. */
 struct mounts_view;
 
-enum plan_arch { PLAN_X86_64, PLAN_ARM64 };
+enum plan_arch { PLAN_X86_64, PLAN_ARM64, PLAN_RISCV64, PLAN_ARCHES };
 
 struct plan_options {
     bool terse;             /* nobody reads the notes: leave out those that need an evaluation */
@@ -38,6 +38,8 @@ struct plan_options {
 #define PLAN_NATIVE PLAN_X86_64
 #elif defined(__aarch64__)
 #define PLAN_NATIVE PLAN_ARM64
+#elif defined(__riscv) && __riscv_xlen == 64
+#define PLAN_NATIVE PLAN_RISCV64
 #else
 #error "system calls of this processor are in no table here"
 #endif

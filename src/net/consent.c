@@ -52,10 +52,19 @@ bool consent_reply_read(const void *bytes, size_t n, struct consent_reply *out)
     return true;
 }
 
+static void (*watcher)(uint32_t id, enum consent answer);
+
+void consent_watch(void (*fn)(uint32_t id, enum consent answer))
+{
+    watcher = fn;
+}
+
 int consent_answer(int channel, uint32_t id, enum consent answer)
 {
     struct consent_reply r = {id, answer};
     ssize_t n;
+    if (watcher)
+        watcher(id, answer);
     while ((n = send(channel, &r, sizeof(r), MSG_NOSIGNAL)) < 0 && errno == EINTR)
         ;
     return n == sizeof(r) ? 0 : -errno;

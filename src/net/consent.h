@@ -56,6 +56,10 @@ bool consent_reply_read(const void *bytes, size_t n, struct consent_reply *out);
  * have no effect. */
 int consent_answer(int channel, uint32_t id, enum consent answer);
 
+/* Calls `fn` with every answer of this process, in the thread that gives it. Set it before the
+ * first question. */
+void consent_watch(void (*fn)(uint32_t id, enum consent answer));
+
 /* Answers as words, between a run and its session: "once", "run", "deny-all". An unknown word or
  * NULL is CONSENT_NOBODY. */
 const char *consent_word(enum consent answer);

@@ -18,6 +18,7 @@ enum {
     SCRATCH_BYTES = 1 << 20, /* read at once */
     GATE_ANNOUNCED = 256,    /* announcements that wait for their connection */
     GATE_REFUSED = 64,
+    GATE_REACHED = 512,
     GATE_SERVERS = 64, /* servers of the command that are noted as they start */
 };
 
@@ -65,6 +66,7 @@ struct gate {
     int spare[NETNS_PORTS]; /* to listen at ports that a later policy names */
     size_t nspare;
     struct gate_refused refused[GATE_REFUSED];
+    uint64_t reached[GATE_REACHED]; /* hashes of hosts that were reported */
     unsigned nrefused;
     struct watch until, announcer, link;
     struct gate_announcement announced[GATE_ANNOUNCED];
@@ -86,6 +88,8 @@ struct gate {
 
 /* Reports a denial, if the rule wants a report. */
 void gate_deny(struct gate *g, const struct gate_denial *d);
+/* Reports an allowed connection, if that is wanted and its host is new. */
+void gate_allow(struct gate *g, const struct gate_denial *d);
 
 /* Without packet rules: whether connections to this port of any address reach the gate. */
 bool gate_listens(const struct gate *g, uint16_t port);

@@ -33,6 +33,24 @@ void gate_deny(struct gate *g, const struct gate_denial *d)
         g->o->on_denial(g->o->arg, d);
 }
 
+/* Another host with the same place in the table makes the first one new again. */
+void gate_allow(struct gate *g, const struct gate_denial *d)
+{
+    if (!g->o->tells_hosts || !g->o->on_denial)
+        return;
+    uint64_t hash = 0xcbf29ce484222325u ^ d->port ^ (uint64_t)d->udp << 16;
+    for (size_t i = 0; i < d->host->len; i++)
+        hash = (hash ^ (uint8_t)d->host->name[i]) * 0x100000001b3u;
+    uint64_t *known = &g->reached[hash % GATE_REACHED];
+    if (*known == hash)
+        return;
+    *known = hash;
+    struct gate_denial told = *d;
+    told.verdict.allow = told.reached = true;
+    told.why = NULL;
+    g->o->on_denial(g->o->arg, &told);
+}
+
 enum may gate_check(struct conn *c, const struct peer *host, uint16_t port, struct gate_verdict *v)
 {
     struct gate *g = c->gate;
@@ -46,6 +64,8 @@ enum may gate_check(struct conn *c, const struct peer *host, uint16_t port, stru
         .host = host, .port = port, .verdict = v->rule, .why = v->why, .client = c->who};
     if (may == MAY_NOT || (v->rule.allow && v->rule.flags & VOCAB_FLAG_REPORT))
         gate_deny(g, &d);
+    if (may == MAY)
+        gate_allow(g, &d);
     return may;
 }
 

@@ -40,6 +40,7 @@ struct gate_denial {
     struct graph_verdict verdict;
     const char *why; /* the reason, if not the rule: "127.0.0.1 is loopback"; or NULL */
     struct gate_client client;
+    bool reached; /* no denial: the first connection to an allowed host */
 };
 
 /* A question for the user. */
@@ -89,6 +90,7 @@ struct gate_options {
     bool portable;                        /* wait with poll() (loop.h) */
     bool late_names; /* resolve denied names too, and refuse the connections instead */
     void (*on_denial)(void *arg, const struct gate_denial *d);
+    bool tells_hosts; /* calls it for the first connection to each allowed host as well */
     /* Called if the policy neither allows nor denies the host by name. Answers arrive as struct
      * consent_reply on the descriptor answers, -1 if there is no one to ask. */
     void (*on_question)(void *arg, const struct gate_question *q);

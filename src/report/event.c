@@ -97,10 +97,10 @@ static void json_time(struct buf *out, uint64_t ns)
     char text[32] = "1970-01-01T00:00:00";
     if (gmtime_r(&seconds, &tm))
         strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
-    buf_fmt(out, "{\"time\": \"%s.%03uZ\"", text, (unsigned)(ns / 1000000u % 1000u));
+    buf_fmt(out, "\"time\": \"%s.%03uZ\"", text, (unsigned)(ns / 1000000u % 1000u));
 }
 
-static void json_rule(struct buf *out, const struct graph *g, const struct event *e)
+static void json_rule(struct buf *out, const struct graph *g, const struct event *e, bool text)
 {
     const struct graph_rule_info *info = rule_info(g, e->rule);
     OWN(buf) struct buf place = {0};
@@ -116,7 +116,7 @@ static void json_rule(struct buf *out, const struct graph *g, const struct event
         json_text(out, "file", file, strlen(file));
         buf_fmt(out, ", \"line\": %u", o->line);
     }
-    if (o->text)
+    if (o->text && text)
         json_text(out, "text", o->text, strlen(o->text));
     rule_place(g, e->rule, e->path, e->path_len, &place);
     json_text(out, "place", place.s ? place.s : "", place.n);
@@ -131,9 +131,8 @@ static void json_argument(struct buf *out, const struct event *e)
         json_text(out, path ? "path" : "target", e->path, e->path_len);
 }
 
-static void json_message(struct buf *out, const struct event *e, const struct graph *g)
+static void json_message(struct buf *out, const struct event *e, const char *message)
 {
-    const char *message = rule_message(g, e->rule);
     enum protected_class class = protected_class_of_message(message);
     if (message)
         json_text(out, "message", message, strlen(message));
@@ -143,9 +142,19 @@ static void json_message(struct buf *out, const struct event *e, const struct gr
         buf_fmt(out, ", \"class\": \"%s\"", protected_classes[class].name);
 }
 
-void event_json(const struct event *e, const struct graph *g, const char *tag, struct buf *out)
+/* Looking for a rule's message takes longer than the rest. */
+static const char *find_message(const struct graph *g, uint32_t rule, struct event_cache *cache)
 {
-    OWN(buf) struct buf line = {0};
+    if (!cache)
+        return rule_message(g, rule);
+    if (!cache->graph || cache->graph != g || cache->rule != rule)
+        *cache = (struct event_cache){g, rule, rule_message(g, rule)};
+    return cache->message;
+}
+
+void event_members(const struct event *e, const struct graph *g, struct event_cache *cache,
+                   struct buf *out)
+{
     const char *name = errno_name(e->err);
     json_time(out, e->time_ns);
     buf_fmt(out, ", \"pid\": %d", (int)e->pid);
@@ -155,12 +164,24 @@ void event_json(const struct event *e, const struct graph *g, const char *tag, s
     buf_fmt(out, ", \"verdict\": \"%s\"", e->allow ? "allow" : "deny");
     if (!e->allow && name && e->err)
         buf_fmt(out, ", \"errno\": \"%s\"", name);
-    json_rule(out, g, e);
-    json_message(out, e, g);
+    json_rule(out, g, e, !cache);
+    json_message(out, e, find_message(g, e->rule, cache));
     if (e->detail[0])
         json_text(out, "detail", e->detail, strlen(e->detail));
     if (e->count > 1)
         buf_fmt(out, ", \"count\": %u", e->count);
+}
+
+bool event_is_reached(const struct event *e)
+{
+    return e->allow && e->op == OP_NETWORK_OUTBOUND && strcmp(e->detail, EVENT_REACHED) == 0;
+}
+
+void event_json(const struct event *e, const struct graph *g, const char *tag, struct buf *out)
+{
+    OWN(buf) struct buf line = {0};
+    buf_chr(out, '{');
+    event_members(e, g, NULL, out);
     if (tag)
         json_text(out, "tag", tag, strlen(tag));
     event_line(e, &line);

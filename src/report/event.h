@@ -20,6 +20,8 @@ enum { EVENT_OUTER_RULE = 0xfffffffeu };
 /* The path of an event about creating a user namespace. */
 #define EVENT_USER_NAMESPACE "user namespace"
 #define EVENT_MOUNT_NAMESPACE "mount namespace"
+/* The detail of an event about a host that the command connected to. */
+#define EVENT_REACHED "reached"
 
 struct event {
     uint64_t time_ns; /* CLOCK_REALTIME */
@@ -49,6 +51,19 @@ void event_line(const struct event *e, struct buf *out);
 /* Appends one JSON object without a newline: time, pid, exe, operation, path, verdict, rule file
  * and line, message, tag, line. */
 void event_json(const struct event *e, const struct graph *g, const char *tag, struct buf *out);
+
+/* What many events of the same graphs share; zero at first. */
+struct event_cache {
+    const struct graph *graph;
+    uint32_t rule;
+    const char *message;
+};
+/* Appends its members, without braces, tag and line; with a cache also without the rule's text. The
+ * cache must not outlive the graphs. */
+void event_members(const struct event *e, const struct graph *g, struct event_cache *cache,
+                   struct buf *out);
+/* Whether it only says that the command connected to a host. */
+bool event_is_reached(const struct event *e);
 
 /* ---- the summary at the end ---- */
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "run/run-int.h"
 #include "settings/flag-rule.h"
 #include "vocab/rule-words.h"
 
@@ -86,7 +87,7 @@ static void report_grant(const struct grants *g, const char *option, const char 
     size_t n = strlen(what);
     e.path_len = (uint32_t)(n < EVENT_PATH ? n : EVENT_PATH - 1);
     memcpy(e.path, what, e.path_len);
-    g->run->spec->launch.on_event(g->run->spec->launch.arg, &e);
+    run_event(g->run, &e);
 }
 
 int grants_add(struct grants *g, const char *option, const char *value, struct buf *waits,

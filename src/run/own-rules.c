@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "record/record.h"
 
 enum { LINKS_MOST = 40 };
 
@@ -212,4 +213,37 @@ int own_rules(const char *cwd, struct buf *out, struct bk_err *err)
     write_list(out, "holders", &f.holders);
     buf_str(out, rules);
     return buf_ok(out) && buf_ok(&f.places) && buf_ok(&f.holders) ? 0 : err_nomem(err);
+}
+
+static const char record_rules[] =
+    "\n"
+    "(deny (with message \"protected: the record of runs\")\n"
+    "    (apply literal records) (apply prefix record-files)\n"
+    "    file-write* file-write-acl file-write-create file-write-data file-write-flags\n"
+    "    file-write-mode file-write-owner file-write-times file-write-unlink file-write-xattr\n"
+    "    file-mknod file-link file-read-data file-read-xattr)\n"
+    "(deny (with message \"protected: contains the record of runs\")\n"
+    "    file-write-unlink (apply literal record-holders))\n"
+    "(deny (with message \"protected: a symlink here would bypass protected names\")\n"
+    "    file-write-create (require-all (vnode-type SYMLINK) (apply literal record-holders)))\n";
+
+int own_rules_record(const char *path, struct buf *out, struct bk_err *err)
+{
+    OWN(found) struct found f = {0};
+    OWN(buf) struct buf files = {0};
+    char file[PATH_MAX];
+    if (!record_path(path, file))
+        return err_set(err, BK_E_INPUT, "the record's path is too long");
+    find_place(&f, "", file, none);
+    for (size_t at = 0; at < f.places.n; at += strlen(f.places.s + at) + 1) {
+        buf_str(&files, f.places.s + at);
+        buf_add(&files, ".", 2); /* full files, and how far they were sent */
+    }
+    write_list(out, "records", &f.places);
+    write_list(out, "record-files", &files);
+    write_list(out, "record-holders", &f.holders);
+    buf_str(out, record_rules);
+    return buf_ok(out) && buf_ok(&files) && buf_ok(&f.places) && buf_ok(&f.holders)
+               ? 0
+               : err_nomem(err);
 }

@@ -17,4 +17,8 @@
  */
 int own_rules(const char *cwd, struct buf *out, struct bk_err *err);
 
+/* The same for a record of runs (record/record.h), which cannot be read either: it tells about
+ * other commands, and a reader could lock it. */
+int own_rules_record(const char *path, struct buf *out, struct bk_err *err);
+
 #endif

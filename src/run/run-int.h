@@ -16,6 +16,21 @@ void run_system_stop(struct run *r);  /* ends every process that is left */
 void run_system_clean(struct run *r); /* removes what the run left on disk, except its TMPDIR */
 void run_system_close(struct run *r); /* all of it; also after a failed run_system_open() */
 
+/* ---- run-record.c ---- */
+
+/* Opens the spec's record, if it has one, and notes what is about to run. */
+int run_record_begin(struct run *r, struct bk_err *err);
+/* Has the launch report to the record as well. */
+void run_record_join(struct run *r, struct launch *l);
+/* Notes how the run ended. result: of the launch. */
+void run_record_end(struct run *r, const struct launch_end *end, int result);
+void run_record_free(struct run *r);
+/* A new policy of the running command. */
+struct run_source;
+void run_record_policy(struct run *r, const struct run_policy *p);
+/* Hands an event to the record and to the front end. */
+void run_event(struct run *r, const struct event *e);
+
 /* ---- steps of run_go() ---- */
 
 int run_make_tmpdir(struct run *r, struct bk_err *err);

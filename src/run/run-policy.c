@@ -181,6 +181,11 @@ void run_spec_use(struct run_spec *spec, const struct assembly *a)
     const struct settings_result *r = &a->result;
     spec->sources = a->sources;
     spec->nsources = a->nsources;
+    if (!spec->record.path)
+        spec->record = (struct record_options){.path = r->record.path,
+                                               .max_bytes = r->record.max_bytes,
+                                               .keep = r->record.keep,
+                                               .files = r->record.files || spec->record.files};
     if (!a->by_settings)
         return;
     spec->caches = &r->policy.layered;

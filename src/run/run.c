@@ -91,6 +91,7 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
     /* on Linux init creates its namespaces meanwhile */
     if (run_policy_link_targets(&r->targets, spec, err) < 0 ||
         (!run_system_is_inside(r) && own_rules(spec->launch.cwd, &r->own_rules, err) < 0) ||
+        (spec->record.path && own_rules_record(spec->record.path, &r->own_rules, err) < 0) ||
         run_policy_gather(&r->policy, spec, run_tmpdir(r), &r->own_rules, err) < 0)
         return -1;
     run_policy_add_link_targets(&r->policy, &r->targets);
@@ -171,9 +172,11 @@ int run_go_seatbelt(struct run *r, seatbelt_enter_fn *enter, struct launch_end *
 {
     if (run_policy_compile(&r->policy, err) < 0)
         return end->step = STEP_POLICY, run_refused(r, err);
-    if (run_make_tmpdir(r, err) < 0 || run_prepare_env(r, err) < 0)
+    if (run_make_tmpdir(r, err) < 0 || run_prepare_env(r, err) < 0 || run_record_begin(r, err) < 0)
         return -1;
-    return run_macos(r, enter, end, err);
+    int result = run_macos(r, enter, end, err);
+    run_record_end(r, end, result);
+    return result;
 }
 
 /* ---- its policies ---- */
@@ -227,6 +230,7 @@ void run_clean(struct run *r)
 
 void run_close(struct run *r)
 {
+    run_record_free(r);
     run_system_close(r);
     tmpdir_remove(&r->private_tmpdir);
     free_updates(r);

@@ -10,6 +10,7 @@
 #include "run/run-policy.h"
 
 struct run_kernel;
+struct run_record;
 
 /*
  * One run of a command: spec → policy → plan → launch. Front ends read what they show (the plan, a
@@ -20,7 +21,8 @@ struct run {
     struct run_kernel *kernel;   /* what Linux needs besides (on-linux/run-kernel.h) */
     struct link_targets targets; /* of built-in names here */
     struct run_policy policy;
-    struct buf own_rules; /* that end the policy (own-rules.h) */
+    struct buf own_rules;      /* that end the policy (own-rules.h) */
+    struct run_record *record; /* NULL: there is none */
     struct tmpdir private_tmpdir;
     struct arena arena;
     struct environ_result env;

@@ -130,9 +130,8 @@ int run_print_seatbelt(struct run *r, const char *how, bool json, struct buf *ou
 
 static void on_event(void *arg, const struct event *e)
 {
-    const struct run *r = arg;
-    if (r->spec->launch.on_event)
-        r->spec->launch.on_event(r->spec->launch.arg, e);
+    struct run *r = arg;
+    run_event(r, e);
 }
 
 static void on_input(void *arg)

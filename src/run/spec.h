@@ -6,6 +6,7 @@
 #include "command/launch.h"
 #include "net/consent.h"
 #include "policy/run-source.h"
+#include "record/record.h"
 #include "sbpl/sbpl.h"
 
 struct tmpdir;
@@ -46,6 +47,10 @@ struct run_spec {
      * no_proxy: hosts that are reached without it, or NULL. */
     const char *upstream, *no_proxy;
 
+    struct record_options record; /* of this run; without a path none */
+    const char *command_text;     /* how people wrote the command, for the record; or NULL */
+    const char *asks;             /* who answers questions: "terminal", "session"; or NULL */
+
     /* How to enforce the policy. The run sets terse, ask, cwd, mounts and arch. */
     struct plan_options plan;
 
@@ -55,6 +60,8 @@ struct run_spec {
 
     /* For a log, a line at a time; with launch.arg. May be NULL. */
     void (*debug)(void *arg, const char *line);
+    /* The same for what users have to know. */
+    void (*warn)(void *arg, const char *line);
     /* Reports what is wrong with the policy; with launch.arg. May be called in the judge's process,
      * which shares no memory with the caller's. */
     void (*complain)(void *arg, const struct sbpl_unit *unit, const struct bk_err *err);

@@ -320,6 +320,36 @@ static int add_files(struct builder *b)
     return add_classes(b) < 0 ? -1 : protect_settings(b);
 }
 
+/* ~/ is the home directory. */
+static int add_record(struct builder *b)
+{
+    const struct json *path = settings_value(b->s, SETTING_RECORD_PATH);
+    const struct json *size = settings_value(b->s, SETTING_RECORD_SIZE);
+    const struct json *keep = settings_value(b->s, SETTING_RECORD_KEEP);
+    struct settings_record *r = &b->r->record;
+    struct setting_values all;
+    if (!path)
+        return 0;
+    if (strncmp(path->s, "~/", 2) == 0 && b->s->home) {
+        OWN(buf) struct buf whole = {0};
+        buf_fmt(&whole, "%s/%s", b->s->home, path->s + 2);
+        r->path = buf_ok(&whole) ? arena_strndup(&b->s->arena, whole.s, whole.n) : NULL;
+    } else if (path->s[0] == '/') {
+        r->path = path->s;
+    } else {
+        return err_set(b->err, BK_E_INPUT, "record.path must be absolute, or below ~/: %.100s",
+                       path->s);
+    }
+    r->max_bytes = size ? (uint64_t)size->number : 0;
+    r->keep = keep ? (uint32_t)keep->number : 0;
+    r->files = is_true(b, SETTING_RECORD_FILES, false);
+    if (!r->path || settings_values(b->s, SETTING_RECORD_PATH, &all) < 0)
+        return err_nomem(b->err);
+    for (size_t i = 0; i < all.n; i++)
+        r->by_policy |= !all.at[i].ignored && all.at[i].layer->id == LAYER_POLICY;
+    return 0;
+}
+
 /* ---- where commands run in a sandbox ---- */
 
 static bool is_this_system(const struct json *name)
@@ -360,7 +390,7 @@ int settings_build(struct settings *s, const char *tmpdir, struct settings_resul
     struct builder b = {.s = s, .r = &r, .err = err};
     r.policy.tmpdir = tmpdir;
     if (add_files(&b) < 0 || add_network(&b) < 0 || add_ignored(&b) < 0 ||
-        add_words(&b, SETTING_EXCLUDED, &r.excluded) < 0 || set_enabled(&b) < 0)
+        add_words(&b, SETTING_EXCLUDED, &r.excluded) < 0 || add_record(&b) < 0 || set_enabled(&b) < 0)
         return -1;
     r.policy.pty = is_true(&b, SETTING_PTY, false);
     r.policy.apple_events = is_true(&b, SETTING_APPLE_EVENTS, false);

@@ -134,6 +134,13 @@ struct settings_result {
     struct words env;     /* NAME=value */
     struct ignored_violation *ignored;
     size_t nignored;
+    struct settings_record {
+        const char *path; /* absolute; NULL: no record */
+        bool by_policy;   /* the machine's policy names it */
+        bool files;
+        uint64_t max_bytes;
+        uint32_t keep;
+    } record;
     /* for a program that starts commands */
     bool enabled, auto_allow, unsandboxed;
     struct words excluded;

@@ -107,7 +107,9 @@ def main():
         tar.extractall(layout)
     test_digests(layout)
     version = os.path.basename(packed).split("-")[1]
-    roots.succeeds(["umoci", "unpack", "--image", f"{layout}:{version}", os.path.join(folder, "bundle")], "umoci unpacks it")
+    line = roots.install_line("containers").replace("LAYOUT", layout).replace("BUNDLE", os.path.join(folder, "bundle"))
+    tap.ok(f":{version} " in line, "README: the image is of this version", line)
+    roots.succeeds(line.split(), f"README: {line}")
     bundle = Bundle(os.path.join(folder, "bundle"))
     program = bundle.folder + "/rootfs" + BUCKLE
     linked = subprocess.run(["readelf", "-d", program], stdout=subprocess.PIPE, text=True, check=False).stdout

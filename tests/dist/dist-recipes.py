@@ -130,7 +130,9 @@ def test_rpm(recipe, source):
     os.makedirs(os.path.join(tree, "SOURCES"))
     shutil.copy(source, os.path.join(tree, "SOURCES"))
     # the packages that it needs have other names here
-    roots.succeeds(["rpmbuild", "-bb", "--nodeps", "--define", f"_topdir {tree}", recipe], "buckle.spec: rpmbuild builds it")
+    line = roots.install_line("RPM").split()
+    roots.succeeds([*line[:-1], "--nodeps", "--define", f"_topdir {tree}", os.path.basename(recipe)],
+                   f"README: {' '.join(line)}", cwd=os.path.dirname(recipe))
     built = {}
     for folder, _, files in os.walk(os.path.join(tree, "RPMS")):
         built |= {name.split("-0")[0]: os.path.join(folder, name) for name in files}
@@ -148,7 +150,8 @@ def test_arch(recipe, source):
     roots.run(["chown", "-R", "65534:65534", folder])
     env = dict(os.environ, HOME=folder, PACKAGER="Buckle's tests <tests@buckle.invalid>", CCACHE_DIR=folder + "/ccache", PKGEXT=".pkg.tar.gz")
     drop = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.getuid() == 0 else []
-    roots.succeeds([*drop, "makepkg", "--nodeps", "--noconfirm"], "PKGBUILD: makepkg builds it", cwd=folder, env=env)
+    line = roots.install_line("Arch").split()[:1]  # -i would install it here
+    roots.succeeds([*drop, *line, "--nodeps", "--noconfirm"], "PKGBUILD: makepkg builds it", cwd=folder, env=env)
     built = [name for name in os.listdir(folder) if ".pkg.tar" in name]
     tap.equal(len(built), 1, "PKGBUILD: its package")
     for name in built:

@@ -90,6 +90,7 @@ WIDENS = {
     "filesystem": {"allowRead": ["~/.ssh"], "allowWrite": ["~"], "allowGitConfig": True, "disabled": True,
                    "sharedTmp": False, "shareCaches": True, "allowProtected": ["editors", "git-hooks"],
                    "allowManagedReadPathsOnly": False},
+    "record": {"path": "/tmp/evil", "maxBytes": 1, "keep": 1, "files": False},
     "enabled": False, "autoAllowBashIfSandboxed": True, "excludedCommands": ["sh"], "allowUnsandboxedCommands": True,
     "ignoreViolations": {"*": ["/"]}, "allowNestedUserNamespaces": True, "allowPty": True, "allowAppleEvents": True,
     "enableWeakerNetworkIsolation": True, "enableWeakerNestedSandbox": True, "autoPresets": True,
@@ -99,8 +100,8 @@ WIDENS = {
 
 def test_distrust(user, t):
     w = fresh(user)
-    keys = [f"{k}.{sub}" if k in ("network", "filesystem") else k
-            for k, v in WIDENS.items() for sub in (v if k in ("network", "filesystem") else [""])]
+    sections = ("network", "filesystem", "record")
+    keys = [f"{k}.{sub}" if k in sections else k for k, v in WIDENS.items() for sub in (v if k in sections else [""])]
     opening = {k["key"] for k in json.loads(settings(user, w, "--keys", "--json").out) if k["opens"]}
     t.equal(set(keys), opening, "every key that opens is tried")
     user.write(f"{w}/.buckle/settings.json", json.dumps(WIDENS))
@@ -288,7 +289,7 @@ def try_all(user, t, w, script, places, holders, env=None):
 
 EACH_WAY = """for p in {places}; do
 echo x >$p; echo x >$p/settings.json; mkdir -p $p/trust; touch $p/trust/x; chmod 777 $p; rm -rf $p; mv $p $p.old
-ln -sf /etc/passwd $p; ln -s {w}/evil $p; mv -T {w}/evil $p; ln $p/settings.json {w}/hard && echo x >{w}/hard
+ln -sf {w}/evil/target $p; ln -s {w}/evil $p; mv -T {w}/evil $p; ln $p/settings.json {w}/hard && echo x >{w}/hard
 d=$(dirname $p); mv $d $d.old && mkdir -p $p; ln -s {w}/evil $d; mv -T {w}/evil $d
 mv -T --exchange {w}/evil $d 2>/dev/null
 done 2>/dev/null; touch {w}/ran"""
@@ -655,7 +656,7 @@ def test_edit(user, t):
     r = settings(user, w, "--schema")
     schema = json.loads(r.out)["properties"]
     keys = json.loads(settings(user, w, "--keys", "--json").out)
-    flat = set(schema) | {f"{s}.{k}" for s in ("network", "filesystem") for k in schema[s]["properties"]}
+    flat = set(schema) | {f"{s}.{k}" for s in ("network", "filesystem", "record") for k in schema[s]["properties"]}
     t.equal(flat, {k["key"] for k in keys if k["effect"] != "later"}, "the schema has every key")
 
 

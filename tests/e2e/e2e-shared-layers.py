@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 import tap
 from agents import Client, call, hook, hook_output, settings
-from running import BUCKLE, eventually, for_everybody, processes
+from running import BUCKLE, PEOPLE, eventually, for_everybody, processes
 
 # a home folder below /tmp has denied names there, and so /tmp has no layer
 OUTSIDE = tempfile.mkdtemp(dir="/var/tmp", prefix="shared-")
@@ -274,6 +274,25 @@ mount --bind {tmpdir} /mnt; echo evil >/mnt/evil; find /tmp /run /dev -maxdepth 
         t.ok("secret" not in r.out, "the upper side has no other name inside", r)
 
 
+def test_other_users(person, t):
+    """Another user's session reads neither the layer nor, unless it is root's, the TMPDIR."""
+    others = [other for other in PEOPLE if other.uid != person.uid]
+    work = person.folder()
+    for other in others:
+        settle(other)
+        with Session(person) as one, Session(other) as two:
+            tmpdir = one.sh("echo secret >/tmp/shared-p; echo hidden >$TMPDIR/p; echo $TMPDIR", cwd=work).out.strip()
+            r = two.sh(f"cat /tmp/shared-p; cat {tmpdir}/p; echo evil >{tmpdir}/p; rm -rf {tmpdir}; "
+                       "for p in /proc/[0-9]*; do cat $p/root/tmp/shared-p $p/fd/*/upper/shared-p; done", "--report", "none",
+                       cwd=other.folder())
+            t.ok("secret" not in r.out, f"a session's /tmp is not read by a session of {other.name}", r)
+            t.ok(other.uid == 0 or "hidden" not in r.out, "… nor its TMPDIR, but by root", r)
+            with open(f"{tmpdir}/p", encoding="utf-8") as f:
+                t.ok(f.read() == "hidden\n" and os.listdir(tmpdir) == ["p"], "… nor is its TMPDIR written")
+            if person.uid != 0:
+                t.equal(os.stat(os.path.dirname(tmpdir)).st_mode & 0o77, 0, "the folder of TMPDIRs is the user's alone")
+
+
 def test_fake(person, t):
     """A command cannot talk to the process that has the layers, nor stop it."""
     work = person.folder()
@@ -411,7 +430,7 @@ def test_outside(person, t):
 
 
 TESTS = [test_session, test_killed, test_mcp, test_hook, test_host, test_nested, test_nested_later, test_strangers,
-         test_fake, test_links, test_race, test_sockets, test_denied, test_outside]
+         test_other_users, test_fake, test_links, test_race, test_sockets, test_denied, test_outside]
 
 only = sys.argv[1:]
 for_everybody([lambda person, t, test=test: (settle(person), test(person, t)) for test in TESTS

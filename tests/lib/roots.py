@@ -40,22 +40,36 @@ def stage():
     return made
 
 
-def forget_older(folder):
-    """Source tarballs of other commits."""
+def is_current(source):
+    """Whether a source tarball is that of this commit."""
     head = run(["git", "-c", f"safe.directory={TOP}", "-C", TOP, "rev-parse", "HEAD"]).stdout.strip()
-    for path in glob.glob(os.path.join(folder, "*-source.tar.gz")):
-        if run(["sh", "-c", "gzip -dc \"$1\" | git get-tar-commit-id", "sh", path]).stdout.strip() != head:
-            os.remove(path)
+    return run(["sh", "-c", "gzip -dc \"$1\" | git get-tar-commit-id", "sh", source]).stdout.strip() == head
+
+
+# where `make dist` and `make check-dist` leave a release
+RELEASES = [os.path.join(TOP, "dist"), os.path.join(TOP, "build", "check-dist", "one", "dist")]
+
+
+def released(pattern):
+    """Files of a release of this commit, if there is one."""
+    for folder in RELEASES:
+        source = glob.glob(os.path.join(folder, "*-source.tar.gz"))
+        found = sorted(glob.glob(os.path.join(folder, pattern)))
+        if found and source and is_current(source[0]):
+            return found
+    return []
 
 
 def made(part, pattern):
-    """Files of dist/, or else made from this commit: packaging/packages.py PART."""
-    found = sorted(glob.glob(os.path.join(TOP, "dist", pattern)))
+    """Files of a release of this commit, or else made from it: packaging/packages.py PART."""
+    found = released(pattern)
     if found:
         return found
     folder = os.path.join(WORK, "dist")
-    forget_older(folder)
-    env = dict(os.environ, DIST=folder, STAGE=stage(), WORK=os.path.join(WORK, "build"))
+    for source in glob.glob(os.path.join(folder, "*-source.tar.gz")):
+        if not is_current(source):
+            os.remove(source)
+    env = dict(os.environ, BUCKLE_DIST=folder, BUCKLE_DIST_STAGE=stage(), BUCKLE_DIST_WORK=os.path.join(WORK, "build"))
     done = run([os.path.join(PACKAGING, "packages.py"), part], env=env)
     found = sorted(glob.glob(os.path.join(folder, pattern)))
     tap.ok(done.returncode == 0 and found, f"packages.py makes {part}", done.stdout[-3000:])
@@ -71,6 +85,19 @@ def first_example():
         block = re.search(r"```console\n(.*?)```", f.read(), re.DOTALL).group(1)
     steps = re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]
     return [tuple(step.split("\n", 1)) for step in steps]
+
+
+def install_lines():
+    """{way: [what its row says in `…`]} of the section about installing."""
+    with open(os.path.join(TOP, "README.md"), encoding="utf-8") as f:
+        table = f.read().split("## Installing", 1)[1].split("\n## ", 1)[0]
+    rows = re.findall(r"^\| ([^|]+) \| (`[^|]*) \|$", table, re.MULTILINE)
+    return {way: re.findall(r"`([^`]+)`", text) for way, text in rows}
+
+
+def install_line(way):
+    """The command that installs it in one way."""
+    return install_lines()[way][0]
 
 
 # ---- roots ----

@@ -2,14 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes a release twice, from two checkouts in different places, and tries what it made; prints TAP.
 
-    tests/runners/run-dist.py [--once] [TARGET…]
+    tests/runners/run-dist.py [--once] [--again] [--made=FOLDER] [TARGET…]
 
-Both must have the same bytes. Then the files are used as a user would: sums, a tarball unpacked into
-an empty folder, the README's first example. Programs for arm64 run under qemu-user, which knows
-neither seccomp listeners nor Landlock, and no namespaces: everything that only reads and judges
-profiles runs, and `run` must refuse. --once builds once and compares nothing.
+Both must have the same bytes, though the second is made by another user, with another umask, time
+zone, language and copy of the compiler. Then the files are used as a user would: sums, a tarball
+unpacked into an empty folder, the README's first example. Programs for other processors run under
+qemu-user, which knows neither seccomp listeners nor Landlock, and no namespaces: everything that only
+reads and judges profiles runs, and `run` must refuse. --once builds once and compares nothing. --again
+goes on in the checkouts of an earlier run, with the commit of this one. --made builds nothing, and tries
+what is in a folder.
 """
 
+import concurrent.futures
 import glob
 import hashlib
 import json
@@ -47,22 +51,48 @@ def run(argv, **how):
 # ---- building ----
 
 
-def checkout(name, source=TOP):
+def git(*words):
+    return run(["git", "-c", "safe.directory=*", *words])
+
+
+def checkout(name, again, source=TOP):
     """A clone of the commit, with nothing of this checkout in it."""
     folder = os.path.join(PLACE, name)
-    shutil.rmtree(folder, ignore_errors=True)
-    os.makedirs(os.path.dirname(folder), exist_ok=True)
-    done = run(["git", "-c", "safe.directory=*", "clone", "--quiet", "--no-hardlinks", source, folder])
+    if again and os.path.exists(folder):
+        done = git("-C", folder, "pull", "--quiet", "--ff-only")
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(os.path.dirname(folder), exist_ok=True)
+        done = git("clone", "--quiet", "--no-hardlinks", source, folder)
     return folder if done.returncode == 0 else tap.ok(False, "a clone of the commit", done.stdout) or None
 
 
-def make_dist(folder, names):
-    env = {k: v for k, v in os.environ.items() if not k.startswith("BUCKLE") and k not in ("STAGE", "PREFIX")}
-    env["ZIG_HOME"] = toolchain.home()  # one compiler for both
-    done = run([os.path.join(folder, "tools", "dist", "dist.py"), *names], env=env, cwd=folder)
-    tap.ok(done.returncode == 0, "make dist", done.stdout[-4000:])
-    print(f"= {done.stdout.strip().splitlines()[-1] if done.stdout.strip() else ''}")
+def make_dist(folder, names, before=(), **env):
+    env = {**{k: v for k, v in os.environ.items() if not k.startswith("BUCKLE") and k not in ("STAGE", "PREFIX")}, **env}
+    with open(folder + ".log", "w+", encoding="utf-8", errors="replace") as log:
+        done = subprocess.run([*before, os.path.join(folder, "tools", "dist", "dist.py"), *names], env=env, cwd=folder,
+                              stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, check=False)
+        log.seek(0)
+        said = log.read()
+    tap.ok(done.returncode == 0, f"make dist in {os.path.relpath(folder, PLACE)}", said[-4000:])
+    print(f"= {said.strip().splitlines()[-1] if said.strip() else ''}")
     return os.path.join(folder, "dist") if done.returncode == 0 else None
+
+
+NOBODY = "65534"
+
+
+def make_elsewhere(folder, names):
+    """As on another machine, as far as one can be had here."""
+    home = os.path.join(PLACE, "another", "zig")
+    if not os.path.exists(home):
+        shutil.copytree(toolchain.home(), home, symlinks=True)
+    before = ["sh", "-c", 'umask 077 && exec "$@"', "sh"]
+    if os.getuid() == 0:
+        run(["chown", "-R", f"{NOBODY}:{NOBODY}", folder, home])
+        before = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *before]
+    return make_dist(folder, names, before, ZIG_HOME=home, HOME=os.path.join(PLACE, "another"), USER="nobody", LOGNAME="nobody",
+                     TZ="Pacific/Kiritimati", LC_ALL="C", CCACHE_DISABLE="1")
 
 
 def check_same(one, other):
@@ -149,24 +179,6 @@ def check_example(program):
         tap.equal(done.stdout, printed, f"README: {command[:60]}")
 
 
-def check_install(dist, version):
-    """The README's lines that install a tarball, into a folder instead of /usr/local."""
-    with open(os.path.join(TOP, "README.md"), encoding="utf-8") as f:
-        lines = re.findall(r"`(tar x[^`]*)`", f.read())
-    tap.ok(lines, "README: says how to install a tarball")
-    for line in lines:
-        name = line.split()[2]
-        if not os.path.exists(os.path.join(dist, name)):
-            tap.ok(version in name, f"README: {name} is of this version")
-            continue
-        to = os.path.join(PLACE, "installed", name)
-        shutil.rmtree(to, ignore_errors=True)
-        os.makedirs(to)
-        done = run(["sh", "-c", line.replace("/usr/local", to)], cwd=dist)
-        tap.ok(done.returncode == 0 and os.access(os.path.join(to, "bin", "buckle"), os.X_OK), f"README: {line}",
-               done.stdout)
-
-
 def check_words(program, prefix):
     """What needs no kernel: profiles read, judged and compiled."""
     work = os.path.join(PLACE, "words")
@@ -223,6 +235,36 @@ def check_packages(dist, program):
     tap.ok(done.returncode == 0, "the packages for languages can be installed and used", done.stdout[-4000:])
 
 
+# The project's own library checks a bill against its published schema.
+VALIDATOR = ["@cyclonedx/cyclonedx-library@10.3.0", "ajv@8.20.0", "ajv-formats@3.0.1", "ajv-formats-draft2019@1.6.1"]
+VALIDATE = """const { Validation } = require("@cyclonedx/cyclonedx-library");
+const text = require("node:fs").readFileSync(process.argv[1], "utf8");
+new Validation.JsonStrictValidator(JSON.parse(text).specVersion).validate(text).then(
+    (found) => found && (console.log(JSON.stringify(found, null, 1)), process.exit(1)));"""
+
+
+def check_schema(path):
+    folder = os.path.join(PLACE, "validator")
+    os.makedirs(folder, exist_ok=True)
+    done = run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", folder, *VALIDATOR])
+    if tap.ok(done.returncode == 0, "npm installs CycloneDX's library", done.stdout[-2000:]):
+        done = run(["node", "-e", VALIDATE, path], cwd=folder)
+        tap.ok(done.returncode == 0, "the bill of materials is valid by CycloneDX's schema", done.stdout[-3000:])
+
+
+def check_statement(statement):
+    """What in-toto and SLSA require of a statement, and that no digest is empty."""
+    tap.equal((statement["_type"], statement["predicateType"]),
+              ("https://in-toto.io/Statement/v1", "https://slsa.dev/provenance/v1"), "provenance: its types")
+    made = statement["predicate"]["buildDefinition"]
+    tap.ok(":" in made["buildType"] and made["externalParameters"], "provenance: how it was built")
+    tap.ok(":" in statement["predicate"]["runDetails"]["builder"]["id"], "provenance: by what")
+    named = statement["subject"] + made["resolvedDependencies"]
+    tap.equal([one for one in named if not all(re.fullmatch("[0-9a-f]{40,128}", sum) for sum in one["digest"].values())
+               or not one["digest"] or not one.get("name")], [], "provenance: every file and source has a name and a digest")
+    tap.equal([one for one in made["resolvedDependencies"] if ":" not in one["uri"]], [], "provenance: and sources a place")
+
+
 def check_papers(dist, version):
     done = run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=dist)
     tap.ok(done.returncode == 0, "SHA256SUMS is right", done.stdout)
@@ -232,32 +274,41 @@ def check_papers(dist, version):
     tap.ok({"jansson", "libyaml", "c-ares", "nghttp2", "musl"} <= names, "the bill of materials names what is linked", names)
     refs = {ref for one in bill["dependencies"] for ref in (one["ref"], *one["dependsOn"])}
     tap.equal(refs - names - {"buckle"}, set(), "and depends on nothing else")
+    check_schema(os.path.join(dist, f"buckle-{version}.cdx.json"))
     with open(os.path.join(dist, f"buckle-{version}.provenance.json"), encoding="utf-8") as f:
         statement = json.load(f)
+    check_statement(statement)
     said = {one["name"] for one in statement["subject"]}
     there = set(os.listdir(dist)) - {"SHA256SUMS", f"buckle-{version}.provenance.json"}
     tap.equal(said, there, "the provenance names every file")
 
 
+def make_both(names, once, again):
+    """Where the first build put its files; the second must have made the same."""
+    toolchain.install()  # before it is copied
+    folder = checkout("one", again)
+    other = None if once or not folder else checkout("another/place/two", again, folder)
+    with concurrent.futures.ThreadPoolExecutor() as pool:  # side by side: each has long steps with one process
+        first = pool.submit(make_dist, folder, names, ZIG_HOME=toolchain.home()) if folder else None
+        second = pool.submit(make_elsewhere, other, names) if other else None
+        dist, same = first and first.result(), second and second.result()
+    if dist and same:
+        check_same(dist, same)
+    return dist
+
+
 def main(words):
-    once = "--once" in words
-    chosen = targets.chosen([word for word in words if word != "--once"])
-    names = [one.name for one in chosen]
-    folder = checkout("one")
-    dist = folder and make_dist(folder, names)
+    chosen = targets.chosen([word for word in words if not word.startswith("--")])
+    made = [word.removeprefix("--made=") for word in words if word.startswith("--made=")]
+    dist = os.path.abspath(made[0]) if made else make_both([one.name for one in chosen], "--once" in words, "--again" in words)
     if not dist:
         return tap.done()
-    if not once:
-        other = checkout("another/place/two", folder)  # the same commit, even if this tree has a new one
-        other = other and make_dist(other, names)
-        if other:
-            check_same(dist, other)
-    bill = os.path.basename(glob.glob(os.path.join(dist, "*.cdx.json"))[0])
-    version = bill.removeprefix("buckle-").removesuffix(".cdx.json")
+    source = os.path.basename(glob.glob(os.path.join(dist, "*-source.tar.gz"))[0])
+    version = source.removeprefix("buckle-").removesuffix("-source.tar.gz")
     for target in chosen:
         check_target(dist, target, version)
-    check_install(dist, version)
-    check_packages(dist, os.path.join(folder, "build", "dist", "linux-x86_64", "bin", "buckle"))
+    name = f"buckle-{version}-linux-x86_64"
+    check_packages(dist, os.path.join(PLACE, "unpacked", name, name, "bin", "buckle"))
     check_papers(dist, version)
     return tap.done()
 

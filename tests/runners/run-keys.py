@@ -25,7 +25,7 @@ def table():
     out = subprocess.run([BUCKLE, "settings", "--keys", "--json"], check=True, stdout=subprocess.PIPE).stdout
     rows = ["| key | takes | |", "|---|---|---|"]
     for key in json.loads(out):
-        if key["key"] not in ("network", "filesystem"):
+        if key["key"] not in ("network", "filesystem", "record"):
             rows.append(f"| `{key['key']}` | {key['takes']} | {key['brief'].replace('*', chr(92) + '*')}"
                         f"{EFFECTS[key['effect']]} |")
     return "\n".join(rows) + "\n"

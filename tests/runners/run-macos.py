@@ -32,8 +32,8 @@ LIBC = os.path.join("node_modules", "@zigc", "lib", "libc")
 SYSTEM = "/usr/lib/libSystem.B.dylib"
 
 
-def run(argv):
-    done = subprocess.run(argv, cwd=TOP, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+def run(argv, cwd=TOP):
+    done = subprocess.run(argv, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, errors="replace")
     return done.returncode, done.stdout
 
@@ -69,8 +69,9 @@ def build(target):
     folder = os.path.join(TOP, "build", target.name)
     if not os.path.exists(os.path.join(folder, "build.ninja")):
         shutil.rmtree(folder, ignore_errors=True)
+        # the compiler leaves files where it is asked about itself
         status, log = run(["meson", "setup", "--cross-file", target.cross_file, *cached(target), "-Dtests=false",
-                           "-Dman=disabled", "-Dwerror=true", f"-Dnative_build={NATIVE}", folder, TOP])
+                           "-Dman=disabled", "-Dwerror=true", f"-Dnative_build={NATIVE}", folder, TOP], cwd=target.folder)
         if status:
             return None, log
     status, log = run(["ninja", "-C", folder, "--quiet", "buckle"])

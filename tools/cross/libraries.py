@@ -10,6 +10,7 @@ index. Results go to build/cross/TARGET/prefix. build/cross/sources/sources.json
 files and hashes, for the bill of materials.
 """
 
+import concurrent.futures
 import fcntl
 import glob
 import hashlib
@@ -216,11 +217,23 @@ def build_library(target, library, got):
     toolchain.put(stamp, wanted)
 
 
+def side_by_side(work, items):
+    """Calls work(item) for each, as many at once as there are processors; ends with the first failure."""
+    with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        done = [pool.submit(work, item) for item in items]
+        try:
+            return [one.result() for one in done]
+        except BaseException:
+            for one in done:
+                one.cancel()
+            raise
+
+
 def build(targets):
+    """CMake tries one thing after the other, so several libraries at once."""
     got = {one["source"]: one for one in fetch()}
-    for target in targets:
-        for library in LIBRARIES:
-            build_library(target, library, got[library.source])
+    side_by_side(lambda one: build_library(*one, got[one[1].source]),
+                 [(target, library) for target in targets for library in LIBRARIES])
 
 
 def main(names):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bill of materials (CycloneDX 1.5): what was linked into each program.
+"""The bill of materials (CycloneDX 1.6): what was linked into each program.
 
 The list comes from the command that linked the program, and each library must show in the program's
 symbols, so a library that nobody linked is not in it, and one that is not known here stops the build.
@@ -98,7 +98,7 @@ def write_bill(targets):
                                      if one["bom-ref"] != "musl" or target.system == "linux"])}
                for target, found in used.items()]
     when = datetime.datetime.fromtimestamp(release.epoch(), datetime.timezone.utc)
-    bill = {"bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1,
+    bill = {"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1,
             "metadata": {"timestamp": when.strftime("%Y-%m-%dT%H:%M:%SZ"),
                          "component": {"type": "application", "bom-ref": "buckle", "name": "buckle",
                                        "version": release.version(),

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds what a release publishes into dist/; `make dist` runs it.
 
-    tools/dist/dist.py [TARGET…]
+    tools/dist/dist.py [--programs] [TARGET…]
 
 For each target (tools/cross/targets.py): the libraries, the program, its debug information apart, and
 a tarball. Then the source, the packages of PARTS, a bill of materials, a statement of provenance and
-SHA256SUMS. Two builds of one commit give the same bytes: docs/releasing.md says how.
+SHA256SUMS. With --programs it makes neither source nor packages. Two builds of one commit give the same
+bytes: docs/releasing.md says how.
 
 The unpacked tarballs stay in build/dist/RELEASED, such as build/dist/linux-x86_64/bin/buckle.
 """
@@ -27,7 +28,7 @@ import libraries
 import toolchain
 from targets import CROSS, TARGETS, TOP, chosen
 
-# Programs that make further packages from build/dist, in this order. They run in the top folder with
+# Programs that make further packages from build/dist, side by side. They run in the top folder with
 # BUCKLE_DIST (where to put files), BUCKLE_DIST_STAGE (build/dist), VERSION and SOURCE_DATE_EPOCH.
 PARTS = ["tools/pack-languages.py", "packaging/packages.py"]
 
@@ -75,7 +76,8 @@ def configure(target, jobs):
     if target is not native():
         options.append(f"-Dnative_build={build_folder(native())}")
     if not os.path.exists(os.path.join(folder, "build.ninja")):
-        run(["meson", "setup", "--cross-file", target.cross_file, *options, folder, TOP])
+        # the compiler leaves files where it is asked about itself
+        run(["meson", "setup", "--cross-file", target.cross_file, *options, folder, TOP], cwd=target.folder)
     else:
         run(["meson", "configure", folder, *options])
     return ["ninja", "-C", folder, *jobs]
@@ -106,7 +108,7 @@ def compile_target(target, jobs):
 
 def link_again(target):
     """Links the program with copies of the compiler's own libraries that have no debug information.
-    Theirs names folders of whoever compiled them first, and would be in the debug file. The pointers
+    Theirs names folders of the machine that compiled them first, and would be in the debug file. The pointers
     in tables take less room, too, in a form that the compiler has no argument for."""
     folder = build_folder(target)
     command = run(["ninja", "-C", folder, "-t", "commands", "buckle"]).strip().split("\n")[-1]
@@ -216,14 +218,23 @@ def write_sums():
 def run_parts():
     env = dict(os.environ, BUCKLE_DIST=release.DIST, BUCKLE_DIST_STAGE=release.STAGE, VERSION=release.version(),
                SOURCE_DATE_EPOCH=str(release.epoch()))
-    for part in PARTS:
+
+    def run_part(part):
         step(part)
         subprocess.run([os.path.join(TOP, part)], cwd=TOP, env=env, check=True)
+        step(f"{part}: done")
+
+    libraries.side_by_side(run_part, PARTS)
 
 
-def main(names):
+def make_target(target):
+    compile_target(target, ["-j", str(os.cpu_count() or 1)])
+    pack_target(target)
+
+
+def main(words):
     began = time.monotonic()
-    targets = chosen(names)
+    targets = chosen([word for word in words if word != "--programs"])
     if native() not in targets:
         targets = [native(), *targets]
     os.environ["SOURCE_DATE_EPOCH"] = str(release.epoch())
@@ -233,16 +244,16 @@ def main(names):
         shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(release.DIST)
     toolchain.install()
-    jobs = ["-j", str(os.cpu_count() or 1)]
-    for target in sorted(targets, key=lambda one: one is not native()):
+    for target in targets:
         toolchain.write(target)
-        libraries.build([target])
-        compile_target(target, jobs)
-        pack_target(target)
+    libraries.build(targets)
+    make_target(native())
+    libraries.side_by_side(make_target, [target for target in targets if target is not native()])
     if release.git("rev-parse", "HEAD") not in ("", release.commit()):
         raise SystemExit("the tree has another commit now than when this began: start again")
-    pack_source()
-    run_parts()
+    if "--programs" not in words:
+        pack_source()
+        run_parts()
     write_bill(targets)
     write_provenance(targets)
     write_sums()

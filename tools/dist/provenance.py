@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The statement of provenance (in-toto, SLSA 1.0): which files were made, from what, and how.
 
-It has no signature: whoever publishes a release signs it. Nothing in it depends on the machine or the
+It has no signature: the publisher of a release signs it. Nothing in it depends on the machine or the
 hour, so that anybody who builds the same commit can compare it byte by byte.
 """
 

@@ -129,6 +129,7 @@ static void on_denial(void *arg, const struct gate_denial *d)
                                 .op = OP_NETWORK_OUTBOUND,
                                 .verdict = &v,
                                 .err = v.allow ? 0 : EPERM,
+                                .detail = d->reached ? EVENT_REACHED : NULL,
                                 .path = what,
                                 .len = strlen(what)};
     event_send(&(struct event_sender){t->proc, t->s->events, &t->event}, &facts);
@@ -251,6 +252,7 @@ gate_main(const struct gate_process *n, const struct setup *s, int from, int ann
                              .parents = s->launch->parents,
                              .late_names = s->launch->late_names,
                              .on_denial = on_denial,
+                             .tells_hosts = s->launch->tells_hosts,
                              .on_question = on_question,
                              .answers = s->asks,
                              .ask_ms = s->launch->ask_ms ? s->launch->ask_ms : CONSENT_MS,

@@ -522,7 +522,7 @@ int launch_run(const struct launch *l, struct launch_end *end, struct bk_err *er
 {
     static struct setup s; /* the filter is large */
     struct control *const c = &the_control;
-    struct init own = {.pidfd = -1, .ready = -1};
+    struct init own = {.pidfd = -1, .ready = -1, .mounts = -1};
     memset(end, 0, sizeof(*end));
     /* both are large: reset only what a former launch may have left */
     s.launch = l;

@@ -280,6 +280,7 @@ int bpf_assemble(const struct plan *p, struct sock_filter *out, size_t cap, size
     static const uint32_t arches[] = {
         [PLAN_X86_64] = AUDIT_ARCH_X86_64,
         [PLAN_ARM64] = AUDIT_ARCH_AARCH64,
+        [PLAN_RISCV64] = AUDIT_ARCH_RISCV64,
     };
     struct span spans[SPANS];
     struct assembler a = {.out = out, .cap = cap, .pass = p->pass, .judge = p->judge};

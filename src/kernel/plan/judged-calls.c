@@ -49,27 +49,28 @@ const uint16_t judged_sets[SET_COUNT][SET_OPS] = {
 #define ACCESS_MODE(arg) WHEN_TESTS, arg
 
 const struct judged_call judged_calls[] = {
-#define JUDGED(name, x86, arm, handler, set, when) {#name, {x86, arm}, HANDLE_##handler, set, when},
+#define JUDGED(name, x86, arm, handler, set, when)                                                 \
+    {#name, CALL_NUMBERS(x86, arm), HANDLE_##handler, set, when},
 #include "kernel/plan/syscalls.def"
 };
 const size_t judged_call_count = sizeof(judged_calls) / sizeof(judged_calls[0]);
 
 const struct refused_call refused_calls[] = {
-#define REFUSED(name, x86, arm, err, why) {#name, {x86, arm}, err, why},
+#define REFUSED(name, x86, arm, err, why) {#name, CALL_NUMBERS(x86, arm), err, why},
 #include "kernel/plan/syscalls.def"
 };
 const size_t refused_call_count = sizeof(refused_calls) / sizeof(refused_calls[0]);
 
 /* Calls that the filter may send to the judge after testing their arguments. */
 static const struct {
-    int16_t nr[2];
+    int16_t nr[PLAN_ARCHES];
     uint8_t handler;
 } tested[] = {
-#define TESTED(name, x86, arm, handler) {{x86, arm}, HANDLE_##handler},
+#define TESTED(name, x86, arm, handler) {CALL_NUMBERS(x86, arm), HANDLE_##handler},
 #include "kernel/plan/syscalls.def"
 };
 
-static void set_handler(uint8_t *by_number, const int16_t nr[2], uint8_t handler)
+static void set_handler(uint8_t *by_number, const int16_t nr[PLAN_ARCHES], uint8_t handler)
 {
     if (nr[PLAN_NATIVE] >= 0)
         by_number[nr[PLAN_NATIVE]] = handler;

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "command/plan-options.h"
 #include "kernel/host/kabi.h"
 #include "vocab/vocab.h"
 
@@ -19,6 +20,13 @@ enum judged_handler {
     HANDLE_COUNT,
     HANDLE_NONE = HANDLE_COUNT,
 };
+
+/* By enum plan_arch. riscv64 has the numbers of arm64: both use the kernel's generic table, of
+ * which riscv64 lacks one call that is judged, renameat. No program there makes it. */
+#define CALL_NUMBERS(x86, generic)                                                                 \
+    {                                                                                              \
+        x86, generic, generic                                                                      \
+    }
 
 /* Sets of operations that one call may need. */
 enum judged_set {
@@ -63,16 +71,16 @@ enum judged_when {
 
 struct judged_call {
     const char *name;
-    int16_t nr[2];   /* by enum plan_arch; -1 when absent */
-    uint8_t handler; /* enum judged_handler */
-    uint8_t set;     /* enum judged_set */
-    uint8_t when;    /* enum judged_when */
-    uint8_t arg;     /* the argument that this depends on */
+    int16_t nr[PLAN_ARCHES]; /* -1 when absent */
+    uint8_t handler;         /* enum judged_handler */
+    uint8_t set;             /* enum judged_set */
+    uint8_t when;            /* enum judged_when */
+    uint8_t arg;             /* the argument that this depends on */
 };
 
 struct refused_call {
     const char *name;
-    int16_t nr[2];
+    int16_t nr[PLAN_ARCHES];
     uint16_t err;
     const char *why;
 };

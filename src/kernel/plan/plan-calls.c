@@ -198,10 +198,10 @@ static void filter_creds(const struct plan *p, struct sys_rule *r)
 
 static const struct {
     const char *name;
-    int16_t nr[2];
+    int16_t nr[PLAN_ARCHES];
     void (*fill)(const struct plan *p, struct sys_rule *r);
 } tested[] = {
-#define TESTED(name, x86, arm, handler) {#name, {x86, arm}, filter_##name},
+#define TESTED(name, x86, arm, handler) {#name, CALL_NUMBERS(x86, arm), filter_##name},
 #include "kernel/plan/syscalls.def"
 };
 

@@ -292,6 +292,7 @@ void plan_process_tiers(struct plan *p, const struct graph *g)
 static const char *const loaders[][2] = {
     [PLAN_X86_64] = {"/lib64/ld-linux-x86-64.so.2", "/lib/ld-musl-x86_64.so.1"},
     [PLAN_ARM64] = {"/lib/ld-linux-aarch64.so.1", "/lib/ld-musl-aarch64.so.1"},
+    [PLAN_RISCV64] = {"/lib/ld-linux-riscv64-lp64d.so.1", "/lib/ld-musl-riscv64.so.1"},
 };
 
 bool plan_exec_wall(struct plan *p, const struct graph *g)

@@ -19,7 +19,12 @@ const char *plan_tier_word(enum plan_tier tier)
 
 const char *plan_arch_word(enum plan_arch arch)
 {
-    return arch == PLAN_X86_64 ? "x86_64" : "aarch64";
+    static const char *const words[PLAN_ARCHES] = {
+        [PLAN_X86_64] = "x86_64",
+        [PLAN_ARM64] = "aarch64",
+        [PLAN_RISCV64] = "riscv64",
+    };
+    return words[arch];
 }
 
 size_t plan_namespace_names(const struct plan *p, const char *names[PLAN_NAMESPACES])

@@ -21,6 +21,8 @@
 #define NATIVE AUDIT_ARCH_X86_64
 #elif defined(__aarch64__)
 #define NATIVE AUDIT_ARCH_AARCH64
+#elif defined(__riscv) && __riscv_xlen == 64
+#define NATIVE AUDIT_ARCH_RISCV64
 #else
 #error "system calls of this processor are in no table here"
 #endif

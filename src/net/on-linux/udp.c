@@ -283,11 +283,12 @@ static enum may flow_may(struct flow *f, const struct peer *host)
     }
     if (may == MAY_NOT)
         deny_flow(f, host, v, why);
-    if (may == MAY && v.allow && v.flags & VOCAB_FLAG_REPORT) {
-        struct gate_denial d = {
-            .host = host, .port = f->key.port, .udp = true, .verdict = v, .client = who};
+    struct gate_denial d = {
+        .host = host, .port = f->key.port, .udp = true, .verdict = v, .client = who};
+    if (may == MAY && v.allow && v.flags & VOCAB_FLAG_REPORT)
         gate_deny(g, &d);
-    }
+    if (may == MAY)
+        gate_allow(g, &d);
     return may;
 }
 

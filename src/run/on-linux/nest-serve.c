@@ -59,6 +59,11 @@ static void route_event(void *arg, const struct event *e)
     struct nested *n = arg;
     struct event copy = *e;
     bool outer = e->rule != GRAPH_NO_RULE && e->rule >= n->inner_rules;
+    if (event_is_reached(e) && n->spec.launch.tells_hosts) { /* for the outer record, too */
+        copy.rule = GRAPH_NO_RULE;
+        send(n->taken.relay, &copy, event_wire_size(&copy), MSG_NOSIGNAL);
+        copy.rule = e->rule;
+    }
     if (outer) {
         copy.rule = e->rule - n->inner_rules;
         copy.policy = e->policy ? e->policy : n->began;
@@ -464,15 +469,15 @@ static void end_one(struct run *r, struct nest *n)
 }
 
 /* Passes on an event of the outer policy. Returns false at the end. */
-static bool relay_event(const struct run *r, const struct nest *n)
+static bool relay_event(struct run *r, const struct nest *n)
 {
     static struct event e;
     static unsigned char wire[sizeof(struct event)];
     ssize_t got = recv(n->relay, wire, sizeof(wire), MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return true;
-    if (got > 0 && event_from_wire(wire, (size_t)got, &e) == 0 && r->spec->launch.on_event)
-        r->spec->launch.on_event(r->spec->launch.arg, &e);
+    if (got > 0 && event_from_wire(wire, (size_t)got, &e) == 0)
+        run_event(r, &e);
     return got > 0;
 }
 

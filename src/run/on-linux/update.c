@@ -19,6 +19,7 @@
 #include "graph/build.h"
 #include "kernel/shared/policy-update.h"
 #include "run/on-linux/nest.h"
+#include "run/run-int.h"
 #include "settings/links.h"
 
 enum { SOURCES_MAX = 64 };
@@ -168,6 +169,7 @@ int run_update(struct run *r, const struct run_source *sources, size_t n, struct
             return -1;
     if (send_sources(r, sources, n, err) < 0)
         return -1;
+    run_record_policy(r, &policy);
     graphs[++r->nupdated] = policy.graph;
     policy.graph = NULL;
     return 0;
