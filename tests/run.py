@@ -361,6 +361,7 @@ def long_suites():
         Suite("matrix", [[f, "whole"] for f in found("e2e/e2e-matrix-*.py")], staged_env(), timeout=1800),
         Suite("ABI", [[tests("runners", "run-abi.py")]], staged_env()),
         Suite("mcp client library", [[tests("e2e", "e2e-mcp.py"), "sdk"]], staged_env(), timeout=600),
+        Suite("hook schemas", [[tests("e2e", "e2e-hook.py"), "schemas"]], staged_env(), timeout=600),
         Suite("races", [[tests("e2e", "e2e-traps.py"), "4", "9"]],
               {"BUCKLE": BUCKLE, "TOOLS": os.path.join(TOP, "build", "gcc", "tests"),
                "RACE_SECONDS": "20"}, timeout=900),

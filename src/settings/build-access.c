@@ -181,6 +181,22 @@ static bool is_true(struct builder *b, enum setting_id id, bool otherwise)
     return j ? j->truth : otherwise;
 }
 
+/* The folder for a session's TMPDIR, or NULL. */
+static const char *tmpdir_place(struct builder *b)
+{
+    const struct json *j = settings_value(b->s, SETTING_TMPDIR);
+    const char *text = j ? j->s : NULL;
+    if (!text || text[0] == '/')
+        return text;
+    if (text[0] != '~' || text[1] != '/' || !b->s->home)
+        return NULL;
+    size_t n = strlen(b->s->home) + strlen(text);
+    char *path = arena_alloc(&b->s->arena, n);
+    if (path)
+        snprintf(path, n, "%s%s", b->s->home, text + 1);
+    return path;
+}
+
 /* One for each denied domain, the last one given; NULL for none. */
 static int add_reasons(struct builder *b)
 {
@@ -397,7 +413,9 @@ int settings_build(struct settings *s, const char *tmpdir, struct settings_resul
     r.policy.weaker_trust = is_true(&b, SETTING_WEAKER_NETWORK, false);
     r.nested_userns = is_true(&b, SETTING_NESTED_USERNS, false);
     r.auto_allow = is_true(&b, SETTING_AUTO_ALLOW, false);
-    r.unsandboxed = is_true(&b, SETTING_UNSANDBOXED, true);
+    r.unsandboxed = is_true(&b, SETTING_UNSANDBOXED, false);
+    r.tmpdir_in = tmpdir_place(&b);
+    r.prompt = is_true(&b, SETTING_PROMPT, false);
     *out = r;
     return 0;
 }

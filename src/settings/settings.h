@@ -142,8 +142,9 @@ struct settings_result {
         uint32_t keep;
     } record;
     /* for a program that starts commands */
-    bool enabled, auto_allow, unsandboxed;
+    bool enabled, auto_allow, unsandboxed, prompt;
     struct words excluded;
+    const char *tmpdir_in; /* an absolute path, or NULL */
 };
 
 int settings_build(struct settings *s, const char *tmpdir, struct settings_result *out,

@@ -94,7 +94,7 @@ WIDENS = {
     "enabled": False, "autoAllowBashIfSandboxed": True, "excludedCommands": ["sh"], "allowUnsandboxedCommands": True,
     "ignoreViolations": {"*": ["/"]}, "allowNestedUserNamespaces": True, "allowPty": True, "allowAppleEvents": True,
     "enableWeakerNetworkIsolation": True, "enableWeakerNestedSandbox": True, "autoPresets": True,
-    "enabledPlatforms": ["none"],
+    "enabledPlatforms": ["none"], "prompt": False, "tmpdir": "/tmp/evil",
 }
 
 
