@@ -98,7 +98,7 @@ static void add_line(struct record_file *f, const char *body, size_t n, struct b
     if (!buf_ok(out))
         return;
     sha256_hex(out->s + start, out->n - start, f->hash);
-    buf_fmt(out, "%s%s\"}\n", HASH + 1, f->hash);
+    buf_fmt(out, "%s%s\"}\n", &HASH[1], f->hash);
     f->torn[0] = '\0';
     f->seq++;
 }
