@@ -120,7 +120,7 @@ def make_root(name, packages):
                          if re.match(r"Acquire::(https?|Retries)\b", line))
         listed = sources()
         codename = re.search(r" ([a-z]+) main", listed).group(1)
-        made_root = run(["mmdebstrap", "--mode=root", "--variant=minbase", f"--aptopt={options}",
+        made_root = run(["mmdebstrap", "--mode=root", "--format=tar", "--variant=minbase", f"--aptopt={options}",
                          f"--include={','.join(packages)}", codename, packed + ".new", "-"],
                         input=listed, stdin=None)
         if not tap.ok(made_root.returncode == 0, f"{name}: mmdebstrap makes a root", made_root.stdout[-2000:]):
