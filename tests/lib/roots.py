@@ -156,7 +156,7 @@ def inside(root, command, how="own root"):
 
 def listed(root):
     """Every name in a root that a package could leave behind. Homes and /tmp have what runs keep there."""
-    ignored = re.compile(r"(proc|sys|dev|run|tmp|home|root|var/log|var/lib/dpkg|var/cache/ldconfig|packages)(/|$)")
+    ignored = re.compile(r"(proc|sys|dev|run|tmp|home|root|var/log|var/lib/dpkg|var/lib/apt|var/cache/apt|var/cache/ldconfig|packages)(/|$)")
     return {name for name in (os.path.relpath(os.path.join(folder, one), root)
                               for folder, folders, files in os.walk(root) for one in folders + files)
             if not ignored.match(name)}
