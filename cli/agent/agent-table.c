@@ -35,7 +35,7 @@ static void kiro_hooks(struct buf *out, const char *program)
                  "    {\"name\": \"buckle\", \"trigger\": \"PreToolUse\", \"matcher\": "
                  "\"^(shell|execute_bash)$\",\n     \"action\": {\"type\": \"command\", "
                  "\"command\": ");
-    json_command(out, program, "hook || exit 2");
+    json_command(out, program, "hook --by-status || exit 2");
     buf_str(out, "}}\n  ]\n}\n");
 }
 
@@ -52,7 +52,7 @@ static void goose_hooks(struct buf *out, const char *program)
                  "      {\"matcher\": \"^developer__shell$\",\n"
                  "       \"hooks\": [{\"type\": \"command\", \"on_failure\": \"block\", "
                  "\"command\": ");
-    json_command(out, program, "hook || exit 2");
+    json_command(out, program, "hook --by-status || exit 2");
     buf_str(out, "}]}\n    ]\n  }\n}\n");
 }
 
@@ -60,7 +60,8 @@ static void cline_hook(struct buf *out, const char *program)
 {
     buf_fmt(out,
             "#!/bin/sh\n# Runs shell commands in Buckle's sandbox (buckle hook --install cline).\n"
-            "%s hook || printf '{\"cancel\": true, \"errorMessage\": \"buckle hook failed\"}\\n'\n",
+            "%s hook --by-status >&2 || printf '{\"cancel\": true, \"errorMessage\": \"Buckle: use "
+            "the bash tool of the buckle MCP server\"}\\n'\n",
             program);
 }
 

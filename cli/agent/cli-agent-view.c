@@ -16,8 +16,10 @@ int view_from_args(struct agent_view *v, const struct cli_args *args, struct bk_
     OWN(mem) const char **files = args_all(args, "settings");
     if (!files)
         return err_nomem(err);
+    v->mode = PERMISSION_CLIENT;
     if (mode && !view_mode(mode, &v->mode, &v->planning))
-        return err_set(err, BK_E_INPUT, "--mode must be prompt, open or none, not %s", mode);
+        return err_set(err, BK_E_INPUT, "--mode must be client, prompt, open or none, not %s",
+                       mode);
     v->planning |= args_has(args, "plan");
     v->plan_file = args_value(args, "plan-file");
     if (!getcwd(cwd, sizeof(cwd)))

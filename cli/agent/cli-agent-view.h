@@ -10,7 +10,7 @@
 /* clang-format off */
 #define VIEW_OPTIONS \
     {"settings", 0, "FILE", "settings to use in addition to those found", "file"}, \
-    {"mode", 0, "MODE", "the user's permission mode: prompt, open or none", "prompt open none"}, \
+    {"mode", 0, "MODE", "who approves commands: client (default), prompt, open or none", "client prompt open none"}, \
     {"plan", 0, NULL, "plan mode: no command runs", NULL}, \
     {"plan-file", 0, "FILE", "in plan mode: the only file the agent may write", "file"}
 /* clang-format on */

@@ -11,24 +11,51 @@
 static const struct cli_option options[] = {
     VIEW_OPTIONS,
     {"bypass", 0, NULL, "the agent asked to run outside (dangerouslyDisableSandbox)", NULL},
+    {"table", 0, NULL, "print the table of all decisions", NULL},
     {"json", 'j', NULL, "print JSON", NULL},
     {0},
 };
 
-enum { RUNS_OUTSIDE = 3, IS_ASKED = 4 };
+enum { RUNS_OUTSIDE = 3, IS_ASKED = 4, AS_CLIENT_SAYS = 5 };
 
 static const int statuses[] = {
-    [DECIDE_SANDBOXED] = CLI_OK,
-    [DECIDE_REFUSE] = CLI_NO,
-    [DECIDE_OUTSIDE] = RUNS_OUTSIDE,
-    [DECIDE_ASK] = IS_ASKED,
+    [DECIDE_SANDBOXED] = CLI_OK, [DECIDE_REFUSE] = CLI_NO,         [DECIDE_OUTSIDE] = RUNS_OUTSIDE,
+    [DECIDE_ASK] = IS_ASKED,     [DECIDE_CLIENT] = AS_CLIENT_SAYS,
 };
+
+static int print_table(void)
+{
+    static const struct {
+        const char *name;
+        enum permission_mode mode;
+    } modes[] = {
+        {"client", PERMISSION_CLIENT}, {"prompt", PERMISSION_PROMPT}, {"open", PERMISSION_OPEN}};
+    OWN(buf) struct buf out = {0};
+    buf_str(&out, "| | runs | client | prompt | open | none |\n|---|---|---|---|---|---|\n");
+    for (int row = 0; row < DECIDE_ROWS; row++) {
+        bool runs = decide_at(row, PERMISSION_OPEN).action != DECIDE_REFUSE;
+        bool inside = decide_at(row, PERMISSION_OPEN).sandboxed;
+        buf_fmt(&out, "| %s | %s |", decide_row_words(row),
+                !runs    ? "–"
+                : inside ? "inside"
+                         : "outside");
+        for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+            enum decide_action action = decide_at(row, modes[i].mode).action;
+            bool unasked = action == DECIDE_SANDBOXED || action == DECIDE_OUTSIDE;
+            buf_fmt(&out, " %s |", unasked ? "run" : decide_action_name(action));
+        }
+        buf_str(&out, " refuse |\n");
+    }
+    return cli_emit(&out, CLI_OK);
+}
 
 static int cmd_decide_run(struct cli_args *args)
 {
     OWN(agent_view) struct agent_view v = {0};
     OWN(buf) struct buf out = {0};
     struct bk_err err;
+    if (args_has(args, "table"))
+        return args->npos ? cli_usage(args, "--table takes no command") : print_table();
     if (args->npos > 1)
         return cli_usage(args, "give the command as one quoted argument");
     if (view_from_args(&v, args, &err) < 0)
@@ -42,9 +69,9 @@ static int cmd_decide_run(struct cli_args *args)
                 decide_action_name(d.action), d.sandboxed ? "true" : "false", d.reason);
     else
         buf_fmt(&out, "%s%s: %s\n", decide_action_name(d.action),
-                d.action != DECIDE_ASK ? ""
-                : d.sandboxed          ? ", then run-sandboxed"
-                                       : ", then run-outside",
+                d.action != DECIDE_ASK && d.action != DECIDE_CLIENT ? ""
+                : d.sandboxed                                       ? ", then run-sandboxed"
+                                                                    : ", then run-outside",
                 d.reason);
     return cli_emit(&out, statuses[d.action]);
 }
@@ -53,11 +80,13 @@ const struct cli_command cmd_decide = {
     .name = "decide",
     .usage = "[OPTION…] COMMAND",
     .brief = "show how an agent's command would run: sandboxed, outside or not at all",
-    .about = "Applies the settings of the working directory to COMMAND, a shell command in one\n"
-             "argument. Prints the decision (run-sandboxed, ask, run-outside or refuse) and the\n"
-             "reason. Runs nothing.\n"
-             "\n"
-             "Exit status: 0 run-sandboxed, 3 run-outside, 4 ask, 1 refuse, 2 error.",
+    .about =
+        "Applies the settings of the working directory to COMMAND, a shell command in one\n"
+        "argument. Prints the decision and the reason: run-sandboxed, run-outside, ask (Buckle\n"
+        "asks the user), client (the agent's own rules decide whether to ask) or refuse. Runs\n"
+        "nothing.\n"
+        "\n"
+        "Exit status: 0 run-sandboxed, 3 run-outside, 4 ask, 5 client, 1 refuse, 2 error.",
     .options = options,
     .run = cmd_decide_run,
 };

@@ -15,9 +15,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/client-rules.h"
+#include "agent/hook-event.h"
 #include "agent/hook.h"
 #include "base/own.h"
 #include "cli/agent/cli-agent-view.h"
+#include "cli/agent/hook-foreign.h"
 #include "cli/agent/hook-install.h"
 #include "cli/agent/hook-root.h"
 #include "macos/sandbox-exec.h"
@@ -33,6 +36,8 @@ static const char agent_names[] =
 static const struct cli_option options[] = {
     {"settings", 0, "FILE", "settings to use in addition to those found", "file"},
     {"shell", 0, "PROGRAM", "the shell that runs commands (default: bash, else sh)", "file"},
+    {"by-status", 0, NULL,
+     "answer by the exit status only: 0 if the command may run as it is, else 2", NULL},
     {"tool", 0, "NAME", "treat this tool as a shell, too", NULL},
     {"here", 0, NULL, "run commands even if the agent started in / or the home directory", NULL},
     {"install", 0, "AGENT", "add the hook to an agent's configuration; the agents are listed below",
@@ -46,9 +51,13 @@ static const struct cli_option options[] = {
 
 enum { REFUSED = 2, MESSAGE_MOST = 16 << 20 };
 
+static struct foreign foreign; /* how this agent's messages differ, for every way to answer */
+
 static int print_answer(json_t *answer, int status)
 {
-    OWN(json) json_t *a = answer;
+    OWN(json) json_t *a = foreign_answer(&foreign, answer, &status);
+    if (!a && foreign.kind == FOREIGN_STATUS)
+        return status;
     OWN(mem) char *text = a ? json_dumps(a, JSON_COMPACT) : NULL;
     OWN(buf) struct buf shown = {0};
     if (text)
@@ -135,8 +144,11 @@ static void rewrite_command(struct answering *a, struct buf *out)
         shell_word(out, a->files[i]);
     }
     if (session > 0) {
-        buf_fmt(out, " --session %d --ask-session --command-text ", (int)session);
-        shell_word(out, call->command);
+        buf_fmt(out, " --session %d --ask-session --leave-background", (int)session);
+    }
+    if (session > 0 && call->keeps_folder) {
+        buf_str(out, " --folder-of ");
+        shell_word(out, call->session ? call->session : "");
     }
     buf_str(out, " -- ");
     shell_word(out, view_shell(args));
@@ -160,22 +172,45 @@ static int refuse_root(const char *root, const char *all)
     return refuse(buf_ok(&why) ? why.s : "out of memory");
 }
 
+/* The agent's own rules about the original command; it would apply them to ours. */
+static enum hook_effect effect_inside(const struct answering *a, enum decide_action action)
+{
+    enum client_rule rule = client_rule_about(&a->call, a->root.path);
+    const char *mode = a->call.mode;
+    if (rule == CLIENT_DENIES)
+        return HOOK_DENY;
+    if (rule == CLIENT_ASKS || action == DECIDE_ASK)
+        return HOOK_ASK;
+    bool open = a->call.rules_tool && mode && strcmp(mode, "bypassPermissions") == 0;
+    return action == DECIDE_SANDBOXED || rule == CLIENT_ALLOWS || open ? HOOK_ALLOW : HOOK_PASS;
+}
+
+/* What runs outside runs as it is, and the agent's own rules decide about it. */
+static int answer_outside(const struct answering *a, const struct decision *d)
+{
+    enum hook_effect effect = d->action == DECIDE_REFUSE ? HOOK_DENY
+                              : d->action == DECIDE_ASK  ? HOOK_ASK
+                                                         : HOOK_LEAVE;
+    return print_answer(hook_answer(&a->call, effect, d->reason, NULL), CLI_OK);
+}
+
 static int carry_out(struct answering *a, struct decision d)
 {
-    static const enum hook_effect effects[] = {[DECIDE_SANDBOXED] = HOOK_ALLOW,
-                                               [DECIDE_ASK] = HOOK_ASK,
-                                               [DECIDE_OUTSIDE] = HOOK_ALLOW,
-                                               [DECIDE_REFUSE] = HOOK_DENY};
     OWN(buf) struct buf wrapped = {0};
-    if (d.action == DECIDE_REFUSE || !d.sandboxed)
-        return print_answer(hook_answer(&a->call, effects[d.action], d.reason, NULL), CLI_OK);
+    if (!d.sandboxed)
+        return answer_outside(a, &d);
+    enum hook_effect effect = effect_inside(a, d.action);
+    if (effect == HOOK_DENY)
+        return print_answer(
+            hook_answer(&a->call, effect, "the agent's own settings deny this command", NULL),
+            CLI_OK);
     const char *all = args_has(a->args, "here") ? NULL : view_root_is_all(&a->view, a->root.path);
     if (all)
         return refuse_root(a->root.path, all);
     rewrite_command(a, &wrapped);
     if (!buf_ok(&wrapped))
         return refuse("out of memory");
-    return print_answer(hook_answer(&a->call, effects[d.action], d.reason, wrapped.s), CLI_OK);
+    return print_answer(hook_answer(&a->call, effect, d.reason, wrapped.s), CLI_OK);
 }
 
 static int refuse_error(const struct bk_err *err)
@@ -197,8 +232,7 @@ static int answer_call(const struct cli_args *args, const json_t *message)
         return refuse("the message is not a tool call; the command does not run");
     if (!call->shell)
         return print_answer(hook_answer(call, HOOK_LEAVE, NULL, NULL), CLI_OK);
-    if (call->mode && !view_mode(call->mode, &a.view.mode, &a.view.planning))
-        a.view.mode = PERMISSION_PROMPT; /* an unknown mode must not ask less */
+    a.view.mode = hook_mode(call, &a.view.planning);
     if (program_path(a.program) < 0)
         return refuse("cannot find the path of buckle");
     if (hook_root(call, a.program, &a.root, &err) < 0)
@@ -210,6 +244,37 @@ static int answer_call(const struct cli_args *args, const json_t *message)
     struct decide_settings s = view_decides(&a.view);
     struct decide_request r = {.command = call->command, .bypass = call->bypass};
     return carry_out(&a, decide(&s, &r));
+}
+
+/* ---- other events ---- */
+
+/* Describes the sandbox of the project for a model. A failure must not stop anything here, and the
+ * first command reports it. */
+static json_t *describe_sandbox(const struct cli_args *args, const json_t *message)
+{
+    OWN(agent_view) struct agent_view v = {.mode = PERMISSION_CLIENT};
+    OWN(mem) const char **files = args_all(args, "settings");
+    OWN(buf) struct buf text = {0};
+    struct bk_err err;
+    char root[PATH_MAX];
+    const char *named = getenv("CLAUDE_PROJECT_DIR"), *cwd = json_text(message, "cwd");
+    const char *folder = named && named[0] == '/' ? named : cwd ? cwd : ".";
+    if (files && realpath(folder, root) &&
+        view_read(&v, root, files, args_count(args, "settings"), &err) == 0)
+        summary_text(&v, &text);
+    return hook_context(message, text.s, buf_ok(&text) ? text.n : 0);
+}
+
+static int answer_message(const struct cli_args *args, const json_t *message)
+{
+    switch (hook_event_of(message)) {
+    case HOOK_CONTEXT:
+        return print_answer(describe_sandbox(args, message), CLI_OK);
+    case HOOK_DISPLAY:
+        return print_answer(hook_display(message), CLI_OK);
+    default:
+        return answer_call(args, message);
+    }
 }
 
 static int cmd_hook_run(struct cli_args *args)
@@ -229,7 +294,10 @@ static int cmd_hook_run(struct cli_args *args)
         return hook_install(&how, &err) < 0 ? cli_fail(&err) : CLI_OK;
     }
     OWN(json) json_t *message = read_message();
-    return message ? answer_call(args, message)
+    message = message ? foreign_message(&foreign, message, args_has(args, "by-status")) : NULL;
+    if (message && foreign.other)
+        return print_answer(json_object(), CLI_OK);
+    return message ? answer_message(args, message)
                    : refuse("the agent did not send JSON; the command does not run");
 }
 
@@ -238,10 +306,12 @@ const struct cli_command cmd_hook = {
     .usage = "[OPTION…]",
     .brief = "sandbox an agent's commands, as its pre-tool hook",
     .about =
-        "Reads one pre-tool hook message from standard input and answers on standard output.\n"
-        "For a shell command it decides as `buckle decide` does: rewrite it to run under Buckle,\n"
-        "ask the user, leave it unchanged, or refuse it. It leaves other tools alone and refuses\n"
-        "messages that it cannot understand.\n"
+        "Reads one message of an agent from standard input and answers on standard output. About\n"
+        "a shell command it decides as `buckle decide` does: rewrite it to run under Buckle, ask\n"
+        "the user, leave it unchanged, or refuse it. The agent's own rules decide about approval.\n"
+        "It leaves other tools alone and refuses messages that it cannot understand. When a\n"
+        "session or a sub-agent starts, it describes the sandbox for the model. When the agent\n"
+        "shows text, it removes the blocks of violations.\n"
         "\n"
         "--install adds it to the configuration of claude, gemini, codex, cursor, copilot, "
         "opencode,\n"

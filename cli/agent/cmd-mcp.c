@@ -17,7 +17,8 @@
 
 static const struct cli_option options[] = {
     {"settings", 0, "FILE", "settings to use in addition to those found", "file"},
-    {"mode", 0, "MODE", "the user's permission mode: prompt, open or none", "prompt open none"},
+    {"mode", 0, "MODE", "who approves commands: client (default), prompt, open or none",
+     "client prompt open none"},
     {"plan", 0, NULL, "plan mode: no command runs", NULL},
     {"grantable", 0, NULL, "skip kernel walls, so that `buckle grant` can allow anything", NULL},
     {"here", 0, NULL, "run commands even in / or the home directory", NULL},
@@ -64,6 +65,7 @@ static int cmd_mcp_run(struct cli_args *args)
     char self[PATH_MAX];
     struct mcp_options o = {.program = process_own_program(self),
                             .shell = view_shell(args),
+                            .mode = PERMISSION_CLIENT,
                             .grantable = args_has(args, "grantable"),
                             .here = args_has(args, "here"),
                             .nsettings = args_count(args, "settings")};
@@ -73,7 +75,7 @@ static int cmd_mcp_run(struct cli_args *args)
     if (args->npos)
         return cli_usage(args, "mcp takes options only");
     if (mode && !view_mode(mode, &o.mode, &o.planning))
-        return cli_usage(args, "--mode must be prompt, open or none, not %s", mode);
+        return cli_usage(args, "--mode must be client, prompt, open or none, not %s", mode);
     if (!files)
         return CLI_ERROR;
     o.planning |= args_has(args, "plan");

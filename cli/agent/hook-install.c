@@ -34,7 +34,8 @@ struct installer {
 };
 
 /* Agents run the command if the hook cannot start or fails with any status other than 2. */
-static const char gate_suffix[] = " hook || exit 2", hook_suffix[] = " hook";
+static const char gate_suffix[] = " hook || exit 2", hook_suffix[] = " hook",
+                  status_suffix[] = " hook --by-status || exit 2";
 
 /* Uses the bare name if PATH leads to this program: it survives updates and moving the file to
  * another machine. */
@@ -145,7 +146,9 @@ static bool is_our_command(const struct json *command)
 {
     if (!command || command->kind != JT_STRING || command->n != strlen(command->s))
         return false;
-    const char *suffix = ends_in(command->s, gate_suffix) ? gate_suffix : hook_suffix;
+    const char *suffix = ends_in(command->s, gate_suffix)     ? gate_suffix
+                         : ends_in(command->s, status_suffix) ? status_suffix
+                                                              : hook_suffix;
     if (!ends_in(command->s, suffix))
         return false;
     size_t n = command->n - strlen(suffix);
@@ -206,7 +209,11 @@ static struct json *hook_value(struct installer *in, const struct agent_hook *h)
     bool groups = in->agent->kind == KIND_GROUPS;
     struct json *entry = jt_new(in->arena, JT_OBJECT), *group = jt_new(in->arena, JT_OBJECT);
     struct json *list = jt_new(in->arena, JT_ARRAY), *yes = jt_new(in->arena, JT_BOOL);
-    buf_fmt(&command, "%s%s", in->program.s, h->gate ? gate_suffix : hook_suffix);
+    bool refuses = in->agent->effect == EFFECT_REFUSES;
+    buf_fmt(&command, "%s%s", in->program.s,
+            !h->gate  ? hook_suffix
+            : refuses ? status_suffix
+                      : gate_suffix);
     struct json *text = buf_ok(&command) ? text_value(in, command.s) : NULL;
     struct json *matcher = *h->matcher ? text_value(in, h->matcher) : NULL;
     struct json *type = text_value(in, "command");

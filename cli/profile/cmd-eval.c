@@ -231,7 +231,7 @@ const struct cli_command cmd_eval = {
         "reads rows of OPERATION [ARGUMENT] [KEY=VALUE…] from standard input. Quote blanks in a\n"
         "word as in a shell; lines that start with # are comments.\n"
         "\n"
-        "With --platform, every layer of the stack must allow the operation. An extension covers\n"
+        "With --platform and --stack, every layer must allow the operation. An extension covers\n"
         "the path it was issued for and everything below it (or that name), but only where a rule\n"
         "has an (extension …) filter.\n"
         "\n"

@@ -138,8 +138,8 @@ const struct cli_command cmd_explain = {
     .usage = "[OPTION…] PROFILE|--settings OPERATION [ARGUMENT] [KEY=VALUE…]",
     .brief = "explain why a profile allows or denies an operation",
     .about = "Takes the same arguments as eval and explains the verdict: the rule that decided,\n"
-             "with file and line, and the rules tried before it. With --platform or --extension,\n"
-             "explains each layer and the effect of each extension.\n"
+             "with file and line, and the rules tried before it. With --platform, --stack or\n"
+             "--extension, explains each layer and the effect of each extension.\n"
              "\n"
              "With --settings, explains what commands started here may do. Of a protected name it\n"
              "shows the class, and which line of the settings allows that class.\n"

@@ -15,7 +15,7 @@ size_t stack_first(const struct cli_args *args)
 
 bool stack_asked(const struct cli_args *args)
 {
-    return args_has(args, "platform") || args_has(args, "extension");
+    return args_has(args, "platform") || args_has(args, "stack") || args_has(args, "extension");
 }
 
 /* CLASS or CLASS:VALUE. */
@@ -58,12 +58,30 @@ static int load_layer(const struct cli_args *args, struct stacked *s, const char
     return status;
 }
 
+/* What is around the process's own profile: the option's name, and what its layers are called. */
+static const struct {
+    const char *option, *role;
+} around[] = {{"platform", "platform"}, {"stack", "outer"}};
+enum { AROUND = sizeof(around) / sizeof(around[0]) };
+
+static int load_around(const struct cli_args *args, struct stacked *s)
+{
+    for (size_t k = 0; k < AROUND; k++)
+        for (size_t i = 0; i < args_count(args, around[k].option); i++)
+            if (load_layer(args, s, around[k].role, args_nth(args, around[k].option, i), true) !=
+                CLI_OK)
+                return CLI_ERROR;
+    return CLI_OK;
+}
+
 int stack_or_complain(const struct cli_args *args, struct stacked *out)
 {
-    size_t platforms = args_count(args, "platform");
+    size_t n = 1;
     const char *profile = args_value(args, "profile");
-    *out = (struct stacked){.loaded = calloc(platforms + 1, sizeof(*out->loaded)),
-                            .layers = calloc(platforms + 1, sizeof(*out->layers))};
+    for (size_t k = 0; k < AROUND; k++)
+        n += args_count(args, around[k].option);
+    *out = (struct stacked){.loaded = calloc(n, sizeof(*out->loaded)),
+                            .layers = calloc(n, sizeof(*out->layers))};
     out->stack.layers = out->layers;
     if (!out->loaded || !out->layers) {
         struct bk_err err;
@@ -72,11 +90,8 @@ int stack_or_complain(const struct cli_args *args, struct stacked *out)
     }
     if (profile && load_from_text(args))
         return cli_usage(args, "give --profile or --text, not both");
-    if (take_extensions(args, out) != CLI_OK)
+    if (take_extensions(args, out) != CLI_OK || load_around(args, out) != CLI_OK)
         return CLI_ERROR;
-    for (size_t i = 0; i < platforms; i++)
-        if (load_layer(args, out, "platform", args_nth(args, "platform", i), true) != CLI_OK)
-            return CLI_ERROR;
     if (profile)
         return load_layer(args, out, "profile", profile, true);
     return load_layer(args, out, "profile", load_from_text(args) ? NULL : args->pos[0], false);

@@ -6,11 +6,12 @@
 #include "analyze/stack.h"
 #include "cli/profile/profile-options.h"
 
-/* The policy of a process, for commands that answer questions: platform profiles, its own profile
- * and extensions. */
+/* The policy of a process, for commands that answer questions: platform profiles, those of
+ * sandboxes around it, its own profile and extensions. */
 /* clang-format off */
 #define STACK_OPTIONS \
     {"platform", 0, "PROFILE", "a platform profile that must also allow it; may repeat", "profile"}, \
+    {"stack", 0, "PROFILE", "the profile of a sandbox around it, outermost first; may repeat", "profile"}, \
     {"profile", 0, "PROFILE", "the process's profile, instead of the argument", "profile"}, \
     {"extension", 0, "CLASS[:VALUE]", "the process holds an extension, for VALUE and below", NULL}
 /* clang-format on */

@@ -13,11 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/own.h"
 #include "cli/args.h"
 #include "cli/run/debug.h"
+#include "cli/run/end-folder.h"
 #include "cli/run/exit-status.h"
 #include "cli/run/program-hints.h"
 #include "cli/run/record-flags.h"
@@ -30,6 +33,7 @@
 #include "run/ask-tty.h"
 #include "run/left-out.h"
 #include "run/run.h"
+#include "run/stay.h"
 #include "vocab/protected-classes.h"
 
 static const char cap_words[] =
@@ -89,7 +93,9 @@ static const struct cli_option options[] = {
     {"annotate", 0, NULL, "report denials in a block for agents instead of the summary", NULL},
     {"command-text", 0, "TEXT", "the command line that the session shows", NULL},
     {"session", 0, "PID|fd:N", "report events to this session", NULL},
-    {"ask-session", 0, NULL, "let the session's user answer questions about protected names", NULL},
+    {"ask-session", 0, NULL, "let the session's user answer what --ask would ask", NULL},
+    {"leave-background", 0, NULL, "let background processes go on until the session ends", NULL},
+    {"folder-of", 0, "ID", "start where the agent's last command ended, and note where this one ends", NULL},
     {"late-names", 0, NULL, "resolve denied host names, but refuse connections to them", NULL},
     {"watch-net", 0, NULL, "report denied hosts by name, even if no host is allowed", NULL},
     {"grantable", 0, NULL, "skip kernel walls, so that anything can be granted later", NULL},
@@ -115,6 +121,8 @@ struct invocation {
     struct program_mounts mounts;
     struct ask_tty asker;
     struct live live;
+    struct end_folder ended;
+    bool stays; /* with background processes */
     struct watch_settings watch;
     struct report *report;
     enum report_how how;
@@ -247,7 +255,10 @@ static void on_question(void *arg, const struct consent_question *q, int channel
 static void on_session_question(void *arg, const struct consent_question *q, int channel)
 {
     struct invocation *r = arg;
-    live_question(&r->live, q, channel);
+    if (!q->class && run_settings_strict(&r->settings) && !q->withdrawn)
+        consent_answer(channel, q->id, CONSENT_DENY); /* settings may have changed */
+    else
+        live_question(&r->live, q, channel);
 }
 
 /* A program without an expected variable fails in its own way; this line says why. A successful run
@@ -306,6 +317,8 @@ static int choose_asking(struct invocation *r, struct bk_err *err)
     r->spec.asks = args_has(r->args, "ask-session") ? "session" : "terminal";
     if (args_has(r->args, "ask-session"))
         r->spec.launch.on_protected = on_session_question;
+    if (args_has(r->args, "ask-session") && r->live.asks)
+        r->spec.launch.on_question = on_session_question;
     return 0;
 }
 
@@ -352,7 +365,7 @@ static int choose_kept(struct invocation *r, struct bk_err *err)
     size_t nenv = args_count(r->args, "env"), nfds = args_count(r->args, "keep-fd");
     size_t nkeep = r->flags.nkeep;
     r->keep_env = calloc(nenv + nkeep + 1, sizeof(*r->keep_env));
-    r->keep_fds = calloc(nfds + 1, sizeof(*r->keep_fds));
+    r->keep_fds = calloc(nfds + 2, sizeof(*r->keep_fds));
     if (!r->keep_env || !r->keep_fds)
         return err_nomem(err);
     for (size_t i = 0; i < nenv; i++)
@@ -377,6 +390,8 @@ static int choose_kept(struct invocation *r, struct bk_err *err)
     r->spec.opened = r->opened;
     r->spec.launch.keep_fds = r->keep_fds;
     r->spec.launch.nkeep = nfds;
+    if (r->live.folder_of && end_folder_begin(&r->ended, r->args->pos, r->args->npos) == 0)
+        r->keep_fds[r->spec.launch.nkeep++] = END_FOLDER_FD;
     return 0;
 }
 
@@ -412,11 +427,26 @@ static int join_session(struct invocation *r, struct bk_err *err)
     for (size_t i = 0; i < r->args->npos; i++)
         buf_fmt(&command, "%s%s", i ? " " : "", r->args->pos[i]);
     const char *text = args_value(r->args, "command-text");
+    if (!text && r->args->npos == 3 && strcmp(r->args->pos[1], "-c") == 0)
+        text = r->args->pos[2]; /* as it was given to the shell */
+    r->live.folder_of = args_value(r->args, "folder-of");
+    r->live.root = r->live.folder_of ? r->cwd : NULL;
+    if (r->live.folder_of)
+        memcpy(r->live.folder, r->spec.launch.start ? r->start : r->cwd, sizeof(r->start));
     return live_join(&r->live, args_value(r->args, "session"),
                      text        ? text
                      : command.s ? command.s
                                  : "",
                      !args_has(r->args, "profile"), &r->flags.rules, &r->flags.links, err);
+}
+
+/* An agent that names its temporary folder in these variables gets the session's there, too. */
+static void name_tmpdir(const char *tmpdir)
+{
+    static const char *const names[] = {"CLAUDE_CODE_TMPDIR", "CLAUDE_TMPDIR"};
+    for (size_t i = 0; tmpdir && i < sizeof(names) / sizeof(names[0]); i++)
+        if (getenv(names[i]))
+            setenv(names[i], tmpdir, 1);
 }
 
 /* What the runs of a session share. */
@@ -426,6 +456,11 @@ static void use_session(struct invocation *r)
     r->spec.plan.session = l->link > 0;
     if (!r->spec.tmpdir && l->tmpdir[0] == '/')
         r->spec.tmpdir = l->tmpdir;
+    name_tmpdir(r->spec.tmpdir);
+    if (l->folder[0] == '/') {
+        memcpy(r->start, l->folder, sizeof(r->start));
+        r->spec.launch.start = r->start;
+    }
     r->spec.launch.layer_server = l->layers;
     if (l->layers > 0)
         r->spec.launch.prepared = NULL;
@@ -446,7 +481,7 @@ static int fill_spec(struct invocation *r, struct bk_err *err)
         .plan.core_dumps = args_has(r->args, "core-dumps"),
         .plan.strict_reads = args_has(r->args, "strict-reads"),
         .upstream = args_value(r->args, "upstream"),
-        .launch.wait_all = args_has(r->args, "wait"),
+        .launch.wait_all = r->stays || args_has(r->args, "wait"),
         .launch.prepared = args_has(r->args, "shared-tmp") || args_has(r->args, "profile")
                                ? NULL
                                : run_usual_layers,
@@ -486,13 +521,36 @@ static int fill_spec(struct invocation *r, struct bk_err *err)
 
 /* ---- running ---- */
 
+/* The session keeps the folder for the next command, if it is in the project. */
+static void report_folder(struct invocation *r)
+{
+    char folder[PATH_MAX];
+    size_t n = strlen(r->cwd);
+    if (!end_folder_read(&r->ended, folder))
+        return;
+    live_folder(&r->live, folder);
+    if (strcmp(folder, r->start) == 0)
+        return; /* it did not move */
+    if (strncmp(folder, r->cwd, n) == 0 && (folder[n] == '/' || !folder[n] || r->cwd[n - 1] == '/'))
+        return;
+    OWN(buf) struct buf note = {0};
+    buf_str(&note, END_FOLDER_NOTE);
+    buf_safe(&note, folder, strlen(folder));
+    buf_chr(&note, '\n');
+    if (buf_ok(&note))
+        (void)fd_write_all(STDERR_FILENO, note.s, note.n);
+}
+
 static void __attribute__((noreturn)) finish(struct invocation *r, const struct launch_end *end)
 {
     struct buf summary = {0}, hint = {0};
     uint64_t denied = r->report ? report_total(r->report) : 0;
     bool hopeless = r->how == REPORT_TEXT && end->status &&
-                    (program_hint(r->spec.launch.argv, &hint) ||
+                    ((!r->spec.plan.perf && program_hint(r->spec.launch.argv, &hint)) ||
                      program_mounts_hint(&r->mounts, "buckle", &hint));
+    if (r->live.left)
+        _exit(0); /* the last background process has ended */
+    report_folder(r);
     live_leave(&r->live);
     if (args_has(r->args, "annotate")) {
         live_annotate(&r->live, &summary);
@@ -520,6 +578,33 @@ static void __attribute__((noreturn)) finish(struct invocation *r, const struct 
     _exit(status);
 }
 
+static struct invocation *staying; /* the one run of this process */
+
+/* The command has ended, and others go on. What a signal ended was to end with all of it. */
+static void on_command_exit(const struct launch_end *end)
+{
+    struct invocation *r = staying;
+    struct buf block = {0};
+    if (!WIFEXITED(end->status) || end->timed_out)
+        finish(r, end);
+    report_folder(r);
+    live_stay(&r->live);
+    if (args_has(r->args, "annotate"))
+        live_annotate(&r->live, &block);
+    exit_write(STDERR_FILENO, &block);
+    stay_leave(end->status);
+}
+
+/* Another sandbox around this one would wait for its processes. */
+static void begin_staying(struct invocation *r)
+{
+    if (!args_has(r->args, "leave-background") || !args_has(r->args, "session") ||
+        args_has(r->args, "dry-run") || getenv("SANDBOX_RUNTIME"))
+        return;
+    r->stays = stay_begin();
+    staying = r;
+}
+
 static int failed(const struct launch_end *end, const struct bk_err *err)
 {
     if (end->step != STEP_POLICY) /* already reported */
@@ -544,8 +629,10 @@ static int run_all(struct invocation *r)
     struct bk_err err;
     struct launch_end end = {0};
     bool dry = args_has(r->args, "dry-run");
+    begin_staying(r);
     if (choose_report(r, &err) < 0 || fill_spec(r, &err) < 0 || check_place(r, &err) < 0)
         return cli_fail(&err), FAILED;
+    r->spec.launch.on_exit = r->stays ? on_command_exit : NULL;
     if (run_open(&r->run, &r->spec, dry, &err) < 0)
         return run_complain(&r->run.policy.unit, &err), FAILED;
     if (r->how != REPORT_NONE)

@@ -21,6 +21,7 @@ enum hint {
     HINT_INSTALL,
     HINT_SPACE,
     HINT_ECHO,
+    HINT_COUNTERS,
     HINT_COUNT
 };
 
@@ -35,6 +36,8 @@ static const char *const words[HINT_COUNT] = {
                      "outside, before the run",
     [HINT_ECHO] = "its packets need a right that no program gains inside, and only TCP and UDP "
                   "pass the network filter; test a host with a connection instead",
+    [HINT_COUNTERS] = "the kernel's counters are closed; --allow-perf opens those of the command's "
+                      "own processes, where the host does",
     [HINT_SPACE] =
         "it makes mounts of its own, and after those the same name would mean another "
         "file to it than to Buckle; start Buckle inside it, or another `buckle run` here",
@@ -52,7 +55,13 @@ static const struct {
     {"dnf", HINT_INSTALL},     {"yum", HINT_INSTALL},      {"rpm", HINT_INSTALL},
     {"apk", HINT_INSTALL},     {"pacman", HINT_INSTALL},   {"zypper", HINT_INSTALL},
     {"snap", HINT_INSTALL},    {"ping", HINT_ECHO},        {"ping6", HINT_ECHO},
-    {"traceroute", HINT_ECHO}, {"mtr", HINT_ECHO},
+    {"traceroute", HINT_ECHO}, {"mtr", HINT_ECHO},         {"perf", HINT_COUNTERS},
+};
+
+/* What such a program cannot do; the others cannot work at all. */
+static const char *const cannot[HINT_COUNT] = {
+    [HINT_ECHO] = "reach other hosts from a sandbox",
+    [HINT_COUNTERS] = "measure",
 };
 
 static bool add_hint(const char *word, size_t n, struct buf *out)
@@ -62,10 +71,9 @@ static bool add_hint(const char *word, size_t n, struct buf *out)
     word = slash ? slash + 1 : word;
     for (size_t i = 0; i < sizeof(programs) / sizeof(*programs); i++)
         if (strlen(programs[i].name) == n && memcmp(programs[i].name, word, n) == 0) {
+            const char *what = cannot[programs[i].hint];
             buf_fmt(out, "buckle: %s cannot %s: %s\n", programs[i].name,
-                    programs[i].hint == HINT_ECHO ? "reach other hosts from a sandbox"
-                                                  : "work in a sandbox",
-                    words[programs[i].hint]);
+                    what ? what : "work in a sandbox", words[programs[i].hint]);
             return true;
         }
     return false;

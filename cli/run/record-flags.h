@@ -13,6 +13,7 @@
 /* clang-format off */
 #define RECORD_OPTIONS                                                                             \
     {"record", 0, "PATH", "append what happens to this file, or to a file in this folder", "file"}, \
+    {"record-to", 0, "WHERE", "send the record on: to the systemd `journal`, to `otlp`, or to http://HOST:PORT", "journal otlp"}, \
     {"record-files", 0, NULL, "with a record: list the files that the command wrote, with digests", NULL}
 /* clang-format on */
 

@@ -53,6 +53,8 @@ static void on_session_answer(void *arg, int fd)
     struct live *l = arg;
     char text[512];
     ssize_t n = fd_packet_receive(fd, text, sizeof(text), NULL, true);
+    if (n == 0 && l->left)
+        _exit(0); /* all that is left ends with us */
     if (n == 0)
         fd_watch_drop(&l->fd_watch, fd); /* it is gone: questions time out */
     if (n <= 0 || n > (ssize_t)sizeof(text))
@@ -70,10 +72,34 @@ static bool can_ask(struct live *l, int channel)
     struct bk_err err;
     if (l->session <= 0)
         return false;
-    if (!l->channel && fd_watch_add(&l->fd_watch, l->session, on_session_answer, l, &err) < 0)
+    if (!l->heard && fd_watch_add(&l->fd_watch, l->session, on_session_answer, l, &err) < 0)
         return false;
+    l->heard = true;
     l->channel = channel;
     return true;
+}
+
+static void send_fact(const struct live *l, json_t *fact)
+{
+    OWN(json) json_t *m = fact;
+    OWN(mem) char *text = m ? json_dumps(m, JSON_COMPACT) : NULL;
+    if (text && l->session > 0)
+        (void)!fd_packet_send(l->session, text, strlen(text), -1, true);
+}
+
+void live_folder(const struct live *l, const char *folder)
+{
+    send_fact(l, json_pack("{s:s}", "folder", folder));
+}
+
+void live_stay(struct live *l)
+{
+    struct bk_err err;
+    l->left = true;
+    send_fact(l, json_pack("{s:b}", "left", 1));
+    if (!l->heard && fd_watch_add(&l->fd_watch, l->session, on_session_answer, l, &err) < 0)
+        _exit(0); /* nobody could end it */
+    l->heard = true;
 }
 
 /* A late answer has no effect, so nothing is lost if the session does not get this. */
@@ -98,8 +124,14 @@ void live_question(struct live *l, const struct consent_question *q, int channel
         buf_fmt(&message, "\"class\": \"%s\", \"path\": ", protected_classes[q->class - 1].name);
         buf_json(&message, q->path, strlen(q->path));
     } else {
-        buf_fmt(&message, "\"port\": %u, \"udp\": %s, \"host\": ", q->port,
+        struct peer host;
+        char where[PEER_TEXT] = "";
+        if (peer_parse(q->host, strlen(q->host), &host))
+            peer_text(&host, q->port, where);
+        buf_fmt(&message, "\"port\": %u, \"udp\": %s, \"where\": ", q->port,
                 q->udp ? "true" : "false");
+        buf_json(&message, where, strlen(where));
+        buf_str(&message, ", \"host\": ");
         buf_json(&message, q->host, strlen(q->host));
     }
     buf_str(&message, ", \"program\": ");
@@ -133,6 +165,7 @@ void live_event(struct live *l, const struct event *e)
     if (l->events)
         memcpy(&l->events[l->total % LIVE_EVENTS], e, event_wire_size(e));
     l->total += l->events != NULL;
+    l->denied += !e->allow;
     if (l->session > 0)
         report_to_session(l, e);
 }
@@ -155,7 +188,7 @@ void live_annotate(const struct live *l, struct buf *out)
     for (size_t i = 0; v && buf_ok(&lines) && i < v->n; i++)
         v->at[i].line = lines.s + starts[i];
     if (buf_ok(&lines))
-        annotate_block(v, out);
+        annotate_block(v, l->denied, out);
     if (out->n)
         buf_chr(out, '\n');
     free(v);
@@ -275,7 +308,9 @@ int live_join(struct live *l, const char *where, const char *command, bool shipp
     OWN(buf) struct buf text = {0};
     buf_safe(&text, command, strnlen(command, 4000)); /* any bytes, as text */
     OWN(json)
-    json_t *hello = json_pack("{s:s, s:i}", "join", text.s ? text.s : "", "pid", getpid());
+    json_t *hello =
+        json_pack("{s:s, s:i, s:s*, s:s*, s:s*}", "join", text.s ? text.s : "", "pid", getpid(),
+                  "of", l->folder_of, "root", l->root, "cwd", l->folder[0] ? l->folder : NULL);
     int ends[2] = {-1, -1};
     if (fd_packet_pair(ends) < 0)
         return err_sys(err, "cannot join the session");
@@ -290,6 +325,9 @@ int live_join(struct live *l, const char *where, const char *command, bool shipp
     const char *tmpdir = json_text(answer, "tmpdir");
     if (tmpdir)
         snprintf(l->tmpdir, sizeof(l->tmpdir), "%s", tmpdir);
+    const char *folder = json_text(answer, "folder");
+    snprintf(l->folder, sizeof(l->folder), "%s", folder ? folder : "");
+    l->asks = json_is_true(json_object_get(answer, "asks"));
     l->layers = steal_fd(&layers);
     l->session = steal_fd(&socket_fd);
     return 0;

@@ -21,14 +21,20 @@ struct live {
     struct control_server server;
     struct grants grants; /* the policy, and these on top of it */
     struct event *events; /* the newest, in a ring; NULL until there is one */
-    uint64_t total;
+    uint64_t total, denied;
     int session;           /* the session that gets events; 0: none */
     int link;              /* to the servers of its other runs (net/session-link.h); 0: none */
     int layers;            /* to its layers (kernel/launch/layer-server.h); 0: none */
     char tmpdir[PATH_MAX]; /* of its runs; empty: none */
+    const char *folder_of; /* the agent's session in which `cd` lasts, or NULL */
+    const char *root;      /* then: the project's folder */
+    char folder[PATH_MAX]; /* where the command starts; empty: unchanged */
+    bool left;             /* the command has ended, and background processes go on */
     int own[4];            /* for launch.user_fds */
     uint64_t missed;       /* denials that it did not get */
     int channel;           /* where its answers to questions go */
+    bool heard;            /* we listen to it */
+    bool asks;             /* it can ask the user about hosts */
 };
 
 /* Joins the session of a process, or at the other end of a descriptor ("fd:8"), which then gets
@@ -39,6 +45,10 @@ int live_join(struct live *l, const char *where, const char *command, bool shipp
 void live_link(struct live *l);
 /* Passes a question on to the session, which answers it later. Without one the answer is no. */
 void live_question(struct live *l, const struct consent_question *q, int channel);
+/* Reports the folder in which the command ended. */
+void live_folder(const struct live *l, const char *folder);
+/* The command has ended, and background processes go on as long as the session does. */
+void live_stay(struct live *l);
 /* At the end: reports the last counts to the session and leaves it. */
 void live_leave(struct live *l);
 

@@ -19,7 +19,7 @@ struct watch_settings {
     int later; /* a timer for watching files; -1 for none */
     struct watch_files files;
     bool looking; /* at files that cannot be watched */
-    int control; /* --control-fd; -1 for none, or when it has ended */
+    int control;  /* --control-fd; -1 for none, or when it has ended */
     struct buf line;
     bool skipping;        /* the rest of a line that was too long */
     struct buf last_line; /* the last valid line, which counts from then on */

@@ -341,8 +341,8 @@ enum buckle_decision {
     BUCKLE_REFUSE
 };
 
-/* What decides, as settings have it: enabled, asked for what runs inside, bypass allowed, nothing
- * excluded, mode prompt. */
+/* What decides, as settings have it: enabled, asked for what runs inside, bypass not allowed,
+ * nothing excluded, mode prompt. */
 BUCKLE_API struct buckle_gates *buckle_gates_new(void);
 BUCKLE_API void buckle_gates_free(struct buckle_gates *gates);
 BUCKLE_API void buckle_gates_enabled(struct buckle_gates *gates, int on);

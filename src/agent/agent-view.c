@@ -8,7 +8,9 @@
 
 #include "agent/agent-view.h"
 
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/own.h"
@@ -53,14 +55,32 @@ void view_provenance(const char *folder, struct buf *out)
                                   : " was created by a sandboxed command; you have adopted it");
 }
 
+const char *view_tmpdir_place(const struct agent_view *v, const char *root)
+{
+    const char *places[] = {v->result.tmpdir_in, getenv("CLAUDE_CODE_TMPDIR"),
+                            getenv("CLAUDE_TMPDIR")};
+    char real[PATH_MAX];
+    size_t n = strlen(root);
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        if (!places[i] || places[i][0] != '/')
+            continue;
+        bool inside = realpath(places[i], real) && strncmp(real, root, n) == 0 &&
+                      (!real[n] || real[n] == '/');
+        return inside ? NULL : places[i];
+    }
+    return NULL;
+}
+
 struct decide_settings view_decides(const struct agent_view *v)
 {
+    bool prompt = v->mode == PERMISSION_CLIENT && v->result.prompt;
+    enum permission_mode mode = prompt ? PERMISSION_PROMPT : v->mode;
     return (struct decide_settings){.enabled = v->result.enabled,
                                     .auto_allow = v->result.auto_allow,
                                     .allow_unsandboxed = v->result.unsandboxed,
                                     .excluded = v->result.excluded.at,
                                     .nexcluded = v->result.excluded.n,
-                                    .mode = v->mode,
+                                    .mode = mode,
                                     .planning = v->planning};
 }
 
@@ -71,11 +91,17 @@ bool view_mode(const char *word, enum permission_mode *mode, bool *plan)
         enum permission_mode mode;
         bool plan;
     } words[] = {
-        {"prompt", PERMISSION_PROMPT, false},      {"open", PERMISSION_OPEN, false},
-        {"none", PERMISSION_NONE, false},          {"default", PERMISSION_PROMPT, false},
-        {"acceptEdits", PERMISSION_PROMPT, false}, {"dontAsk", PERMISSION_PROMPT, false},
-        {"auto", PERMISSION_PROMPT, false},        {"bypassPermissions", PERMISSION_OPEN, false},
-        {"plan", PERMISSION_PROMPT, true},
+        {"client", PERMISSION_CLIENT, false},
+        {"prompt", PERMISSION_PROMPT, false},
+        {"open", PERMISSION_OPEN, false},
+        {"none", PERMISSION_NONE, false},
+        /* an agent's own modes: it applies them itself */
+        {"default", PERMISSION_CLIENT, false},
+        {"acceptEdits", PERMISSION_CLIENT, false},
+        {"dontAsk", PERMISSION_CLIENT, false},
+        {"auto", PERMISSION_CLIENT, false},
+        {"bypassPermissions", PERMISSION_CLIENT, false},
+        {"plan", PERMISSION_CLIENT, true},
     };
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         if (strcmp(word, words[i].word) == 0) {

@@ -31,10 +31,14 @@ const char *view_root_is_all(struct agent_view *v, const char *root);
 /* Describes the folder if a sandboxed command created it or one above it; nothing if not. */
 void view_provenance(const char *folder, struct buf *out);
 
+/* The folder in which the TMPDIR of a session is made: by the settings, or by the variables that
+ * sandbox-runtime has. NULL: the usual one. It is none that commands can write. */
+const char *view_tmpdir_place(const struct agent_view *v, const char *root);
+
 struct decide_settings view_decides(const struct agent_view *v);
 
-/* Parses "open", "prompt", "none" or an agent's own names. Returns false for other words. Sets
- * *plan if the word means that the agent is planning. */
+/* Parses "client", "open", "prompt", "none" or an agent's own names. Returns false for other words.
+ * Sets *plan if the word means that the agent is planning. */
 bool view_mode(const char *word, enum permission_mode *mode, bool *plan);
 
 /* Instructions for a model; empty if commands don't run in a sandbox. */

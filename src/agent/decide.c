@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* The checks in order: first what refuses the command, then what puts it inside or outside the
- * sandbox, and last whether to ask the user. */
+/* Settings and request choose a row of the table, and the mode a column. */
 
 #include "agent/decide.h"
 
@@ -21,49 +20,74 @@ static bool is_excluded(const struct decide_settings *s, const char *command)
     return false;
 }
 
-static struct decision refuse(const char *reason)
+/* ---- the table ---- */
+
+enum where { INSIDE, OUTSIDE };
+enum verb { REFUSE, RUN, ASK, CLIENT };
+
+static const struct row {
+    const char *words;
+    enum where where;
+    enum verb client, prompt, open;
+    const char *reason;
+} rows[] = {
+#define DECISION(when, words, where, client, prompt, open, reason)                                 \
+    {words, where, client, prompt, open, reason},
+#include "agent/decisions.def"
+};
+
+struct decision decide_at(enum decide_row row, enum permission_mode mode)
 {
-    return (struct decision){DECIDE_REFUSE, false, reason};
+    const struct row *r = &rows[row];
+    bool inside = r->where == INSIDE;
+    const enum decide_action actions[] = {[REFUSE] = DECIDE_REFUSE,
+                                          [RUN] = inside ? DECIDE_SANDBOXED : DECIDE_OUTSIDE,
+                                          [ASK] = DECIDE_ASK,
+                                          [CLIENT] = DECIDE_CLIENT};
+    enum verb verb = mode == PERMISSION_OPEN     ? r->open
+                     : mode == PERMISSION_CLIENT ? r->client
+                                                 : r->prompt;
+    return (struct decision){actions[verb], row, inside && verb != REFUSE, r->reason};
 }
 
-static struct decision outside(const struct decide_settings *s, const char *reason)
-{
-    bool asks = s->mode == PERMISSION_PROMPT;
-    return (struct decision){asks ? DECIDE_ASK : DECIDE_OUTSIDE, false, reason};
-}
+/* ---- which row ---- */
 
-static struct decision inside(const struct decide_settings *s, const char *reason)
+static enum decide_row row_of(const struct decide_settings *s, const struct decide_request *r)
 {
-    bool asks = s->mode == PERMISSION_PROMPT && !s->auto_allow;
-    return (struct decision){asks ? DECIDE_ASK : DECIDE_SANDBOXED, true, reason};
+    if (s->planning)
+        return DECIDE_ROW_PLANNING;
+    if (is_empty(r->command))
+        return DECIDE_ROW_NO_COMMAND;
+    if (!s->enabled)
+        return DECIDE_ROW_DISABLED;
+    if (r->bypass && s->allow_unsandboxed)
+        return DECIDE_ROW_BYPASS_ALLOWED;
+    if (!r->other_shell && is_excluded(s, r->command))
+        return DECIDE_ROW_EXCLUDED;
+    if (r->bypass)
+        return s->auto_allow ? DECIDE_ROW_BYPASS_AUTO : DECIDE_ROW_BYPASS;
+    return s->auto_allow ? DECIDE_ROW_AUTO_ALLOW : DECIDE_ROW_ANY;
 }
 
 struct decision decide(const struct decide_settings *s, const struct decide_request *r)
 {
+    enum decide_row row = row_of(s, r);
     if (s->mode == PERMISSION_NONE)
-        return refuse("tools are disabled");
-    if (s->planning)
-        return refuse("nothing runs while the agent is planning");
-    if (is_empty(r->command))
-        return refuse("there is no command");
-    if (!s->enabled)
-        return outside(s, "sandboxing is disabled");
-    if (r->bypass && s->allow_unsandboxed)
-        return outside(s, "the request asks to run outside the sandbox, which the settings allow");
-    if (!r->other_shell && is_excluded(s, r->command))
-        return outside(s, "the settings exclude this command from the sandbox");
-    if (r->bypass)
-        return inside(s, "the settings do not allow commands outside the sandbox");
-    return inside(s, "commands run in the sandbox");
+        return (struct decision){DECIDE_REFUSE, row, false, "tools are disabled"};
+    return decide_at(row, s->mode);
 }
 
 const char *decide_action_name(enum decide_action a)
 {
     static const char *const names[] = {
-        [DECIDE_SANDBOXED] = "run-sandboxed",
-        [DECIDE_ASK] = "ask",
-        [DECIDE_OUTSIDE] = "run-outside",
-        [DECIDE_REFUSE] = "refuse",
+        [DECIDE_SANDBOXED] = "run-sandboxed", [DECIDE_ASK] = "ask",
+        [DECIDE_OUTSIDE] = "run-outside",     [DECIDE_REFUSE] = "refuse",
+        [DECIDE_CLIENT] = "client",
     };
     return names[a];
+}
+
+const char *decide_row_words(enum decide_row row)
+{
+    return rows[row].words;
 }

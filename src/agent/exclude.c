@@ -130,13 +130,15 @@ static bool is_wild(const char *p, size_t n)
     return false;
 }
 
-bool exclude_matches(const char *pattern, const char *command)
+bool exclude_fits(const char *pattern, const char *text, size_t len)
 {
-    const char *s = command + strspn(command, " \t\r\n\v\f"), *stop = s + strlen(s);
+    const char *s = text, *stop = text + len;
     size_t n = strlen(pattern);
+    while (s < stop && strchr(" \t\r\n\v\f", *s))
+        s++;
     while (stop > s && strchr(" \t\r\n\v\f", stop[-1]))
         stop--;
-    if (n == 0 || !exclude_is_simple(command))
+    if (n == 0)
         return false;
     bool prefix = n > 2 && strcmp(pattern + n - 2, ":*") == 0 && !is_wild(pattern, n - 2);
     if (!prefix)
@@ -144,4 +146,9 @@ bool exclude_matches(const char *pattern, const char *command)
     n -= 2;
     size_t left = (size_t)(stop - s);
     return left >= n && memcmp(s, pattern, n) == 0 && (left == n || s[n] == ' ');
+}
+
+bool exclude_matches(const char *pattern, const char *command)
+{
+    return exclude_is_simple(command) && exclude_fits(pattern, command, strlen(command));
 }

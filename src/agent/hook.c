@@ -21,7 +21,8 @@ static const struct dialect {
     const char *tools[4];     /* tools that run shell commands */
     const char *variables[2]; /* environment variables with the project's folder */
     const char *mode_key;
-    bool asks; /* the agent can ask the user */
+    bool asks;  /* the agent can ask the user about a bypass */
+    bool moves; /* its shell tool stays in the folder where the last command ended */
 } dialects[] = {
     {"hook_event_name",
      "PreToolUse",
@@ -30,6 +31,7 @@ static const struct dialect {
      {"Bash", "bash", "shell"},
      {"CLAUDE_PROJECT_DIR"},
      "permission_mode",
+     true,
      true},
     {"hook_event_name",
      "BeforeTool",
@@ -38,6 +40,7 @@ static const struct dialect {
      {"run_shell_command"},
      {"GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR"},
      "approval_mode",
+     false,
      false},
     {"hookEventName",
      "preToolUse",
@@ -46,6 +49,7 @@ static const struct dialect {
      {"bash", "shell", "powershell"},
      {NULL},
      "permissionMode",
+     true,
      true},
     {"hook_event_name",
      "beforeShellExecution",
@@ -54,8 +58,9 @@ static const struct dialect {
      {NULL},
      {"CURSOR_PROJECT_DIR", "CLAUDE_PROJECT_DIR"},
      "permission_mode",
-     true},
-    {NULL, NULL, NULL, NULL, {NULL}, {NULL}, "mode", true},
+     true,
+     false},
+    {NULL, NULL, NULL, NULL, {NULL}, {NULL}, "mode", true, true},
 };
 
 enum { PRE_TOOL, BEFORE_TOOL, PRE_TOOL_CAMEL, BEFORE_SHELL, PLAIN, DIALECTS };
@@ -118,6 +123,7 @@ int hook_read(const json_t *message, const char *const *tools, size_t ntools, st
     *out = (struct hook_call){.dialect = which,
                               .mode = json_text(message, d->mode_key),
                               .cwd = json_text(message, "cwd"),
+                              .agent = json_text(message, "agent_id"),
                               .session = session_of(message)};
     if (!d->input_key) {
         out->shell = true;
@@ -128,16 +134,38 @@ int hook_read(const json_t *message, const char *const *tools, size_t ntools, st
         if (!tool || !json_is_object(out->input))
             return -1;
         out->shell = runs_commands(d, tool, tools, ntools);
+        out->rules_tool = which == PRE_TOOL && strcmp(tool, "Bash") == 0 ? "Bash" : NULL;
     }
     out->command = json_text(out->input, "command");
+    /* agents put a sub-agent back into the project's folder after each command */
+    out->keeps_folder = d->moves && !out->agent;
     /* ignore the flag if the user can't be asked */
     out->bypass = d->asks && json_is_true(json_object_get(out->input, bypass_key));
     return 0;
 }
 
+/* An unknown mode asks no less than the agent does. A program that has no mode of its own has no
+ * rules of its own either. */
+enum permission_mode hook_mode(const struct hook_call *call, bool *planning)
+{
+    enum permission_mode mode = call->dialect == PLAIN ? PERMISSION_PROMPT : PERMISSION_CLIENT;
+    *planning = false;
+    if (call->mode)
+        (void)view_mode(call->mode, &mode, planning);
+    return mode;
+}
+
 /* ---- answers ---- */
 
-static const char *const effect_words[] = {"", "allow", "ask", "deny"};
+static const char *const effect_words[] = {"client", "allow", "ask", "deny", "client"};
+
+/* A dialect's keys for the decision and its reason; neither without a decision. */
+static json_t *decision(enum hook_effect e, const char *key, const char *reason_key,
+                        const char *reason)
+{
+    return e == HOOK_PASS ? json_object()
+                          : json_pack("{s:s, s:s}", key, effect_words[e], reason_key, reason);
+}
 
 static json_t *replaced_input(const struct hook_call *call, const char *command)
 {
@@ -153,20 +181,17 @@ static json_t *replaced_input(const struct hook_call *call, const char *command)
 static json_t *answer_pre_tool(const struct hook_call *call, enum hook_effect e, const char *reason,
                                const char *command)
 {
-    json_t *answer =
-        json_pack("{s:s, s:s, s:s}", "hookEventName", "PreToolUse", "permissionDecision",
-                  effect_words[e], "permissionDecisionReason", reason);
+    json_t *answer = decision(e, "permissionDecision", "permissionDecisionReason", reason);
+    json_object_set_new(answer, "hookEventName", json_string("PreToolUse"));
     if (command)
         json_object_set_new(answer, "updatedInput", replaced_input(call, command));
     return json_pack("{s:o}", "hookSpecificOutput", answer);
 }
 
-/* This dialect has no "ask": the agent asks by itself when a hook allows a tool. */
 static json_t *answer_before_tool(const struct hook_call *call, enum hook_effect e,
                                   const char *reason, const char *command)
 {
-    json_t *answer =
-        json_pack("{s:s, s:s}", "decision", e == HOOK_DENY ? "deny" : "allow", "reason", reason);
+    json_t *answer = decision(e, "decision", "reason", reason);
     if (command)
         json_object_set_new(answer, "hookSpecificOutput",
                             json_pack("{s:s, s:o}", "hookEventName", "BeforeTool", "tool_input",
@@ -177,8 +202,7 @@ static json_t *answer_before_tool(const struct hook_call *call, enum hook_effect
 static json_t *answer_camel(const struct hook_call *call, enum hook_effect e, const char *reason,
                             const char *command)
 {
-    json_t *answer = json_pack("{s:s, s:s}", "permissionDecision", effect_words[e],
-                               "permissionDecisionReason", reason);
+    json_t *answer = decision(e, "permissionDecision", "permissionDecisionReason", reason);
     if (command)
         json_object_set_new(answer, "modifiedArgs", replaced_input(call, command));
     return answer;
@@ -216,7 +240,7 @@ json_t *hook_answer(const struct hook_call *call, enum hook_effect effect, const
     static json_t *(*const answers[])(const struct hook_call *, enum hook_effect, const char *,
                                       const char *) = {
         answer_pre_tool, answer_before_tool, answer_camel, answer_before_shell, answer_plain};
-    if (effect == HOOK_LEAVE)
+    if (effect == HOOK_LEAVE && call->dialect != PLAIN)
         return json_object();
     return answers[call->dialect](call, effect, reason, command);
 }

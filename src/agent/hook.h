@@ -18,8 +18,12 @@ struct hook_call {
     const char *command; /* that command; NULL if missing */
     const char *cwd;     /* the agent's folder; NULL if not given */
     const char *session; /* the agent's id of the conversation, or NULL */
+    const char *agent;   /* the id of the sub-agent that calls, or NULL */
     const char *mode;    /* the user's permission mode, or NULL */
     bool bypass;
+    bool keeps_folder; /* the agent's shell tool promises that `cd` lasts */
+    const char
+        *rules_tool;     /* the shell tool's name in the agent's rules (client-rules.h), or NULL */
     const json_t *input; /* of the tool */
 };
 
@@ -31,7 +35,16 @@ int hook_read(const json_t *message, const char *const *tools, size_t ntools,
 /* The agent's project folder from the environment of its hooks, or NULL. */
 const char *hook_project(const struct hook_call *call);
 
-enum hook_effect { HOOK_LEAVE, HOOK_ALLOW, HOOK_ASK, HOOK_DENY };
+enum hook_effect {
+    HOOK_LEAVE, /* as if there were no hook */
+    HOOK_ALLOW,
+    HOOK_ASK,
+    HOOK_DENY,
+    HOOK_PASS, /* a replacement, and the agent's own rules decide about it */
+};
+
+/* When to ask, by the mode in the message. */
+enum permission_mode hook_mode(const struct hook_call *call, bool *planning);
 
 /* The answer in the call's dialect. command: run this instead; NULL: the original. If the dialect
  * can't replace a command, the answer denies it. */

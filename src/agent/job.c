@@ -21,15 +21,15 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/buf.h"
 #include "base/own.h"
+#include "command/end-folder.h"
 #include "system/descriptors.h"
 #include "system/process.h"
 
 enum { GRACE_MS = 2000, WORDS = 24 };
 
-/* Reports the final working directory, however the shell exits. */
-static const char script[] = "trap 'pwd -P >&9' EXIT 2>/dev/null; eval \"$1\"";
-enum { CWD_FD = 9, SESSION_FD = 8 };
+enum { CWD_FD = END_FOLDER_FD, SESSION_FD = 8 };
 
 /* ---- starting ---- */
 
@@ -37,6 +37,7 @@ struct argv_list {
     const char **at;
     size_t n;
     char procs[16];
+    struct buf line; /* for the shell */
 };
 
 static void add_word(struct argv_list *w, const char *word)
@@ -47,12 +48,13 @@ static void add_word(struct argv_list *w, const char *word)
 static int build_command(struct argv_list *w, const struct job_spec *s)
 {
     w->at = calloc(WORDS + 2 * s->nsettings, sizeof(*w->at));
-    if (!w->at)
+    buf_fmt(&w->line, END_FOLDER_TRAP "%s", s->command);
+    if (!w->at || !buf_ok(&w->line))
         return -1;
     if (s->sandboxed) {
         static const char *const fixed[] = {
-            "run",           "--watch-net", "--report=none", "--session=fd:8",
-            "--ask-session", "--keep-fd=9", "--max-procs"};
+            "run",           "--watch-net", "--report=none",      "--session=fd:8",
+            "--ask-session", "--keep-fd=9", "--leave-background", "--max-procs"};
         add_word(w, s->program);
         for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
             add_word(w, fixed[i]);
@@ -74,9 +76,7 @@ static int build_command(struct argv_list *w, const struct job_spec *s)
     }
     add_word(w, s->shell);
     add_word(w, "-c");
-    add_word(w, script);
-    add_word(w, "sh");
-    add_word(w, s->command);
+    add_word(w, w->line.s);
     return 0;
 }
 
@@ -155,7 +155,8 @@ int job_start(struct job *j, const struct job_spec *spec, struct bk_err *err)
 {
     struct argv_list w = {.n = 0};
     int writing[JOB_PIPES] = {-1, -1, -1};
-    *j = (struct job){.watch = -1, .pipes = {-1, -1, -1}, .sandboxed = spec->sandboxed};
+    *j = (struct job){
+        .watch = -1, .pipes = {-1, -1, -1}, .rest = {-1, -1}, .sandboxed = spec->sandboxed};
     capture_init(&j->captured[JOB_OUT], spec->max_output);
     capture_init(&j->captured[JOB_ERR], spec->max_output);
     pid_t owner = getpid();
@@ -165,6 +166,7 @@ int job_start(struct job *j, const struct job_spec *spec, struct bk_err *err)
     if (j->pid < 0)
         err_sys(err, "cannot start another command");
     free(w.at);
+    buf_free(&w.line);
     close_all(writing);
     if (j->pid < 0)
         return close_all(j->pipes), -1;
@@ -210,6 +212,22 @@ static void read_pipe(struct job *j, enum job_pipe from)
     }
 }
 
+/* Of a command in a sandbox, background processes may go on. */
+static void keep_rest(struct job *j)
+{
+    for (int i = 0; i < 2 && j->sandboxed; i++) {
+        struct pollfd p = {j->pipes[i], POLLIN, 0};
+        if (j->pipes[i] >= 0 && poll(&p, 1, 0) == 0)
+            j->rest[i] = steal_fd(&j->pipes[i]);
+    }
+    close_all(j->pipes);
+}
+
+int job_take_rest(struct job *j, int which)
+{
+    return steal_fd(&j->rest[which]);
+}
+
 void job_read(struct job *j)
 {
     struct pollfd ended = {j->watch, POLLIN, 0};
@@ -223,7 +241,7 @@ void job_read(struct job *j)
     /* don't wait for others that hold the pipe open */
     if (j->exited && poll(&(struct pollfd){j->pipes[JOB_OUT], POLLIN, 0}, 1, 0) <= 0 &&
         poll(&(struct pollfd){j->pipes[JOB_ERR], POLLIN, 0}, 1, 0) <= 0)
-        close_all(j->pipes);
+        keep_rest(j);
 }
 
 bool job_is_over(const struct job *j)
@@ -280,6 +298,9 @@ void job_free(struct job *j)
             ;
     }
     close_all(j->pipes);
+    for (int i = 0; i < 2; i++)
+        if (j->rest[i] >= 0)
+            close(steal_fd(&j->rest[i]));
     if (j->watch >= 0)
         close(j->watch);
     capture_free(&j->captured[JOB_OUT]);

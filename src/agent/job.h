@@ -33,6 +33,7 @@ struct job {
     pid_t pid;
     int watch;                  /* readable when it ends */
     int pipes[JOB_PIPES];       /* read ends; -1 at their end */
+    int rest[2];                /* of output, after the end; -1: nobody else writes there */
     struct capture captured[2]; /* JOB_OUT, JOB_ERR */
     char cwd[4096];             /* the final folder; empty if unknown */
     size_t ncwd;
@@ -50,6 +51,8 @@ void job_end(struct job *j);
 int job_tick(struct job *j);
 /* Whether the process has exited and all its output was read. */
 bool job_is_over(const struct job *j);
+/* What background processes still write after the job is over: a descriptor to read, or -1. */
+int job_take_rest(struct job *j, int which);
 /* Kills it if it still runs. */
 void job_free(struct job *j);
 

@@ -6,15 +6,17 @@
  * starts the command, and reports its progress and result.
  */
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "agent/mcp-int.h"
 #include "base/clock.h"
 #include "base/own.h"
+#include "command/end-folder.h"
 #include "report/annotate.h"
 
 /* ---- the table ---- */
@@ -100,9 +102,9 @@ size_t call_text(struct mcp *m, const struct call *c, const struct buf *out, con
     bool over = c->over;
     const struct store_wanted its = {.command_id = c->number};
     struct violations *v = over ? store_get(m->session.store, &its) : NULL;
-    size_t n = v ? v->n : 0;
-    annotate(out->s ? out->s : "", out->n, NULL, text); /* escape our tag in stdout too */
-    annotate(err->s ? err->s : "", err->n, v, annotated);
+    size_t listed = v ? v->n : 0, n = over && c->denied > listed ? c->denied : listed;
+    annotate(out->s ? out->s : "", out->n, NULL, 0, text); /* escape our tag in stdout too */
+    annotate(err->s ? err->s : "", err->n, v, n, annotated);
     buf_add(text, annotated->s ? annotated->s : "", annotated->n);
     free(v);
     const struct job *j = &c->job;
@@ -141,13 +143,51 @@ static json_t *result_of(struct mcp *m, struct call *c)
     return mcp_text(text.s, text.n, j->status != 0 || j->timed_out || j->cancelled, facts);
 }
 
-/* The next command starts where this one ended, if that folder still exists. */
-static void follow_cwd(struct mcp *m, const struct call *c)
+/* The next command starts where this one ended, inside the project (session-folder.h). */
+static void follow_cwd(struct mcp *m, struct call *c)
 {
-    struct stat st;
     const char *cwd = c->job.cwd;
-    if (!c->background && cwd[0] == '/' && stat(cwd, &st) == 0 && S_ISDIR(st.st_mode))
-        snprintf(m->cwd, sizeof(m->cwd), "%s", cwd);
+    if (c->background || cwd[0] != '/')
+        return;
+    bool fits = session_folder_fits(cwd, m->root);
+    snprintf(m->cwd, sizeof(m->cwd), "%s", fits ? cwd : m->root);
+    if (fits)
+        return;
+    OWN(buf) struct buf note = {0};
+    buf_str(&note, END_FOLDER_NOTE);
+    buf_safe(&note, cwd, strlen(cwd));
+    buf_chr(&note, '\n');
+    if (buf_ok(&note))
+        capture_add(&c->job.captured[JOB_ERR], note.s, note.n);
+}
+
+/* Nobody reads what background processes write from now on, but they must not fail there. */
+static void on_rest(void *arg, int fd)
+{
+    static char block[65536];
+    struct mcp *m = arg;
+    ssize_t n = read(fd, block, sizeof(block));
+    if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
+        return;
+    fd_watch_drop(&m->session.fds, fd);
+    close(fd);
+}
+
+static void drain_rest(struct mcp *m, struct call *c)
+{
+    struct bk_err err;
+    for (int i = 0; i < 2; i++) {
+        OWN(fd) int rest = job_take_rest(&c->job, i);
+        if (rest >= 0 && fd_watch_add(&m->session.fds, rest, on_rest, m, &err) == 0)
+            (void)steal_fd(&rest);
+    }
+}
+
+void mcp_on_count(void *arg, uint64_t run, uint64_t denied)
+{
+    struct call *c = call_find(arg, run);
+    if (c)
+        c->denied += denied;
 }
 
 /* A run closes its session socket after its last event. A killed run may not, so the wait is
@@ -168,6 +208,7 @@ void mcp_update_call(struct mcp *m, struct call *c)
     if (!c->over || !c->id)
         return;
     follow_cwd(m, c);
+    drain_rest(m, c);
     if (!c->job.cancelled) /* a cancelled request gets no answer */
         rpc_result(&m->rpc, c->id, result_of(m, c));
     call_free(c);
@@ -224,14 +265,15 @@ static void start_job(struct mcp *m, struct call *c)
         answer_background(m, c);
 }
 
-/* Asks the user, through the client, whether to run this command outside. */
+/* Asks the user, through the client, whether to run this command. */
 static void ask_user(struct mcp *m, struct call *c)
 {
     char id[32];
     OWN(buf) struct buf words = {0};
     c->asked = ++m->last_question;
     snprintf(id, sizeof(id), "ask-%llu", (unsigned long long)c->asked);
-    buf_str(&words, "Run this command outside the sandbox?\n\n");
+    c->asked_outside = !c->sandboxed;
+    buf_fmt(&words, "Run this command %s the sandbox?\n\n", c->sandboxed ? "in" : "outside");
     buf_safe(&words, c->command, strlen(c->command));
     if (c->shell) {
         buf_str(&words, "\n\nin the shell ");
@@ -248,8 +290,10 @@ static void refuse_decided(struct mcp *m, struct call *c, const struct decision 
     OWN(buf) struct buf why = {0};
     buf_fmt(&why, "Not run: %s", d->reason);
     if (d->action != DECIDE_REFUSE)
-        buf_fmt(&why, "; the user has to approve it, and this client can't ask (%s)",
-                remedy_words(REMEDY_MCP_MODE_OPEN));
+        buf_str(&why, "; the user has to approve it, and this client can't ask");
+    if (d->action != DECIDE_REFUSE &&
+        d->row != DECIDE_ROW_BYPASS_ALLOWED) /* that is always asked */
+        buf_fmt(&why, " (%s)", remedy_words(REMEDY_MCP_MODE_OPEN));
     buf_chr(&why, '.');
     refuse_call(m, c, buf_ok(&why) ? why.s : "Not run.");
 }
@@ -282,8 +326,9 @@ static void decide_again(struct mcp *m, struct call *c, bool approved)
                                                             .other_shell = c->shell != NULL});
     c->sandboxed = d.sandboxed;
     const char *all = d.sandboxed && !m->o->here ? view_root_is_all(&v, m->root) : NULL;
-    /* the client itself asks the user to approve sandboxed calls */
-    bool question = d.action == DECIDE_ASK && !d.sandboxed && !approved;
+    /* The client has applied its rules to the call, but they know nothing of running outside. */
+    bool wants = d.action == DECIDE_ASK || (d.action == DECIDE_CLIENT && !d.sandboxed);
+    bool question = wants && !(approved && (d.sandboxed || c->asked_outside));
     if (d.action == DECIDE_REFUSE || (question && !m->asks))
         refuse_decided(m, c, &d);
     else if (all)
@@ -312,6 +357,9 @@ void mcp_answered(struct mcp *m, uint64_t question, const json_t *result)
         if (action && strcmp(action, "accept") == 0)
             decide_again(m, c, true);
         else
-            refuse_call(m, c, "The user does not want this command to run outside the sandbox.");
+            refuse_call(m, c,
+                        c->asked_outside
+                            ? "The user does not want this command to run outside the sandbox."
+                            : "The user does not want this command to run.");
     }
 }

@@ -23,16 +23,19 @@ struct call {
     uint32_t timeout_ms;
     struct job job;
     uint64_t progress_ms, progress_bytes, ended_ms;
-    uint64_t asked; /* number of the pending question; 0: none */
+    uint64_t asked;     /* number of the pending question; 0: none */
+    bool asked_outside; /* it is about running outside */
+    uint64_t denied;    /* operations */
 };
 
-/* A question about a protected name, while the client asks the user. */
+/* A question about a protected name or a host, while the client asks the user. */
 enum { MCP_QUESTIONS = 32 };
 struct mcp_question {
     uint64_t asked; /* its number; 0: unused */
     uint64_t run;
-    uint32_t id; /* for session_answer() */
-    const char *class;
+    uint32_t id;       /* for session_answer() */
+    const char *class; /* NULL: a host */
+    char where[300];   /* then: the host and port */
 };
 
 struct mcp {
@@ -65,10 +68,11 @@ size_t call_text(struct mcp *m, const struct call *c, const struct buf *out, con
                  struct buf *annotated, struct buf *text);
 /* Reports progress, and answers the request when the command is done. */
 void mcp_update_call(struct mcp *m, struct call *c);
+void mcp_on_count(void *arg, uint64_t run, uint64_t denied); /* for the session */
 void mcp_cancel(struct mcp *m, const json_t *request);
 void mcp_answered(struct mcp *m, uint64_t question, const json_t *result);
 
-/* mcp-question.c: questions about protected names */
+/* mcp-question.c: questions about protected names and hosts */
 bool mcp_on_question(void *arg, uint64_t run, const json_t *question); /* for the session */
 /* Whether the answer was for one of them. */
 bool mcp_question_answered(struct mcp *m, uint64_t question, const json_t *result);

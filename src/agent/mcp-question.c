@@ -2,8 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * A command wants to change a protected name: the client asks the user (elicitation), while the
- * call waits in the command's judge, which also keeps the time.
+ * A command wants to change a protected name, or to connect to a host that no rule names: the
+ * client asks the user (elicitation), while the call waits in the command's judge or gate, which
+ * also keeps the time.
  */
 
 #include <stdio.h>
@@ -11,6 +12,7 @@
 
 #include "agent/mcp-int.h"
 #include "base/own.h"
+#include "net/consent.h"
 #include "settings/settings.h"
 #include "vocab/protected-classes.h"
 
@@ -22,56 +24,102 @@ static struct mcp_question *find_question(struct mcp *m, uint64_t asked)
     return NULL;
 }
 
-static void send_question(struct mcp *m, uint64_t number, const char *words, size_t n)
+static void send_question(struct mcp *m, const struct mcp_question *q, const struct buf *words)
 {
     char id[32];
-    snprintf(id, sizeof(id), "ask-%llu", (unsigned long long)number);
+    json_t *lengths = json_pack("[s,s,s,s]", "once", "run", "session", "always");
+    snprintf(id, sizeof(id), "ask-%llu", (unsigned long long)q->asked);
     rpc_send(&m->rpc,
-             json_pack("{s:s, s:s, s:{s:o, s:{s:s, s:{s:{s:s, s:s, s:[s,s,s]}}}}}", "id", id,
-                       "method", "elicitation/create", "params", "message", mcp_string(words, n),
+             json_pack("{s:s, s:s, s:{s:o, s:{s:s, s:{s:{s:s, s:s, s:o}}}}}", "id", id, "method",
+                       "elicitation/create", "params", "message", mcp_string(words->s, words->n),
                        "requestedSchema", "type", "object", "properties", "allow", "type", "string",
-                       "description", "how long: this call, this command, or always", "enum",
-                       "once", "run", "always"));
+                       "description",
+                       "how long: once, for this command (run), for the session, or always", "enum",
+                       lengths));
+}
+
+static void word_name(const struct mcp_question *q, const json_t *question,
+                      enum protected_class class, struct buf *words)
+{
+    const char *path = json_text(question, "path");
+    buf_str(words, " wants to change ");
+    buf_safe(words, path, strlen(path));
+    buf_fmt(words, ", a protected name of the class %s: %s. Allow it?", q->class,
+            protected_classes[class].brief);
+}
+
+static void word_host(const struct mcp_question *q, const json_t *question, struct buf *words)
+{
+    buf_str(words, json_is_true(json_object_get(question, "udp")) ? " wants to send datagrams to "
+                                                                  : " wants to connect to ");
+    buf_safe(words, q->where, strlen(q->where));
+    buf_str(words, ", which no rule names. Allow it?");
 }
 
 bool mcp_on_question(void *arg, uint64_t run, const json_t *question)
 {
     struct mcp *m = arg;
-    const char *path = json_text(question, "path"), *program = json_text(question, "program");
+    const char *program = json_text(question, "program"), *where = json_text(question, "where");
     const char *name = json_text(question, "class");
     uint32_t id = (uint32_t)json_integer_value(json_object_get(question, "id"));
     enum protected_class class =
         name ? protected_class_find(name, strlen(name)) : PROTECTED_NO_CLASS;
-    struct mcp_question *q = m->asks && class != PROTECTED_NO_CLASS ? find_question(m, 0) : NULL;
+    bool about_name = class != PROTECTED_NO_CLASS && json_text(question, "path");
+    bool about_host = !name && where && where[0] && strlen(where) < sizeof(m->questions[0].where);
+    struct mcp_question *q = m->asks && (about_name || about_host) ? find_question(m, 0) : NULL;
     OWN(buf) struct buf words = {0};
-    if (!q || !path)
+    if (!q)
         return false;
-    *q = (struct mcp_question){++m->last_question, run, id, protected_classes[class].name};
-    buf_safe(&words, program ? program : "A program", program ? strlen(program) : 9);
-    buf_str(&words, " wants to change ");
-    buf_safe(&words, path, strlen(path));
-    buf_fmt(&words, ", a protected name of the class %s: %s. Allow it?", q->class,
-            protected_classes[class].brief);
-    send_question(m, q->asked, words.s, words.n);
+    *q = (struct mcp_question){.asked = ++m->last_question, .run = run, .id = id};
+    buf_safe(&words, program && program[0] ? program : "A program",
+             program && program[0] ? strlen(program) : 9);
+    if (about_name) {
+        q->class = protected_classes[class].name;
+        word_name(q, question, class, &words);
+    } else {
+        strcpy(q->where, where);
+        word_host(q, question, &words);
+    }
+    send_question(m, q, &words);
     return true;
+}
+
+/* For all commands of the session, as `buckle grant` does. */
+static bool grant_session(struct mcp *m, const struct mcp_question *q)
+{
+    OWN(buf) struct buf answer = {0};
+    OWN(json)
+    json_t *grant = json_pack("{s:s, s:s}", "grant", q->class ? "allow-protected" : "allow-net",
+                              "what", q->class ? q->class : q->where);
+    session_request(&m->session, grant, &answer);
+    return buf_ok(&answer) && answer.s && strncmp(answer.s, "{\"ok\":true", 10) == 0;
+}
+
+/* The answer, and what lasts of it. */
+static enum consent take_answer(struct mcp *m, const struct mcp_question *q, const json_t *result)
+{
+    const char *action = json_text(result, "action");
+    const char *how = json_text(json_object_get(result, "content"), "allow");
+    struct bk_err err;
+    if (!action || strcmp(action, "accept") != 0)
+        return CONSENT_DENY;
+    if (how && strcmp(how, "always") == 0) /* or at least for this command */
+        (void)settings_remember(m->root,
+                                q->class ? "filesystem.allowProtected" : "network.allowedDomains",
+                                q->class ? q->class : q->where, &err);
+    else if (how && strcmp(how, "session") == 0)
+        (void)grant_session(m, q);
+    else if (!how || strcmp(how, "run") != 0)
+        return CONSENT_ONCE;
+    return CONSENT_RUN;
 }
 
 bool mcp_question_answered(struct mcp *m, uint64_t question, const json_t *result)
 {
     struct mcp_question *q = question ? find_question(m, question) : NULL;
-    const char *action = json_text(result, "action");
-    const char *how = json_text(json_object_get(result, "content"), "allow");
-    struct bk_err err;
     if (!q)
         return false;
-    bool yes = action && strcmp(action, "accept") == 0;
-    bool always = yes && how && strcmp(how, "always") == 0;
-    if (always) /* or at least for this command */
-        (void)settings_remember(m->root, "filesystem.allowProtected", q->class, &err);
-    session_answer(&m->session, q->run, q->id,
-                   !yes                                         ? "deny"
-                   : always || (how && strcmp(how, "run") == 0) ? "run"
-                                                                : "once");
+    session_answer(&m->session, q->run, q->id, consent_word(take_answer(m, q, result)));
     q->asked = 0;
     return true;
 }

@@ -49,6 +49,7 @@ static void do_initialize(struct mcp *m, const json_t *id, const json_t *params)
     m->asks =
         json_is_object(json_object_get(json_object_get(params, "capabilities"), "elicitation"));
     m->initialized = true;
+    m->session.client_asks = m->asks;
     if (mcp_view(m, &v, &err) == 0)
         summary_text(&v, &text);
     json_t *result = json_pack("{s:s, s:{s:{}, s:{s:b}}, s:{s:s, s:s}}", "protocolVersion",
@@ -255,9 +256,13 @@ static int open_all(struct mcp *m, struct bk_err *err)
     if (!getcwd(m->root, sizeof(m->root)))
         return err_sys(err, "cannot read the working directory");
     memcpy(m->cwd, m->root, sizeof(m->cwd));
-    if (session_open(&m->session, "mcp", 0, err) < 0)
+    OWN(agent_view) struct agent_view v;
+    struct bk_err broken; /* the first command reports it */
+    bool known = mcp_view(m, &v, &broken) == 0;
+    if (session_open(&m->session, "mcp", 0, known ? view_tmpdir_place(&v, m->root) : NULL, err) < 0)
         return -1;
     m->session.on_question = mcp_on_question;
+    m->session.on_count = mcp_on_count;
     m->session.arg = m;
     if (store_subscribe(m->session.store, on_violations, m) < 0)
         return err_nomem(err);

@@ -95,10 +95,10 @@ static void describe_writing(const struct agent_view *v, struct buf *out)
 
 static void describe_temporary(const struct access *p, struct buf *out)
 {
-    bool closed = !p->writes_everything;
+    bool closed = !p->writes_everything && p->shared_tmp;
     for (size_t i = 0; i < p->allow_write.n; i++)
         closed &= strcmp(p->allow_write.at[i].path, "/tmp") != 0;
-    buf_fmt(out, "- Temporary files go to $TMPDIR, which is set for every command%s.\n",
+    buf_fmt(out, "- Temporary files go to $TMPDIR, which all commands of a session share%s.\n",
             closed ? "; /tmp itself is not writable" : "");
 }
 

@@ -115,3 +115,12 @@ void session_loopback_free(struct session_loopback *b)
     free(b->owners);
     *b = (struct session_loopback){.fds = b->fds};
 }
+
+json_t *session_loopback_ports(const struct session_loopback *b, int link)
+{
+    json_t *ports = json_array();
+    for (unsigned port = 1; link > 0 && b->owners && port < LOOPBACK_PORTS; port++)
+        if (b->owners[port] == link)
+            json_array_append_new(ports, json_integer(port));
+    return ports;
+}

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/json.h"
 #include "system/fd-watch.h"
 
 /*
@@ -25,5 +26,7 @@ void session_loopback_init(struct session_loopback *b, struct fd_watch *fds);
 /* Takes the link over. Returns 0, or -1 without memory. */
 int session_loopback_add(struct session_loopback *b, int link);
 void session_loopback_free(struct session_loopback *b);
+/* The ports at which a run listens, as numbers. */
+json_t *session_loopback_ports(const struct session_loopback *b, int link);
 
 #endif

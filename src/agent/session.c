@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/own.h"
 #include "run/grant.h"
 #include "settings/flag-rule.h"
@@ -25,6 +26,9 @@ struct session_run {
     uint64_t number;
     pid_t pid; /* 0: not known yet */
     char *command;
+    int link;                 /* to its servers (session-loopback.h); 0: none */
+    bool left;                /* the command has ended, and background processes go on */
+    struct folder_user moves; /* whose folder it changes */
 };
 
 /* ---- runs ---- */
@@ -44,7 +48,8 @@ static struct session_run *add_run(struct session *k, int client, const char *co
     k->runs = grown ? grown : k->runs;
     if (!text)
         return NULL;
-    k->runs[k->nruns] = (struct session_run){client, ++k->last, 0, text};
+    k->runs[k->nruns] =
+        (struct session_run){.client = client, .number = ++k->last, .command = text};
     return &k->runs[k->nruns++];
 }
 
@@ -57,6 +62,7 @@ static void on_left(void *arg, int client)
         return;
     session_ask_withdraw(k, run->number, 0);
     free(run->command);
+    folder_user_free(&run->moves);
     *run = k->runs[--k->nruns];
 }
 
@@ -79,6 +85,14 @@ bool session_expects(const struct session *k, uint64_t number)
 {
     for (size_t i = 0; i < k->nruns; i++)
         if (k->runs[i].number == number)
+            return !k->runs[i].left;
+    return false;
+}
+
+bool session_is_busy(const struct session *k)
+{
+    for (size_t i = 0; i < k->nruns; i++)
+        if (!k->runs[i].left)
             return true;
     return false;
 }
@@ -95,8 +109,26 @@ static void do_join(struct session *k, int client, const json_t *m, struct buf *
         return control_server_refuse(out, command ? "out of memory" : "the command is missing");
     run->pid = (pid_t)json_integer_value(json_object_get(m, "pid"));
     session_layers_join(&k->layers, k->server.passed);
-    control_server_answer(
-        out, json_pack("{s:b, s:O, s:s}", "ok", 1, "grants", k->grants, "tmpdir", k->tmpdir.path));
+    folder_user_read(&run->moves, m);
+    control_server_answer(out, json_pack("{s:b, s:O, s:s, s:b, s:s*}", "ok", 1, "grants", k->grants,
+                                         "tmpdir", k->tmpdir.path, "asks",
+                                         k->client_asks || k->ask.nwatchers > 0, "folder",
+                                         session_folder(k->folders, &run->moves)));
+}
+
+/* Only of runs, which have joined. */
+static void do_folder(struct session *k, int client, const json_t *m)
+{
+    const struct session_run *run = find_run(k, client);
+    if (run && json_object_size(k->folders) < SESSION_ROOTS)
+        session_folder_set(k->folders, &run->moves, json_text(m, "folder"));
+}
+
+static void do_left(struct session *k, int client)
+{
+    struct session_run *run = find_run(k, client);
+    if (run)
+        run->left = true;
 }
 
 /* Only of runs, which have joined. */
@@ -112,7 +144,10 @@ static void do_event(struct session *k, int client, const json_t *m)
         buf_json_text(&json, dumped, strlen(dumped));
     if (run && missed > 0)
         store_missed(k->store, (uint64_t)missed);
-    bool denied = run && line && json.n && buf_ok(&json) && verdict && strcmp(verdict, "deny") == 0;
+    bool named = verdict && strcmp(verdict, "deny") == 0;
+    if (run && k->on_count && (named || missed > 0))
+        k->on_count(k->arg, run->number, (uint64_t)(missed > 0 ? missed : 0) + named);
+    bool denied = run && line && json.n && buf_ok(&json) && named;
     if (denied && k->on_denial)
         k->on_denial(k->arg, run->command, json.s);
     if (denied)
@@ -281,17 +316,38 @@ static void do_about(const struct session *k, struct buf *out)
 /* Only of runs, which have joined. */
 static void do_link(struct session *k, int client, struct buf *out)
 {
-    if (!find_run(k, client) || k->server.passed < 0)
+    struct session_run *run = find_run(k, client);
+    int link = run ? steal_fd(&k->server.passed) : -1;
+    if (run)
+        run->link = link;
+    if (link < 0)
         control_server_refuse(out, "not a run of this session");
-    else if (session_loopback_add(&k->loopback, steal_fd(&k->server.passed)) < 0)
+    else if (session_loopback_add(&k->loopback, link) < 0)
         control_server_refuse(out, "out of memory");
     else
         control_server_answer(out, json_pack("{s:b}", "ok", 1));
 }
 
+static void do_list(const struct session *k, struct buf *out)
+{
+    enum { SHOWN = 200, COMMAND = 200 };
+    json_t *runs = json_array();
+    for (size_t i = 0; i < k->nruns && i < SHOWN; i++) {
+        const struct session_run *run = &k->runs[i];
+        OWN(buf) struct buf command = {0};
+        buf_safe(&command, run->command, strnlen(run->command, COMMAND));
+        json_array_append_new(
+            runs, json_pack("{s:I, s:i, s:s, s:b, s:o}", "number", (json_int_t)run->number, "pid",
+                            (int)run->pid, "command", command.s ? command.s : "", "background",
+                            run->left, "ports", session_loopback_ports(&k->loopback, run->link)));
+    }
+    control_server_answer(out, json_pack("{s:b, s:o}", "ok", 1, "runs", runs));
+}
+
 static void handle_message(void *arg, int client, const json_t *m, struct buf *out)
 {
     struct session *k = arg;
+    k->active_ms = now_ms();
     if (json_object_get(m, "link")) {
         do_link(k, client, out);
     } else if (json_object_get(m, "event")) {
@@ -306,6 +362,12 @@ static void handle_message(void *arg, int client, const json_t *m, struct buf *o
         session_ask_answer(k, client, m);
     } else if (json_object_get(m, "join")) {
         do_join(k, client, m, out);
+    } else if (json_object_get(m, "folder")) {
+        do_folder(k, client, m);
+    } else if (json_object_get(m, "left")) {
+        do_left(k, client);
+    } else if (json_object_get(m, "list")) {
+        do_list(k, out);
     } else if (json_object_get(m, "log")) {
         do_log(k, m, out);
     } else if (json_object_get(m, "grant")) {
@@ -326,9 +388,9 @@ void session_request(struct session *k, const json_t *message, struct buf *answe
 
 /* ---- what its runs share ---- */
 
-static int open_shared(struct session *k, struct bk_err *err)
+static int open_shared(struct session *k, const char *tmpdir_in, struct bk_err *err)
 {
-    if (tmpdir_name(&k->tmpdir, err) < 0 || tmpdir_make(&k->tmpdir, err) < 0)
+    if (tmpdir_name_in(&k->tmpdir, tmpdir_in, err) < 0 || tmpdir_make(&k->tmpdir, err) < 0)
         return -1;
     session_layers_open(&k->layers, &k->tmpdir);
     return 0;
@@ -344,7 +406,8 @@ static void close_shared(struct session *k)
 
 /* ---- open and close ---- */
 
-int session_open(struct session *k, const char *kind, pid_t owner, struct bk_err *err)
+int session_open(struct session *k, const char *kind, pid_t owner, const char *tmpdir_in,
+                 struct bk_err *err)
 {
     *k = (struct session){.kind = kind, .owner = owner, .tmpdir.lock = -1};
     fd_watch_init(&k->fds);
@@ -359,14 +422,16 @@ int session_open(struct session *k, const char *kind, pid_t owner, struct bk_err
     k->store = store_new(0);
     k->grants = json_array();
     k->roots = json_object();
-    if (!k->store || !k->grants || !k->roots)
+    k->folders = json_object();
+    k->active_ms = now_ms();
+    if (!k->store || !k->grants || !k->roots || !k->folders)
         return session_close(k), err_nomem(err);
     if (!getcwd(k->cwd, sizeof(k->cwd)))
         k->cwd[0] = '\0';
     /* a session without an owner works without a control socket, too */
     if (control_server_open(&k->server, "session", owner, err) < 0 && owner)
         return session_close(k), -1;
-    return open_shared(k, err) < 0 ? session_close(k), -1 : 0;
+    return open_shared(k, tmpdir_in, err) < 0 ? session_close(k), -1 : 0;
 }
 
 void session_close(struct session *k)
@@ -377,6 +442,7 @@ void session_close(struct session *k)
     store_free(k->store);
     json_decref(k->grants);
     json_decref(k->roots);
+    json_decref(k->folders);
     free(k->runs);
     close_shared(k);
 }

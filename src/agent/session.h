@@ -7,6 +7,7 @@
 
 #include "agent/control-server.h"
 #include "agent/session-ask.h"
+#include "agent/session-folder.h"
 #include "agent/session-layers.h"
 #include "agent/session-loopback.h"
 #include "command/tmpdir.h"
@@ -21,7 +22,10 @@
  *
  *   {"join": COMMAND, "pid": N}      → {"ok": true, "grants": [{"grant": …, "what": …}],
  *                                       "tmpdir": PATH}
- *                                    with a descriptor: a socket for kernel/launch/layer-server.h
+ *                                    with a descriptor: a socket for kernel/launch/layer-server.h;
+ *                                    with "of", "root", "cwd": also "folder" (session-folder.h)
+ *   {"folder": PATH}                 no answer; where that command ended
+ *   {"left": true}                   no answer; it has ended, its background processes go on
  *   {"event": {…}, "missed": N}      no answer; missed: events lost before this one
  *   {"question": {"id": N, "class": …, "path": …}}   answered later: {"consent": "once", "id": N}
  *   {"withdrawn": N}                 no answer; the run no longer waits for that question
@@ -31,6 +35,8 @@
  *   {"root": FOLDER, "of": ID, "start": FOLDER}  → {"ok": true, "root": FOLDER}
  *   {"link": true}, with a descriptor  → {"ok": true}      from runs, for loopback
  *   {"about": true}                  → {"ok": true, "pid": N, "cwd": …, "command": […]}
+ *   {"list": true}                   → {"ok": true, "runs": [{"number": N, "pid": N,
+ *                                       "command": …, "background": BOOL, "ports": [N]}]}
  *
  * session-ask.h has those of users who answer questions.
  */
@@ -45,6 +51,8 @@ struct session {
     struct session_layers layers;     /* that all of them share */
     json_t *grants;
     json_t *roots;            /* folders of the agent's sessions, by session id */
+    json_t *folders;          /* where their last commands ended */
+    uint64_t active_ms;       /* when it was last used; CLOCK_MONOTONIC */
     uint64_t last;            /* the last command's number */
     const char *kind;         /* its name in lists */
     pid_t owner;              /* the process it serves */
@@ -57,13 +65,17 @@ struct session {
     bool (*on_question)(void *arg, uint64_t run, const json_t *question);
     /* A run reports a denial; the command as it was given when it joined. May be NULL. */
     void (*on_denial)(void *arg, const char *command, const char *json);
+    bool client_asks; /* on_question() can ask */
+    /* A run has reported so many denials more. May be NULL. */
+    void (*on_count)(void *arg, uint64_t run, uint64_t denied);
     void *arg;
 };
 
-/* kind: "session" or "mcp". owner: the process it serves, which can have one session only; 0: this
- * process. Without an owner, it succeeds even if there is no control socket and serves admitted
- * runs only. */
-int session_open(struct session *k, const char *kind, pid_t owner, struct bk_err *err);
+/* tmpdir_in: the folder for its TMPDIR (view_tmpdir_place()). kind: "session" or "mcp". owner: the
+ * process it serves, which can have one session only; 0: this process. Without an owner, it
+ * succeeds even if there is no control socket and serves admitted runs only. */
+int session_open(struct session *k, const char *kind, pid_t owner, const char *tmpdir_in,
+                 struct bk_err *err);
 void session_close(struct session *k);
 /* Prepares a command: sets its number and returns the socket for its `buckle run --session=fd:N`,
  * or -1. */
@@ -74,5 +86,7 @@ void session_answer(const struct session *k, uint64_t run, uint32_t id, const ch
 void session_request(struct session *k, const json_t *message, struct buf *answer);
 /* Whether that command may still send events. */
 bool session_expects(const struct session *k, uint64_t number);
+/* Whether a command runs that is not in the background. */
+bool session_is_busy(const struct session *k);
 
 #endif

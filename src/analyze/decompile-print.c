@@ -495,7 +495,8 @@ static void print_head(struct printer *p, const struct decompile_options *opt)
         buf_str(p->out, ".\n");
     }
     if (graph_options_of(p->c->g)->fold_case)
-        buf_fmt(p->out, "; Its paths were compiled in lower case: %s.\n", remedy_words(REMEDY_FOLD_CASE));
+        buf_fmt(p->out, "; Its paths were compiled in lower case: %s.\n",
+                remedy_words(REMEDY_FOLD_CASE));
     buf_fmt(p->out, "(version %d)\n", p->c->version);
     if (p->c->unchecked)
         buf_str(

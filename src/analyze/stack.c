@@ -44,7 +44,7 @@ bool graph_extension_holds(const struct graph_stack *s, const struct graph_exten
     while (path && n > 1 && e->value[n - 1] == '/')
         n--;
     if (subject->len < n || (path && folds(s) ? strncasecmp(subject->str, e->value, n)
-                                      : memcmp(subject->str, e->value, n)) != 0)
+                                              : memcmp(subject->str, e->value, n)) != 0)
         return false;
     return subject->len == n || (path && (n == 1 || subject->str[n] == '/'));
 }

@@ -27,7 +27,7 @@ struct buckle_gates *buckle_gates_new(void)
     if (!g)
         return NULL;
     arena_init(&g->arena, GATES_BYTES);
-    g->s = (struct decide_settings){.enabled = true, .allow_unsandboxed = true};
+    g->s = (struct decide_settings){.enabled = true};
     return g;
 }
 
@@ -91,7 +91,8 @@ enum buckle_decision api_decide(const struct decide_settings *s, const char *com
     static const enum buckle_decision decisions[] = {[DECIDE_SANDBOXED] = BUCKLE_RUN_SANDBOXED,
                                                      [DECIDE_ASK] = BUCKLE_ASK,
                                                      [DECIDE_OUTSIDE] = BUCKLE_RUN_OUTSIDE,
-                                                     [DECIDE_REFUSE] = BUCKLE_REFUSE};
+                                                     [DECIDE_REFUSE] = BUCKLE_REFUSE,
+                                                     [DECIDE_CLIENT] = BUCKLE_ASK};
     struct decision d =
         decide(s, &(struct decide_request){.command = command, .bypass = bypass != 0});
     if (sandboxed)

@@ -135,7 +135,8 @@ const char *buckle_violation_json(const struct buckle_violations *list, size_t a
 char *buckle_annotate(const char *text, size_t len, const struct buckle_violations *list)
 {
     struct buf out = {0};
-    annotate(text, len, list_of(list), &out);
+    const struct violations *v = list_of(list);
+    annotate(text, len, v, v ? v->n : 0, &out);
     return api_text(&out);
 }
 

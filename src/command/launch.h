@@ -72,9 +72,10 @@ struct launch {
     uint32_t timeout_ms; /* 0: none */
     bool wait_all;       /* background processes may finish */
     /* Background processes go on, without a pid namespace, and so does the launch, in a process of
-     * its own. When the command has ended, on_exit is called, and before it on_last_words, which
-     * may still write to the command's terminal. */
+     * its own. */
     bool leaves;
+    /* With either of the two: called when the command has ended and others may go on; before it
+     * on_last_words, which may still write to the command's terminal. */
     void (*on_exit)(const struct launch_end *end);
     void (*on_last_words)(void *arg, const struct launch_end *end);
     pid_t caller;     /* then: the process that waits for the command, in the same process group */

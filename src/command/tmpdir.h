@@ -21,6 +21,8 @@ struct tmpdir {
 
 /* Its future path: as much as a policy needs. */
 int tmpdir_name(struct tmpdir *s, struct bk_err *err);
+/* The same in a folder of the user's, if that is usable; NULL: the usual place. */
+int tmpdir_name_in(struct tmpdir *s, const char *place, struct bk_err *err);
 /* Removes what others left, makes it and locks it. */
 int tmpdir_make(struct tmpdir *s, struct bk_err *err);
 /* Removes it if it is empty, as most are. */

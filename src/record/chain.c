@@ -188,6 +188,11 @@ static uint32_t find_segment(const struct record_file *f, bool newest)
     return found;
 }
 
+uint32_t record_newest(const struct record_file *f)
+{
+    return find_segment(f, true);
+}
+
 static void segment_name(const struct record_file *f, uint32_t number, char out[RECORD_NAME + 16])
 {
     snprintf(out, RECORD_NAME + 16, "%s.%u", f->name, number);

@@ -43,24 +43,28 @@ static void add_line(struct buf *out, const char *line)
     buf_chr(out, '\n');
 }
 
-void annotate_block(const struct violations *v, struct buf *out)
+void annotate_block(const struct violations *v, uint64_t total, struct buf *out)
 {
     if (!v || v->n == 0)
         return;
     buf_fmt(out, "\n%s\n", open_tag);
+    if (total > v->n)
+        buf_fmt(out, "%llu operations were denied; the last %zu are:\n", (unsigned long long)total,
+                v->n);
     for (size_t i = 0; i < v->n; i++)
         add_line(out, v->at[i].line);
     buf_str(out, close_tag);
 }
 
-void annotate(const char *text, size_t n, const struct violations *v, struct buf *out)
+void annotate(const char *text, size_t n, const struct violations *v, uint64_t total,
+              struct buf *out)
 {
     for (size_t i = 0; i < n; i++)
         if (is_tag(text + i, n - i))
             buf_str(out, "&lt;");
         else
             buf_chr(out, text[i]);
-    annotate_block(v, out);
+    annotate_block(v, total, out);
 }
 
 static bool is_space(char c)
@@ -82,20 +86,34 @@ static void trim(struct buf *b, size_t from)
     b->s[b->n] = '\0';
 }
 
-void annotate_strip(const char *text, size_t n, struct buf *out)
+/* Appends the text without blocks. Returns whether there were any. */
+static bool add_stripped(const char *text, size_t n, bool unclosed, struct buf *out)
 {
-    size_t from = out->n, i = 0;
     bool stripped = false;
-    while (i < n) {
-        const char *end = begins(text + i, n - i, open_tag, OPEN_LEN)
-                              ? memmem(text + i, n - i, close_tag, CLOSE_LEN)
-                              : NULL;
-        if (end)
-            i = (size_t)(end - text) + CLOSE_LEN;
+    for (size_t i = 0; i < n;) {
+        bool opens = begins(text + i, n - i, open_tag, OPEN_LEN);
+        const char *end = opens ? memmem(text + i, n - i, close_tag, CLOSE_LEN) : NULL;
+        bool block = end || (opens && unclosed);
+        if (block)
+            i = end ? (size_t)(end - text) + CLOSE_LEN : n;
         else
             buf_chr(out, text[i++]);
-        stripped |= end != NULL;
+        stripped |= block;
     }
-    if (stripped)
+    return stripped;
+}
+
+void annotate_strip(const char *text, size_t n, struct buf *out)
+{
+    size_t from = out->n;
+    if (add_stripped(text, n, false, out))
         trim(out, from);
+}
+
+void annotate_strip_piece(const char *text, size_t n, struct annotate_piece piece, struct buf *out)
+{
+    const char *end = piece.after ? memmem(text, n, close_tag, CLOSE_LEN) : NULL;
+    const char *begin = end ? memmem(text, n, open_tag, OPEN_LEN) : NULL;
+    size_t from = end && (!begin || end < begin) ? (size_t)(end - text) + CLOSE_LEN : 0;
+    (void)add_stripped(text + from, n - from, piece.before, out);
 }

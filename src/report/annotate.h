@@ -16,11 +16,19 @@
  * escaped.
  */
 
-/* Appends only the block, on a new line; nothing without violations. */
-void annotate_block(const struct violations *v, struct buf *out);
+/* Appends only the block, on a new line; nothing without violations. total: how many there were; if
+ * there were more, the block says so. */
+void annotate_block(const struct violations *v, uint64_t total, struct buf *out);
 /* Appends a command's error output, with its own tags escaped, and the block. */
-void annotate(const char *text, size_t n, const struct violations *v, struct buf *out);
+void annotate(const char *text, size_t n, const struct violations *v, uint64_t total,
+              struct buf *out);
 /* Appends the text without blocks and then trims it. Text without a block is unchanged. */
 void annotate_strip(const char *text, size_t n, struct buf *out);
+/* The same for a piece of a longer text, without trimming. A block may have begun in an earlier
+ * piece (after), or may end in a later one (before). */
+struct annotate_piece {
+    bool after, before;
+};
+void annotate_strip_piece(const char *text, size_t n, struct annotate_piece piece, struct buf *out);
 
 #endif

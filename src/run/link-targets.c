@@ -54,8 +54,26 @@ struct finder {
     char named[PATH_MAX]; /* the current built-in name */
     bool hops;            /* links on the way to it are protected … */
     enum protected_class hop_class;
+    struct link_watcher *watcher;
     struct bk_err *err;
 };
+
+/* ---- for the watcher ---- */
+
+static void watch(const struct finder *f, int fd, const char *path)
+{
+    if (f->watcher)
+        f->watcher->folder(f->watcher, fd, path);
+}
+
+/* The result of a call. If it failed, and not because of what a watched folder has, it may succeed
+ * another time. */
+static int watched(const struct finder *f, ssize_t result)
+{
+    if (result < 0 && f->watcher)
+        f->watcher->unsure |= errno != ENOENT && errno != ENOTDIR && errno != EINVAL;
+    return (int)result;
+}
 
 /* ---- rules ---- */
 
@@ -174,7 +192,8 @@ static int follow(struct finder *f, char at[PATH_MAX], const char *text)
             return 1;
         if (!append_part(at, rest + from, n))
             return 0;
-        ssize_t got = readlink(at[0] ? at : "/", link, sizeof(link) - 1);
+        watch(f, -1, at);
+        int got = watched(f, readlink(at[0] ? at : "/", link, sizeof(link) - 1));
         memmove(rest, rest + from + n, strlen(rest + from + n) + 1);
         if (got < 0)
             continue;
@@ -196,7 +215,7 @@ static int resolve(struct finder *f, const struct spot *in, const char *name, st
                    bool *there)
 {
     char text[PATH_MAX];
-    ssize_t n = readlinkat(in->fd, name, text, sizeof(text) - 1);
+    int n = watched(f, readlinkat(in->fd, name, text, sizeof(text) - 1));
     *there = n >= 0 || errno == EINVAL;
     if (n <= 0)
         return 0;
@@ -236,7 +255,7 @@ static int count_entry(void *arg, const struct folder_entry *e)
 static int each_entry(struct finder *f, struct spot *in, entry_fn *fn, void *arg)
 {
     struct folder_walk l = {f, in, fn, arg, 0, false};
-    int result = folder_list(in->fd, in->read, count_entry, &l);
+    int result = watched(f, folder_list(in->fd, in->read, count_entry, &l));
     in->read = true;
     return l.failed ? -1 : result == 0;
 }
@@ -344,6 +363,15 @@ static int expect(struct finder *f, const struct spot *in, const struct range *n
     return 0;
 }
 
+static int open_folder(const struct finder *f, int at, const char *name, const char *path,
+                       bool pass)
+{
+    int fd = watched(f, folder_open(at, name, pass));
+    if (fd >= 0)
+        watch(f, fd, path);
+    return fd;
+}
+
 /* One step into a folder: records `part` have this entry as their next part. */
 static int step(struct finder *f, const struct spot *in, const char *name, unsigned char type,
                 struct range part)
@@ -364,9 +392,9 @@ static int step(struct finder *f, const struct spot *in, const char *name, unsig
     int led = link ? resolve(f, in, name, &next, &there) : 0;
     next.moved |= led > 0;
     if (led > 0)
-        next.fd = folder_open(AT_FDCWD, next.path, pass);
+        next.fd = open_folder(f, AT_FDCWD, next.path, next.path, pass);
     else if (in->fd >= 0 && there && (type == DT_DIR || type == DT_UNKNOWN))
-        next.fd = folder_open(in->fd, name, pass);
+        next.fd = open_folder(f, in->fd, name, next.path, pass);
     OWN(fd) int folder = next.fd;
     struct range leaves = {part.lo, deeper, part.skip}, rest = {deeper, part.hi, part.skip};
     int err = led < 0 || reach(f, &next, &leaves) < 0 || visit(f, &next, &rest) < 0 ? -1 : 0;
@@ -471,7 +499,7 @@ static int search_folder(struct finder *f, const char *folder, int list)
 {
     struct spot at = {.fd = -1};
     struct range names = {f->lists[list], f->lists[list + 1], 0};
-    OWN(fd) int fd = folder_open(AT_FDCWD, folder, false);
+    OWN(fd) int fd = open_folder(f, AT_FDCWD, folder, folder, false);
     at.fd = fd;
     snprintf(at.path, sizeof(at.path), "%s", folder);
     snprintf(f->named, sizeof(f->named), "%s", strcmp(folder, "/") ? folder : "");
@@ -508,17 +536,34 @@ static void read_records(struct finder *f)
         f->lists[++list] = n;
 }
 
+/* Where the names are whatever the working folder is. */
+static int search_usual(struct finder *f, bool stores)
+{
+    int list = stores ? PRECOMPILED_IN_HOME : PRECOMPILED_IN_ANY;
+    f->watcher = f->out->watcher;
+    int err = f->home ? search_folder(f, f->home, list) : 0;
+    /* file modes already keep the machine's secrets from everybody except root */
+    list = geteuid() == 0 ? PRECOMPILED_IN_ROOT : PRECOMPILED_IN_ALL;
+    err = err < 0 ? err : search_folder(f, "/", list);
+    if (f->watcher) {
+        f->watcher->protect = f->out->protect.n;
+        f->watcher->secrets = f->out->secrets.n;
+        f->watcher->count = f->out->count;
+    }
+    f->watcher = NULL;
+    return err;
+}
+
 int link_targets_find(struct link_targets *m, const char *home, bool stores, const char *cwd,
                       struct bk_err *err)
 {
     struct finder f = {.out = m, .home = home, .err = err};
     read_records(&f);
-    if (home && search_folder(&f, home, stores ? PRECOMPILED_IN_HOME : PRECOMPILED_IN_ANY) < 0)
+    if (m->recalled && (!buf_ok(&m->protect) || !buf_ok(&m->secrets)))
+        return err_nomem(err);
+    if (!m->recalled && search_usual(&f, stores) < 0)
         return -1;
-    /* file modes already keep the machine's secrets from everybody except root */
-    return search_parents(&f, cwd) < 0
-               ? -1
-               : search_folder(&f, "/", geteuid() == 0 ? PRECOMPILED_IN_ROOT : PRECOMPILED_IN_ALL);
+    return search_parents(&f, cwd);
 }
 
 int link_targets_protect(struct link_targets *m, const char *path, const char *message,

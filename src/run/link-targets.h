@@ -26,7 +26,18 @@ struct link_targets {
     size_t count;
     bool quiet; /* set before: list no secret store, because a sandbox around us would report that.
                    Its own run has listed them */
+    bool recalled; /* set before: it already has what the home folder and the root lead to */
+    struct link_watcher *watcher; /* set before, or NULL */
     struct sbpl_sequel sequels[3];
+};
+
+/* Learns what the home folder and the root lead to, and which folders that depends on. */
+struct link_watcher {
+    /* Names are looked up in this folder, or with -1 in the one around this path, which is
+     * canonical. */
+    void (*folder)(struct link_watcher *w, int fd, const char *path);
+    bool unsure;                    /* it depends on something else as well */
+    size_t protect, secrets, count; /* how much of the targets it is */
 };
 
 /* Searches. Both folders are canonical; home may be NULL. `stores`: the policy knows the home

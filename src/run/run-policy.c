@@ -182,10 +182,13 @@ void run_spec_use(struct run_spec *spec, const struct assembly *a)
     spec->sources = a->sources;
     spec->nsources = a->nsources;
     if (!spec->record.path)
-        spec->record = (struct record_options){.path = r->record.path,
-                                               .max_bytes = r->record.max_bytes,
-                                               .keep = r->record.keep,
-                                               .files = r->record.files || spec->record.files};
+        spec->record =
+            (struct record_options){.path = r->record.path,
+                                    .max_bytes = r->record.max_bytes,
+                                    .keep = r->record.keep,
+                                    .files = r->record.files || spec->record.files,
+                                    .journal = r->record.journal || spec->record.journal,
+                                    .otlp = spec->record.otlp ? spec->record.otlp : r->record.otlp};
     if (!a->by_settings)
         return;
     spec->caches = &r->policy.layered;

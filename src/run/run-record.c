@@ -25,6 +25,7 @@
 #include "base/clock.h"
 #include "base/own.h"
 #include "record/files.h"
+#include "record/forward.h"
 #include "run/run-int.h"
 #include "vocab/protected-classes.h"
 
@@ -298,11 +299,12 @@ int run_record_begin(struct run *r, struct bk_err *err)
     k->run = r;
     r->record = k;
     k->began_ns = record_files_now();
-    if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
+    if (getentropy(&random, sizeof(random)) < 0)
         random = date_ns() ^ (uint64_t)getpid() << 40;
     snprintf(k->id, sizeof(k->id), "%016llx", (unsigned long long)random);
     if (check_descriptors(k, err) < 0)
         return -1;
+    forward_start(&r->spec->record, &k->file);
     note_run(k);
     if (k->nwaiting || k->lost) {
         err_set(err, BK_E_SYSTEM, "the record %.200s cannot be written: %s", r->spec->record.path,

@@ -181,6 +181,22 @@ static bool is_true(struct builder *b, enum setting_id id, bool otherwise)
     return j ? j->truth : otherwise;
 }
 
+/* The folder for a session's TMPDIR, or NULL. */
+static const char *tmpdir_place(struct builder *b)
+{
+    const struct json *j = settings_value(b->s, SETTING_TMPDIR);
+    const char *text = j ? j->s : NULL;
+    if (!text || text[0] == '/')
+        return text;
+    if (text[0] != '~' || text[1] != '/' || !b->s->home)
+        return NULL;
+    size_t n = strlen(b->s->home) + strlen(text);
+    char *path = arena_alloc(&b->s->arena, n);
+    if (path)
+        snprintf(path, n, "%s%s", b->s->home, text + 1);
+    return path;
+}
+
 /* One for each denied domain, the last one given; NULL for none. */
 static int add_reasons(struct builder *b)
 {
@@ -326,6 +342,7 @@ static int add_record(struct builder *b)
     const struct json *path = settings_value(b->s, SETTING_RECORD_PATH);
     const struct json *size = settings_value(b->s, SETTING_RECORD_SIZE);
     const struct json *keep = settings_value(b->s, SETTING_RECORD_KEEP);
+    const struct json *otlp = settings_value(b->s, SETTING_RECORD_OTLP);
     struct settings_record *r = &b->r->record;
     struct setting_values all;
     if (!path)
@@ -343,6 +360,8 @@ static int add_record(struct builder *b)
     r->max_bytes = size ? (uint64_t)size->number : 0;
     r->keep = keep ? (uint32_t)keep->number : 0;
     r->files = is_true(b, SETTING_RECORD_FILES, false);
+    r->journal = is_true(b, SETTING_RECORD_JOURNAL, false);
+    r->otlp = otlp ? otlp->s : NULL;
     if (!r->path || settings_values(b->s, SETTING_RECORD_PATH, &all) < 0)
         return err_nomem(b->err);
     for (size_t i = 0; i < all.n; i++)
@@ -390,14 +409,17 @@ int settings_build(struct settings *s, const char *tmpdir, struct settings_resul
     struct builder b = {.s = s, .r = &r, .err = err};
     r.policy.tmpdir = tmpdir;
     if (add_files(&b) < 0 || add_network(&b) < 0 || add_ignored(&b) < 0 ||
-        add_words(&b, SETTING_EXCLUDED, &r.excluded) < 0 || add_record(&b) < 0 || set_enabled(&b) < 0)
+        add_words(&b, SETTING_EXCLUDED, &r.excluded) < 0 || add_record(&b) < 0 ||
+        set_enabled(&b) < 0)
         return -1;
     r.policy.pty = is_true(&b, SETTING_PTY, false);
     r.policy.apple_events = is_true(&b, SETTING_APPLE_EVENTS, false);
     r.policy.weaker_trust = is_true(&b, SETTING_WEAKER_NETWORK, false);
     r.nested_userns = is_true(&b, SETTING_NESTED_USERNS, false);
     r.auto_allow = is_true(&b, SETTING_AUTO_ALLOW, false);
-    r.unsandboxed = is_true(&b, SETTING_UNSANDBOXED, true);
+    r.unsandboxed = is_true(&b, SETTING_UNSANDBOXED, false);
+    r.tmpdir_in = tmpdir_place(&b);
+    r.prompt = is_true(&b, SETTING_PROMPT, false);
     *out = r;
     return 0;
 }

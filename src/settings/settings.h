@@ -137,13 +137,15 @@ struct settings_result {
     struct settings_record {
         const char *path; /* absolute; NULL: no record */
         bool by_policy;   /* the machine's policy names it */
-        bool files;
+        bool files, journal;
+        const char *otlp; /* or NULL */
         uint64_t max_bytes;
         uint32_t keep;
     } record;
     /* for a program that starts commands */
-    bool enabled, auto_allow, unsandboxed;
+    bool enabled, auto_allow, unsandboxed, prompt;
     struct words excluded;
+    const char *tmpdir_in; /* an absolute path, or NULL */
 };
 
 int settings_build(struct settings *s, const char *tmpdir, struct settings_result *out,

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How fast and how completely denials are reported; prints TAP.
+"""How fast and how completely denials are reported, and what an agent's hook costs; prints TAP.
 
     tests/bench/run-events.py [--quick] [--write]
 
@@ -8,10 +8,13 @@ The figures are bench-events' (events.c). --write puts the table into docs/perfo
 repeats less. The programs are those of build/bench, or of $BENCH_BUILD.
 """
 
+import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -71,11 +74,37 @@ def bench_store(times, n, page):
                  rates.show()])
 
 
+def seconds(argv, work, message=""):
+    began = time.perf_counter()
+    r = subprocess.run(argv, cwd=work, input=message, capture_output=True, text=True, timeout=60, check=True)
+    return time.perf_counter() - began, r.stdout
+
+
+def bench_hook(n, page, targets):
+    """A command through the hook, from the message to the end of what it answers, and the same by `buckle run`."""
+    with tempfile.TemporaryDirectory() as work:
+        message = json.dumps({"hook_event_name": "PreToolUse", "session_id": "one", "cwd": work, "tool_name": "Bash",
+                              "permission_mode": "default", "tool_input": {"command": "true"}})
+        plain = [BUCKLE, "run", "--annotate", "--watch-net", "--", "bash", "-c", "true"]
+        seconds([BUCKLE, "hook"], work, message)  # starts the session
+        added, ratios = [], []
+        for _ in range(n):
+            asked, answer = seconds([BUCKLE, "hook"], work, message)
+            wrapped = json.loads(answer)["hookSpecificOutput"]["updatedInput"]["command"]
+            ran, bare = seconds(shlex.split(wrapped), work)[0], seconds(plain, work)[0]
+            added.append((asked + ran - bare) * 1000)
+            ratios.append((asked + ran) / bare)
+    targets.judge("ms that the hook adds to `buckle run`", Spread(added), 3, 6)
+    page.append([f"a command through the hook, ms more than `buckle run`, of {n}", Spread(added).show(digits=1)])
+    page.append(["the same as a ratio", Spread(ratios).show(digits=2)])
+
+
 def main(argv):
     quick, rows, targets, page = "--quick" in argv, [], Targets(), Page("events")
     bench_latency(300 if quick else 2000, rows, targets)
     bench_flood(3 if quick else 7, 10000 if quick else 50000, rows)
     bench_store(3 if quick else 7, 100000, rows)
+    bench_hook(60 if quick else 300, rows, targets)
     if "--write" in argv:
         page.text(f"{os.cpu_count()} cores, Linux {os.uname().release}, load {os.getloadavg()[0]:.0f}"
                   + ("; few repetitions (--quick)" if quick else "") + ".")

@@ -40,7 +40,7 @@ class ByMcp:
 
     def __init__(self, user, folder):
         self.user, self.folder = user, folder
-        self.client = Client(user, folder, "--mode=open")
+        self.client = Client(user, folder, answer=lambda _: {"action": "accept", "content": {}})
         self.session = self.client.child.pid
         self.jobs = {}
 
@@ -92,8 +92,8 @@ def start(command, bypass):
                "tool_input": {"command": command, "dangerouslyDisableSandbox": bypass}}
     a = subprocess.run([buckle, "hook"], input=json.dumps(message), capture_output=True, text=True,
                        cwd=folder)
-    said = json.loads(a.stdout)["hookSpecificOutput"]
-    if said["permissionDecision"] != "allow":
+    said = json.loads(a.stdout).get("hookSpecificOutput", {})
+    if said.get("permissionDecision") == "deny":
         raise SystemExit(a.stdout)
     return subprocess.Popen(["sh", "-c", said.get("updatedInput", {}).get("command", command)],
                             cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -233,7 +233,7 @@ def test_commands(agent, t, outside):
 def test_session(user, t, how):
     folder, outside, elsewhere = (user.folder(n) for n in ("work", "outside", "elsewhere"))
     rules = {"autoAllowBashIfSandboxed": True, "allowUnsandboxedCommands": False,
-             "excludedCommands": [f"touch {outside}/excluded"]}
+             "excludedCommands": [f"touch {outside}/excluded"], "network": {"strictAllowlist": True}}
     settings(user, **rules)
     agent = how(user, folder)
     reported = agent.reported()

@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import running
 from agents import call, hook, hook_output, settings
 from running import eventually, for_everybody, processes
-from tap import done
+from tap import done, skip
 
 
 def has_name(pid, name):
@@ -31,31 +31,63 @@ def test_decisions(user, t):
     t.ok(r.status == 0 and hook_output(a)["permissionDecision"] == "allow" and
          hook_output(a)["updatedInput"]["command"].startswith(running.BUCKLE + " run ") and
          hook_output(a)["updatedInput"]["description"] == "d", "a command is put into the sandbox", r)
-    _, a = hook(user, call("docker ps", folder))
-    t.ok(hook_output(a)["permissionDecision"] == "ask" and "updatedInput" not in hook_output(a),
-         "an excluded one is asked about, as it is", a)
-    _, a = hook(user, call("docker ps", folder, mode="bypassPermissions"))
-    t.ok(hook_output(a)["permissionDecision"] == "allow" and "updatedInput" not in hook_output(a),
-         "or left alone", a)
+    for mode in ("default", "bypassPermissions"):
+        _, a = hook(user, call("docker ps", folder, mode=mode))
+        t.equal(a, {}, f"what runs outside is left to the agent's own rules ({mode})")
     _, a = hook(user, call("docker ps | sh", folder, mode="bypassPermissions"))
     t.ok("updatedInput" in hook_output(a), "but not with something behind it", a)
     _, a = hook(user, call("ls", folder, dangerouslyDisableSandbox=True))
-    t.ok(hook_output(a)["permissionDecision"] == "ask" and "updatedInput" not in hook_output(a),
-         "a bypass is asked about", a)
+    t.ok(hook_output(a)["permissionDecision"] == "allow" and "updatedInput" in hook_output(a) and
+         hook_output(a)["updatedInput"]["dangerouslyDisableSandbox"] is False,
+         "a bypass that settings do not allow becomes a command inside", a)
+    settings(user, autoAllowBashIfSandboxed=True, allowUnsandboxedCommands=True)
+    for mode in ("default", "bypassPermissions"):
+        _, a = hook(user, call("ls", folder, mode=mode, dangerouslyDisableSandbox=True))
+        t.ok(hook_output(a)["permissionDecision"] == "ask" and "updatedInput" not in hook_output(a),
+             f"a bypass is asked about, whatever the mode ({mode})", a)
     _, a = hook(user, call("ls", folder, mode="plan"))
     t.equal(hook_output(a)["permissionDecision"], "deny", "nothing runs while a plan is made")
     _, a = hook(user, call("ls", folder, tool="Read"))
     t.equal(a, {}, "other tools are left alone")
-    settings(user, allowUnsandboxedCommands=False)
-    _, a = hook(user, call("ls", folder, dangerouslyDisableSandbox=True))
-    t.ok(hook_output(a)["permissionDecision"] == "ask" and "updatedInput" in hook_output(a) and
-         hook_output(a)["updatedInput"]["dangerouslyDisableSandbox"] is False,
-         "a bypass that policy forbids becomes a command inside", a)
+    settings(user)
+    _, a = hook(user, call("ls", folder))
+    t.ok("permissionDecision" not in hook_output(a) and " run " in hook_output(a)["updatedInput"]["command"],
+         "without autoAllow the agent's own rules decide about approval, inside", a)
+    settings(user, prompt=True)
+    _, a = hook(user, call("ls", folder))
+    t.ok(hook_output(a)["permissionDecision"] == "ask" and "updatedInput" in hook_output(a),
+         "unless settings say prompt", a)
     settings(user, enabled=False)
     _, a = hook(user, call("ls", folder))
-    t.ok(hook_output(a)["permissionDecision"] == "ask" and "updatedInput" not in hook_output(a),
-         "disabled, commands are asked about as they are", a)
+    t.equal(a, {}, "disabled, there is no hook")
     settings(user)
+
+
+def test_client_rules(user, t):
+    """The agent's own rules, which would not match the rewritten command."""
+    folder = user.folder()
+    settings(user)
+    user.write(folder + "/.claude/settings.json", json.dumps({"permissions": {
+        "allow": ["Bash(npm test:*)", "Bash(git status)", "Read(./x)"], "ask": ["Bash(git push:*)"],
+        "deny": ["Bash(rm:*)", "Bash(curl *)"]}}))
+    user.write(user.home + "/.claude/settings.json", json.dumps({"permissions": {
+        "allow": ["Bash(ls:*)", "Bash(rm:*)"]}}))
+    for command, wanted in (("npm test", "allow"), ("npm test && git status", "allow"), ("ls -l", "allow"),
+                            ("npm install", None), ("npm test; npm install", None), ("npm test $(id)", None),
+                            ("npm test > x", None), ("git push origin", "ask"),
+                            ("npm test && git push", "ask"), ("rm x", "deny"), ("ls; rm x", "deny"),
+                            ("ls $(rm x)", "deny"), ("env A=1 rm x", "deny"), ("if true; then rm x; fi", "deny"),
+                            ("cat <<E | sh\nrm x\nE", "deny"), ("echo 'a; rm x'", None),
+                            ("curl http://x", "deny"), ("bash -c 'rm x'", None)):
+        _, a = hook(user, call(command, folder))
+        t.equal(hook_output(a).get("permissionDecision"), wanted, f"{command!r}: {wanted}")
+        t.equal("updatedInput" in hook_output(a), wanted != "deny", f"{command!r}: what runs is confined")
+    settings(user, autoAllowBashIfSandboxed=True)
+    for command, wanted in (("npm install", "allow"), ("git push", "ask"), ("rm x", "deny")):
+        _, a = hook(user, call(command, folder))
+        t.equal(hook_output(a).get("permissionDecision"), wanted, f"autoAllow, {command!r}: {wanted}")
+    settings(user)
+    user.sh(f"rm -r {user.home}/.claude")
 
 
 def gemini(command, folder, **more):
@@ -90,6 +122,7 @@ def test_dialects(user, t):
          "where a command cannot be replaced it does not run", a)
     _, a = hook(user, {"command": "make", "cwd": folder})
     t.ok(a["decision"] == "allow" and a["sandboxed"] and " run " in a["command"], "any other agent", a)
+    settings(user, autoAllowBashIfSandboxed=True, allowUnsandboxedCommands=True)
     _, a = hook(user, {"command": "make", "cwd": folder, "dangerouslyDisableSandbox": True})
     t.ok(a["decision"] == "ask" and not a["sandboxed"] and a["command"] == "make",
          "hears where and what it runs", a)
@@ -99,6 +132,61 @@ def test_dialects(user, t):
     t.equal(a, {}, "a tool that nobody knows is left alone")
     _, a = hook(user, call("make", folder, tool="Terminal"), "--tool", "Terminal")
     t.ok(" run " in hook_output(a)["updatedInput"]["command"], "until it is named", a)
+    settings(user)
+
+
+def test_foreign(user, t):
+    """Messages of agents that no dialect covers, as their documentation has them."""
+    folder = user.folder()
+    settings(user, autoAllowBashIfSandboxed=True, excludedCommands=["docker:*"])
+    shell = {"hook_event_name": "preToolUse", "tool_name": "Shell", "conversation_id": folder, "cwd": folder,
+             "workspace_roots": [folder], "tool_input": {"command": "make", "working_directory": folder}}
+    r, a = hook(user, shell)
+    t.ok(r.status == 0 and a["permission"] == "allow" and " run " in a["updated_input"]["command"] and
+         a["updated_input"]["working_directory"] == folder and "hookSpecificOutput" not in a, "Cursor: rewritten", r)
+    r, a = hook(user, {**shell, "tool_input": {"command": "docker ps"}})
+    t.ok(a["permission"] == "deny" and "updated_input" not in a, "Cursor: what would have to be asked is refused", r)
+    r, a = hook(user, {**shell, "tool_input": {"command": 7}})
+    t.ok(r.status == 2 and a["permission"] == "deny", "Cursor: no command", r)
+    codex = {"hook_event_name": "PreToolUse", "session_id": folder, "turn_id": "t", "model": "m", "cwd": folder,
+             "permission_mode": "default", "tool_name": "Bash", "tool_use_id": "c", "tool_input": {"command": "make"}}
+    for more in ({}, {"autoAllowBashIfSandboxed": True}):
+        settings(user, excludedCommands=["docker:*"], **more)
+        r, a = hook(user, codex)
+        t.ok(hook_output(a)["permissionDecision"] == "allow" and " run " in hook_output(a)["updatedInput"]["command"],
+             "Codex: a new command always with allow", r)
+        r, a = hook(user, {**codex, "tool_input": {"command": "docker ps"}})
+        t.ok(a == {} or hook_output(a)["permissionDecision"] == "deny", "Codex: never an ask, never a bare allow", r)
+    r, a = hook(user, {**codex, "tool_name": "run_shell_command", "turn_id": None})
+    t.ok(" run " in json.dumps(a), "Qwen's name for the shell", r)
+    status = {
+        "Windsurf": {"agent_action_name": "pre_run_command", "trajectory_id": folder,
+                     "tool_info": {"command_line": "COMMAND", "cwd": folder}},
+        "Kiro": {"hook_event_name": "preToolUse", "cwd": folder, "session_id": folder, "tool_name": "execute_bash",
+                 "tool_input": {"command": "COMMAND"}},
+        "Kiro 3": {"hook_event_name": "PreToolUse", "cwd": folder, "session_id": folder, "tool_name": "shell",
+                   "tool_input": {"command": "COMMAND"}},
+        "goose": {"event": "PreToolUse", "session_id": folder, "working_dir": folder, "tool_name": "developer__shell",
+                  "tool_input": {"command": "COMMAND"}},
+        "Cline": {"clineVersion": "3", "hookName": "PreToolUse", "taskId": folder, "workspaceRoots": [folder],
+                  "preToolUse": {"toolName": "execute_command", "parameters": {"command": "COMMAND"}}},
+    }
+    for agent, message in status.items():
+        def asked(command, **more):
+            text = json.dumps({**message, **more}).replace("COMMAND", command)
+            return hook(user, text, "--by-status", cwd=folder)[0]
+        r = asked("make")
+        t.ok(r.status == 2 and not r.out and "MCP" in r.err, f"{agent}: a command for inside is refused, and why", r)
+        settings(user, enabled=False)
+        r = asked("make")
+        t.equal(r.status, 2, f"{agent}: what would have to be asked is refused", r)
+        settings(user)
+        if agent != "Windsurf":
+            other = {"preToolUse": {"toolName": "read_file", "parameters": {}}} if agent == "Cline" else {"tool_name": "read"}
+            t.equal(asked("make", **other).status, 0, f"{agent}: another tool is left alone")
+        for broken in ({}, [], "x", {**message, "tool_info": {}, "tool_input": {}, "preToolUse": {}}):
+            r, _ = hook(user, json.dumps(broken), "--by-status", cwd=folder)
+            t.equal(r.status, 2, f"{agent}: not understood is a no", r)
     settings(user)
 
 
@@ -125,7 +213,8 @@ def test_never_open(user, t):
          "broken settings: refused, and told where", r)
     settings(user)
     r, a = hook(user, call("ls", folder, mode="a-mode-of-tomorrow"))
-    t.equal(hook_output(a).get("permissionDecision"), "ask", "a mode that nobody knows asks")
+    t.ok("permissionDecision" not in hook_output(a) and "updatedInput" in hook_output(a),
+         "a mode that nobody knows leaves approval to the agent", a)
 
 
 AGENT = """
@@ -439,8 +528,121 @@ def test_install(user, t):
     t.ok(r.status == 2 and "claude" in r.err, "an unknown agent is reported", r)
 
 
+def test_events(user, t):
+    """Messages that are not about a tool."""
+    folder = user.folder()
+    settings(user)
+    common = {"session_id": "one", "transcript_path": "/dev/null", "cwd": folder}
+    for name in ("SessionStart", "SubagentStart"):
+        r, a = hook(user, {**common, "hook_event_name": name, "source": "startup", "agent_id": "a", "agent_type": "x"})
+        t.ok(r.status == 0 and hook_output(a)["hookEventName"] == name and
+             folder in hook_output(a)["additionalContext"], f"{name} describes the sandbox", r)
+    r, a = hook(user, {**common, "hook_event_name": "sessionStart"})
+    t.ok(folder in a["additional_context"] and a["additionalContext"] == a["additional_context"], "sessionStart, too", r)
+    settings(user, enabled=False)
+    r, a = hook(user, {**common, "hook_event_name": "SessionStart"})
+    t.ok(r.status == 0 and a == {}, "without a sandbox there is nothing to describe", r)
+    user.write(f"{user.home}/.config/buckle/settings.json", '{"enabled": nope}')
+    r, a = hook(user, {**common, "hook_event_name": "SessionStart", "cwd": "/nowhere"})
+    t.ok(r.status == 0 and a == {}, "broken settings stop nothing here", r)
+    settings(user)
+    block = "<sandbox_violations>\ncat(1) deny(1) file-read-data /x\n</sandbox_violations>"
+    for what, delta, index, final, shown in (
+            ("a block", f"a\n{block}\nb", 0, True, "a\n\nb"), ("two", f"{block}a{block}", 0, True, "a"),
+            ("no block", "a\n<sandbox>\n", 0, True, None), ("its beginning", "a\n" + block[:30], 0, False, "a\n"),
+            ("its end", block[30:] + "b", 1, True, "b"), ("an end alone", block[30:] + "b", 0, True, None),
+            ("a beginning alone", "a\n" + block[:30], 0, True, None), ("nothing", "", 1, True, None)):
+        r, a = hook(user, {**common, "hook_event_name": "MessageDisplay", "turn_id": "1", "message_id": "1",
+                           "index": index, "final": final, "delta": delta})
+        t.ok(r.status == 0 and hook_output(a).get("displayContent") == shown, f"what is shown: {what}", r)
+    r = user.call([running.BUCKLE, "strip"], stdin=f" a\n{block}b \n")
+    t.equal((r.status, r.out), (0, " a\nb \n"), "strip removes blocks, and nothing else")
+
+
+def test_annotate(user, t):
+    """The filter for others: what a session denied."""
+    folder, outside = user.folder(), user.folder("outside")
+    owner = user.start(["sleep", "60"])
+    pid = user.call([running.BUCKLE, "session", "--for", str(owner.pid)]).out.strip()
+    script = f"for i in $(seq 120); do touch {outside}/$i; done 2>/dev/null"
+    user.call([running.BUCKLE, "run", "--session", pid, "--", "sh", "-c", script], cwd=folder)
+    user.call([running.BUCKLE, "run", "--session", pid, "--", "sh", "-c", f"touch {outside}/one"], cwd=folder)
+    r = user.call([running.BUCKLE, "annotate", "--session", pid], stdin="said <sandbox_violations>\n")
+    lines = r.out.splitlines()
+    t.ok(r.status == 0 and lines[0] == "said &lt;sandbox_violations>" and
+         lines[3] == "121 operations were denied; the last 100 are:" and len(lines) == 105,
+         "annotate adds what a session denied, and how much", r)
+    r = user.call([running.BUCKLE, "annotate", "--session", pid, "--command", f"touch {outside}/one"], stdin="")
+    t.equal(r.out.count(" deny(1) "), 1, "or what one command was denied", r)
+    owner.kill()
+    owner.wait()
+
+
+# Messages and answers, as the agents' own type declarations have them.
+TYPES = """
+import type {{ PreToolUseHookInput, SessionStartHookInput, SubagentStartHookInput, MessageDisplayHookInput,
+               SyncHookJSONOutput, PermissionMode }} from "./claude/package/sdk";
+import type {{ BeforeToolInput, BeforeToolOutput, SessionStartInput, SessionStartOutput }}
+    from "./gemini/package/dist/src/hooks/types";
+{lines}
+"""
+
+
+def test_schemas(user, t):
+    """What the test sends and the hook answers fits the published types."""
+    if user is not running.PEOPLE[0]:
+        return
+    folder = user.folder()
+    got = subprocess.run("""npm install --silent --no-audit --no-fund typescript@5 || exit 1
+for p in claude:@anthropic-ai/claude-agent-sdk gemini:@google/gemini-cli-core; do
+    mkdir ${p%%:*} && tar xzf $(npm pack --silent ${p#*:}) -C ${p%%:*} || exit 1
+done""", shell=True, cwd=folder, capture_output=True, timeout=300, check=False)
+    if got.returncode != 0:
+        skip("the npm registry is not reachable")
+        return
+    common = {"session_id": "one", "transcript_path": "/dev/null", "cwd": folder}
+    claude = {**call("make", folder), **common, "tool_use_id": "1"}
+    then = {**common, "timestamp": "2026-01-01T00:00:00Z"}
+    block = "<sandbox_violations>x</sandbox_violations>"
+    cases = [("PreToolUseHookInput", "SyncHookJSONOutput", {**claude, "tool_input": {"command": c, **more}}, rules)
+             for c, more, rules in (("make", {}, {}), ("make", {}, {"autoAllowBashIfSandboxed": True}),
+                                    ("make", {}, {"prompt": True}), ("make", {}, {"enabled": False}), (" ", {}, {}),
+                                    ("make", {"dangerouslyDisableSandbox": True}, {"allowUnsandboxedCommands": True}))]
+    cases += [
+        ("SessionStartHookInput", "SyncHookJSONOutput", {**common, "hook_event_name": "SessionStart", "source": "startup"}, {}),
+        ("SubagentStartHookInput", "SyncHookJSONOutput",
+         {**common, "hook_event_name": "SubagentStart", "agent_id": "a", "agent_type": "x"}, {}),
+        ("MessageDisplayHookInput", "SyncHookJSONOutput",
+         {**common, "hook_event_name": "MessageDisplay", "turn_id": "1", "message_id": "1", "index": 0, "final": True,
+          "delta": block}, {}),
+        ("BeforeToolInput", "BeforeToolOutput", {**then, **gemini("make", folder)}, {}),
+        ("BeforeToolInput", "BeforeToolOutput", {**then, **gemini("make", folder)}, {"prompt": True}),
+        ("BeforeToolInput", "BeforeToolOutput", {**then, **gemini(" ", folder)}, {}),
+        ("SessionStartInput", "SessionStartOutput", {**then, "hook_event_name": "SessionStart", "source": "startup"}, {})]
+    lines = []
+    for i, (asks, answers, message, rules) in enumerate(cases):
+        settings(user, **rules)
+        _, a = hook(user, message)
+        sent = json.dumps(message).replace('"source": "startup"', '"source": "startup" as any')
+        lines += [f"const m{i}: {asks} = {sent};", f"const a{i}: {answers} = {json.dumps(a)};"]
+    lines += [f'const mode: PermissionMode[] = {json.dumps(["default", "acceptEdits", "bypassPermissions", "plan"])};']
+    settings(user)
+    user.write(folder + "/check.ts", TYPES.format(lines="\n".join(lines)))
+    user.write(folder + "/wrong.ts", TYPES.format(
+        lines='const a: SyncHookJSONOutput = {hookSpecificOutput: {hookEventName: "PreToolUse", updatedInput: 7}};'))
+    tsc = ["node", "node_modules/typescript/bin/tsc", "--noEmit", "--strict", "--skipLibCheck", "--target", "es2022",
+           "--moduleResolution", "bundler", "--module", "esnext"]
+    r = user.call([*tsc, "check.ts"], cwd=folder, timeout=120)
+    t.ok(r.status == 0, f"{len(cases)} messages and answers fit the published types", r)
+    r = user.call([*tsc, "wrong.ts"], cwd=folder, timeout=120)
+    t.ok(r.status != 0 and "not assignable" in r.out, "which a wrong one does not", r)
+
+
 if __name__ == "__main__":
-    for_everybody([test_decisions, test_dialects, test_never_open, test_session, test_root,
-                   test_whole_home, test_settings_of_the_root, test_names, test_at_once, test_installed,
-                   test_install])
+    if "schemas" in sys.argv[1:]:
+        for_everybody([test_schemas])
+        sys.exit(done())
+    for_everybody([test_decisions, test_client_rules, test_events, test_annotate, test_dialects, test_foreign, test_never_open,
+                   test_session, test_root, test_whole_home, test_settings_of_the_root, test_names,
+                   test_at_once, test_installed, test_install])
     sys.exit(done())

@@ -101,7 +101,7 @@ def test_gates(user, t):
         install(user, "--install", agent, env=env)
     for agent in ("claude", "gemini", "codex", "qwen", "windsurf", "kiro", "copilot", "goose", "cursor"):
         text = read(f"{home}/{FILES[agent][-1 if agent == 'goose' else 0]}").decode()
-        t.ok("hook || exit 2" in text, f"{agent}: exit 2", text)
+        t.ok("hook || exit 2" in text or "hook --by-status || exit 2" in text, f"{agent}: exit 2", text)
     t.ok('"failClosed": true' in read(f"{home}/.cursor/hooks.json").decode(), "cursor: failClosed")
     t.ok('"on_failure": "block"' in read(f"{home}/.agents/plugins/buckle/hooks/hooks.json").decode(), "goose: on_failure")
     script = f"{home}/Documents/Cline/Hooks/PreToolUse"
@@ -144,7 +144,7 @@ def test_bytes(user, t):
             r = install(user, "--install", agent, env={"HOME": home})
             after = read(path)
             lines = [l for l in before.split(b"\n") if l.strip(b" \r\t{}[],")]
-            t.ok(r.status == 0 and b"buckle hook || exit 2" in after and
+            t.ok(r.status == 0 and (b"buckle hook || exit 2" in after or b"buckle hook --by-status || exit 2" in after) and
                  (name not in ("comments", "CRLF") or all(l.rstrip(b"\r,") in after for l in lines)),
                  f"{agent}, {name}: installed", r, after)
             install(user, "--install", agent, env={"HOME": home})

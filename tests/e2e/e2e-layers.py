@@ -9,17 +9,16 @@ import atexit
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 
 import tap
 from running import BUCKLE, eventually, for_everybody
+from secret_socket import secret_socket
 
 # a home folder below /tmp has denied names there, and so /tmp has no layer
 OUTSIDE = tempfile.mkdtemp(dir="/var/tmp", prefix="layers-")
@@ -196,21 +195,7 @@ def test_killed(person, t):
 def test_sockets(person, t):
     """Sockets of the host in /tmp: as the policy says, through the layer as without it."""
     work = person.folder()
-    with Handed(person) as given:
-        path = f"{given.path}/agent"
-        server = socket.socket(socket.AF_UNIX)
-        server.bind(path)
-        os.chmod(path, 0o777)
-        server.listen()
-        server.settimeout(5)
-
-        def serve():
-            while True:
-                try:
-                    server.accept()[0].send(b"secret")
-                except OSError:
-                    return
-        threading.Thread(target=serve, daemon=True).start()
+    with Handed(person) as given, secret_socket(f"{given.path}/agent") as path:
         script = f"""
 import socket
 s = socket.socket(socket.AF_UNIX)
@@ -226,7 +211,6 @@ print(s.recv(6).decode())"""
         t.ok(done.status != 0 and "secret" not in done.out, "… nor through a symlink", done)
         done = person.run("--allow-socket", path, "/usr/bin/python3", "-c", script, cwd=work)
         t.quiet(done, "one that the policy allows is reached", "secret\n")
-        server.close()
 
 
 def test_out(person, t):

@@ -42,9 +42,11 @@ def test_session(user, t):
     output = c.bash(f"touch {outside}/x")
     t.ok(output.error and output.facts["exitCode"] == 1 and output.facts["violations"] == 1 and
          "[exit status 1]" in output.text, "a failure is reported", output)
+    settings(user, allowUnsandboxedCommands=True)
     output = c.bash("touch no", dangerouslyDisableSandbox=True)
     t.ok(output.error and "the user" in output.text and not os.path.exists(folder + "/src/no"),
          "nobody can be asked, so nothing runs outside", output)
+    settings(user)
     job = c.bash("sleep 60", run_in_background=True).facts["job"]
     c.tool("bash_kill", job=job)
     t.ok(eventually(lambda: not c.tool("bash_output", job=job).facts["running"]), "a job is killed")
@@ -87,7 +89,7 @@ def test_shells(user, t):
     output = c.bash("true", shellExecutable=os.path.realpath("/bin") + "/bash")
     t.ok(not output.facts["sandboxed"], "but not with the one that it would have anyway", output)
     c.close()
-    settings(user)
+    settings(user, allowUnsandboxedCommands=True)
     c = Client(user, folder, capabilities={"elicitation": {}})
     c.begin("tools/call", {"name": "bash", "arguments": {
         "command": "true", "shellExecutable": shell, "dangerouslyDisableSandbox": True}})
@@ -150,9 +152,23 @@ def test_decisions(user, t):
     output = c.bash("id -u; true")
     t.ok(output.facts["sandboxed"], "but not with something behind it", output)
     output = c.bash("true", dangerouslyDisableSandbox=True)
-    t.ok(not output.facts["sandboxed"], "a bypass that is allowed", output)
+    t.ok(output.facts["sandboxed"], "a bypass is not allowed unless settings say so", output)
+    settings(user, allowUnsandboxedCommands=True)
+    output = c.bash("true", dangerouslyDisableSandbox=True)
+    t.ok(output.error and "can't ask" in output.text, "and never granted unasked", output)
+    c.close()
+    c = Client(user, folder, "--mode=open", answer=lambda _: {"action": "accept", "content": {}})
+    output = c.bash("true", dangerouslyDisableSandbox=True)
+    t.ok(not output.facts["sandboxed"], "a bypass that the user grants", output)
     output = c.bash("true")
     t.ok(output.facts["sandboxed"], "does not last", output)
+    c.close()
+    settings(user, prompt=True)
+    asked = []
+    c = Client(user, folder, answer=lambda text: asked.append(text) or {"action": "decline"})
+    output = c.bash("echo ran")
+    t.ok(output.error and "ran" not in output.text and len(asked) == 1 and "in the sandbox" in asked[0],
+         "settings that prompt ask about every command", output, asked)
     c.close()
     settings(user, allowUnsandboxedCommands=False)
     c = Client(user, folder, "--mode=open")
@@ -244,7 +260,7 @@ def test_outside_is_apart(user, t):
 
 def test_asking(user, t):
     folder = user.folder()
-    settings(user)
+    settings(user, allowUnsandboxedCommands=True)
     c = Client(user, folder, capabilities={"elicitation": {}})
     for action, runs in ("accept", True), ("decline", False), ("cancel", False):
         number = c.begin("tools/call", {"name": "bash", "arguments": {
@@ -364,7 +380,10 @@ def test_forks(user, t):
     if user.uid:
         t.ok(output.text.startswith("refused after ") and 50 < int(output.text.split()[2]) < 100 and
              "unavailable" in output.text, "a command forks until it is refused", output)
-    t.ok(eventually(lambda: not processes(r"forks\.py")), "what it started ends with it")
+    t.ok(processes(r"forks\.py"), "what it started goes on")
+    c.close()
+    t.ok(eventually(lambda: not processes(r"forks\.py")), "until the session ends")
+    c = Client(user, user.folder(), "--max-procs=100")
     t.ok(not c.bash("true").error, "and the next one works")
     c.close()
 
@@ -412,10 +431,18 @@ def test_no_way_in(user, t):
 SDK = """
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 const transport = new StdioClientTransport({ command: process.argv[2], args: ["mcp"], env: process.env });
-const client = new Client({ name: "test", version: "1.0.0" }, { capabilities: {} });
+const client = new Client({ name: "test", version: "1.0.0" }, { capabilities: { elicitation: {} } });
+const out = { asked: [] };
+client.setRequestHandler(ElicitRequestSchema, async request => {
+    out.asked.push(request.params.message);
+    const host = "allow" in request.params.requestedSchema.properties;
+    return { action: "accept", content: host ? { allow: "once" } : {} };
+});
 await client.connect(transport);
-const out = {};
+const text = async (command, more) =>
+    (await client.callTool({ name: "bash", arguments: { command, ...more } })).content[0].text;
 out.tools = (await client.listTools()).tools.map(t => t.name);
 let steps = 0;
 out.bash = await client.callTool({ name: "bash", arguments: { command: "echo one; sleep 0.5; echo two" } },
@@ -429,6 +456,11 @@ try {
         { signal: abort.signal });
     out.cancelled = false;
 } catch (e) { out.cancelled = true; }
+await text("mkdir -p sub; cd sub; sleep 65 >/dev/null 2>&1 &");
+await text("cd sub");
+out.cwd = await text("pwd");
+out.host = await text(process.argv[2] + " connect asked.example 443 </dev/null 2>&1");
+out.outside = await text("echo $SANDBOX_RUNTIME", { dangerouslyDisableSandbox: true });
 out.resources = (await client.listResources()).resources.map(r => r.uri);
 out.policy = (await client.readResource({ uri: "buckle://policy" })).contents[0].text.slice(0, 200);
 console.log(JSON.stringify(out));
@@ -449,7 +481,9 @@ def test_sdk(user, t):
     if got.returncode != 0:
         skip("the npm registry has no @modelcontextprotocol/sdk here")
         return
+    settings(user, allowUnsandboxedCommands=True)
     r = user.call(["node", "client.mjs", running.BUCKLE], cwd=folder, timeout=60)
+    settings(user)
     out = json.loads(r.out) if r.out.startswith("{") else {}
     t.ok("bash" in out.get("tools", []), "the official client lists the tools", r)
     t.ok(out.get("bash", {}).get("content", [{}])[0].get("text") == "one\ntwo\n" and out["steps"] >= 1,
@@ -457,6 +491,12 @@ def test_sdk(user, t):
     t.ok(out.get("denied", {}).get("isError") and
          "<sandbox_violations>" in out["denied"]["content"][0]["text"], "says what was denied", r)
     t.ok(out.get("cancelled") and eventually(lambda: not processes(r"^sleep 64")), "cancels", r)
+    asked = out.get("asked", [])
+    t.ok(len(asked) == 2 and "wants to connect to asked.example:443" in asked[0] and "<sandbox" not in out["host"],
+         "asks about a host", r)
+    t.ok(len(asked) == 2 and "outside the sandbox" in asked[1] and out["outside"] == "\n", "asks about a bypass", r)
+    t.equal(out.get("cwd"), folder + "/sub\n", "stays in a folder", r)
+    t.ok(eventually(lambda: not processes(r"^sleep 65")), "and leaves nothing behind", r)
     t.ok(out.get("resources") == ["buckle://policy", "buckle://events"] and "(version" in
          out.get("policy", "") or ";" in out.get("policy", ""), "reads resources", r)
 

@@ -147,7 +147,7 @@ def test_verdicts(person, t):
     questions += "".join(f"file-write-create {f}\n" for f in new)
     for depth in (2, 4):
         define = ["-D", f"TOP={top}"]
-        stack = [x for m in made[:depth - 1] for x in ("--platform", m)]
+        stack = [x for m in made[:depth - 1] for x in ("--stack", m)]
         told = person.call([BUCKLE, "eval", "--batch", *define, *stack, made[depth - 1]], stdin=questions)
         want = [line.split()[0] == "allow" for line in told.out.splitlines()]
         levels = nested(*[["--no-settings", "--profile", m, *define] for m in made[:depth]])
@@ -156,7 +156,7 @@ def test_verdicts(person, t):
         names_of = questions.splitlines()
         wrong = [names_of[i] for i in range(min(len(want), len(got))) if want[i] != got[i]]
         t.ok(len(want) == len(got) == len(names_of) and not wrong and False in want and True in want,
-             f"{depth} levels: {len(names_of)} verdicts equal to buckle eval", wrong, ran.err[:2000], told.err[:500])
+             f"{depth} levels: {len(names_of)} verdicts equal to buckle eval --stack", wrong, ran.err[:2000], told.err[:500])
 
 
 # ---- reports ----

@@ -439,6 +439,28 @@ def test_without_pid_namespace(user, t):
          "a folder that is open inside a closed one is mounted once", r)
 
 
+def test_judged_without_pid_namespace(user, t):
+    """Files that were open before stay usable, and processes outside are not found."""
+    home, env = Home(user), {"BUCKLE_PRETEND": "pid_ns=0"}
+    mine = os.getpid()
+    tries = (f"cat /proc/self/comm /proc/thread-self/comm; ls -d /proc/{mine}; cat /proc/{mine}/status; cat /proc/{mine}/environ; "
+             f"head -c 9 /proc/{mine}/root/etc/hostname 2>/dev/null; echo x >/proc/{mine}/comm; readlink /proc/{mine}/exe; ls /proc/{mine}/fd; true")
+    r = home.sh(tries, "--strict-reads", "--accept-weaker", "--report", "none", env=env)
+    t.ok(r.out == "cat\ncat\n" and r.err.count("No such file or directory") + r.err.count("nonexistent") >= 5 and "Permission denied" not in r.err,
+         "/proc has no processes outside", r)
+    home.write("work/said", "said\n")
+    for folder in ("/tmp", home.path("work")):
+        with open(folder + f"/{mine}-{user.name}", "w+", encoding="utf-8") as out:
+            os.chmod(out.name, 0o666)
+            r = user.start([BUCKLE, "run", "--strict-reads", "--accept-weaker", "--", "cat", "said"], cwd=home.path("work"),
+                           env={**user.env, **env}, stdout=out)
+            r.wait(30)
+            out.seek(0)
+            text = out.read()
+            t.ok(r.returncode == 0 and text == "said\n", f"output goes to a file in {folder}", r.returncode, text)
+            os.unlink(out.name)
+
+
 def test_no_watches(user, t):
     """Denied paths stay denied when the user's inotify watches are used up."""
     if user.uid == 0:
@@ -494,7 +516,7 @@ def main():
                    test_replaced, test_shut, test_own_creations, test_working_directory,
                    test_killed_server, test_stopped_server, test_killed_controller, test_out_of_reach,
                    test_fallback, test_masks,
-                   test_without_pid_namespace, test_older_kernel, test_no_watches, test_nested])
+                   test_without_pid_namespace, test_judged_without_pid_namespace, test_older_kernel, test_no_watches, test_nested])
     return done()
 
 

@@ -185,6 +185,9 @@ def test_quiet_programs(user, t):
                        "git log --oneline | wc -l", cwd=folder), "git", "1\n")
     if not missing("less"):
         t.quiet(user.run("less", "-F", "x", cwd=folder), "less does without its history", "x\n")
+        if not missing("script"):
+            r = user.call(["script", "-qec", f"{BUCKLE} run -- less -F x", "/dev/null"], cwd=folder)
+            t.ok(r.status == 0 and "x" in r.out and "denied" not in r.out + r.err, "… nor does it mention it in a terminal", r)
     r = user.run("bash", "-ic", "true", cwd=folder)
     t.ok(r.status == 0, "an interactive shell starts", r)
     if missing("npm"):

@@ -8,18 +8,17 @@ import atexit
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 
 import tap
 from agents import Client, call, hook, hook_output, settings
-from running import BUCKLE, eventually, for_everybody, processes
+from running import BUCKLE, PEOPLE, eventually, for_everybody, processes
+from secret_socket import secret_socket
 
 # a home folder below /tmp has denied names there, and so /tmp has no layer
 OUTSIDE = tempfile.mkdtemp(dir="/var/tmp", prefix="shared-")
@@ -274,6 +273,25 @@ mount --bind {tmpdir} /mnt; echo evil >/mnt/evil; find /tmp /run /dev -maxdepth 
         t.ok("secret" not in r.out, "the upper side has no other name inside", r)
 
 
+def test_other_users(person, t):
+    """Another user's session reads neither the layer nor, unless it is root's, the TMPDIR."""
+    others = [other for other in PEOPLE if other.uid != person.uid]
+    work = person.folder()
+    for other in others:
+        settle(other)
+        with Session(person) as one, Session(other) as two:
+            tmpdir = one.sh("echo secret >/tmp/shared-p; echo hidden >$TMPDIR/p; echo $TMPDIR", cwd=work).out.strip()
+            r = two.sh(f"cat /tmp/shared-p; cat {tmpdir}/p; echo evil >{tmpdir}/p; rm -rf {tmpdir}; "
+                       "for p in /proc/[0-9]*; do cat $p/root/tmp/shared-p $p/fd/*/upper/shared-p; done", "--report", "none",
+                       cwd=other.folder())
+            t.ok("secret" not in r.out, f"a session's /tmp is not read by a session of {other.name}", r)
+            t.ok(other.uid == 0 or "hidden" not in r.out, "… nor its TMPDIR, but by root", r)
+            with open(f"{tmpdir}/p", encoding="utf-8") as f:
+                t.ok(f.read() == "hidden\n" and os.listdir(tmpdir) == ["p"], "… nor is its TMPDIR written")
+            if person.uid != 0:
+                t.equal(os.stat(os.path.dirname(tmpdir)).st_mode & 0o77, 0, "the folder of TMPDIRs is the user's alone")
+
+
 def test_fake(person, t):
     """A command cannot talk to the process that has the layers, nor stop it."""
     work = person.folder()
@@ -347,22 +365,9 @@ import socket, sys
 s = socket.socket(socket.AF_UNIX)
 s.connect(sys.argv[1])
 print(s.recv(6).decode())"""
-    with tempfile.TemporaryDirectory(dir="/tmp", prefix="shared-sock-") as given, Session(person) as s:
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="shared-sock-") as given, \
+            secret_socket(f"{given}/agent") as path, Session(person) as s:
         os.chmod(given, 0o755)
-        path = f"{given}/agent"
-        server = socket.socket(socket.AF_UNIX)
-        server.bind(path)
-        os.chmod(path, 0o777)
-        server.listen()
-        server.settimeout(20)
-
-        def serve():
-            while True:
-                try:
-                    server.accept()[0].send(b"secret")
-                except OSError:
-                    return
-        threading.Thread(target=serve, daemon=True).start()
         s.sh(f"ln -s {path} /tmp/shared-l; mv {path} /tmp/shared-mv; ln {path} /tmp/shared-hl", "--report", "none", cwd=work)
         for one in (path, "/tmp/shared-l", "/tmp/shared-mv", "/tmp/shared-hl"):
             r = s.run("--report", "none", "--", "/usr/bin/python3", "-c", connect, one, cwd=work)
@@ -370,7 +375,6 @@ print(s.recv(6).decode())"""
             inner = f"{BUCKLE} run --report none -- /usr/bin/python3 -c \"$1\" {one}"
             r = s.run("--report", "none", "--", "sh", "-c", inner, "sh", connect, cwd=work)
             t.ok("secret" not in r.out, "… nor from a sandbox inside", r)
-        server.close()
         own = s.start("--", "/usr/bin/python3", "-c", "import socket\ns = socket.socket(socket.AF_UNIX)\n"
                       "s.bind('/tmp/shared-own'); s.listen(); print('up', flush=True)\ns.accept()[0].send(b'served')", cwd=work)
         own.stdout.readline()
@@ -411,7 +415,7 @@ def test_outside(person, t):
 
 
 TESTS = [test_session, test_killed, test_mcp, test_hook, test_host, test_nested, test_nested_later, test_strangers,
-         test_fake, test_links, test_race, test_sockets, test_denied, test_outside]
+         test_other_users, test_fake, test_links, test_race, test_sockets, test_denied, test_outside]
 
 only = sys.argv[1:]
 for_everybody([lambda person, t, test=test: (settle(person), test(person, t)) for test in TESTS

@@ -18,7 +18,10 @@ def settings(user, **values):
 class Client:
     """A client with its own server."""
 
-    def __init__(self, user, folder, *words, capabilities=None, greet=True, env=None):
+    def __init__(self, user, folder, *words, capabilities=None, greet=True, env=None, answer=None):
+        """answer: a function of a question's text, to its answer ({"action": …})."""
+        self.answer = answer
+        capabilities = {"elicitation": {}} if answer and not capabilities else capabilities
         self.child = user.start([running.BUCKLE, "mcp", *words], cwd=folder, env=env,
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.rest, self.last, self.notes = b"", 0, []
@@ -58,6 +61,8 @@ class Client:
             if message.get("id") == number and "method" not in message:
                 return message
             self.notes.append(message)
+            if self.answer and message.get("method") == "elicitation/create":
+                self.send({"id": message["id"], "result": self.answer(message["params"]["message"])})
         raise RuntimeError("no answer")
 
     def ask(self, method, params=None, timeout=30):
@@ -107,3 +112,56 @@ def call(command, cwd, tool="Bash", mode="default", **more):
 
 def hook_output(answer):
     return answer.get("hookSpecificOutput", {})
+
+
+# An agent as a process: calls the hook before each command, and runs its answer, as agents do.
+AGENT = """
+import json, os, subprocess, sys, tempfile
+for line in sys.stdin:
+    how = json.loads(line)
+    given = {"command": how["command"], **how["input"]}
+    message = {"hook_event_name": "PreToolUse", "session_id": how["id"], "cwd": how["cwd"], "tool_name": "Bash",
+               "transcript_path": "/dev/null", "permission_mode": "default", "tool_use_id": "1", "tool_input": given,
+               **how["more"]}
+    a = subprocess.run([sys.argv[1], "hook"], input=json.dumps(message), capture_output=True, text=True, cwd=how["cwd"])
+    said = json.loads(a.stdout).get("hookSpecificOutput", {})
+    given = said.get("updatedInput", given)
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        child = subprocess.Popen(["bash", "-c", given["command"]], stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                                 cwd=how["cwd"], start_new_session=True)
+        try:
+            status = child.wait(how["timeout"])
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, 15)
+            status = child.wait()
+        out.seek(0), err.seek(0)
+        print(json.dumps([status, out.read(), err.read(), given["command"]]), flush=True)
+"""
+
+
+class HookAgent:
+    """An agent with our hook, started in a folder."""
+
+    def __init__(self, user, folder, env=None):
+        self.folder, self.wrapped = folder, ""
+        script = user.write(f"{user.home}/hook-agent.py", AGENT)
+        self.child = user.start(["python3", script, running.BUCKLE], cwd=folder, stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE, env=env)
+
+    def bash(self, command, session="one", cwd=None, timeout=60, more=None, **given):
+        """Exit status, output and error output."""
+        self.child.stdin.write(json.dumps({"command": command, "id": session, "cwd": cwd or self.folder, "input": given,
+                                           "more": more or {}, "timeout": timeout}).encode() + b"\n")
+        self.child.stdin.flush()
+        status, out, err, self.wrapped = json.loads(self.child.stdout.readline())
+        return status, out, err
+
+    @property
+    def session(self):
+        """The process of the agent's session, or 0."""
+        found = [p for p, _ in running.processes(rf"buckle session --for {self.child.pid}\b")]
+        return found[0] if found else 0
+
+    def close(self):
+        self.child.stdin.close()
+        self.child.wait(10)

@@ -6,19 +6,23 @@
 #include "agent/decide.h"
 #include "tap.h"
 
-/* (Disabled, Auto-Allow, Strict) by (open, prompt, none), in this order; one letter each:
- * s run-sandboxed, a ask and then inside, o run-outside, q ask and then outside, r refuse. */
-enum { SETTINGS = 3, MODES = 3, CELLS = SETTINGS * MODES };
+/* (Disabled, Auto-Allow, Strict) by (client, open, prompt, none), in this order; one letter each:
+ * s run-sandboxed, a ask and then inside, c as the client says and then inside, o run-outside, q
+ * ask and then outside, l as the client says and then outside, r refuse. */
+enum { SETTINGS = 3, MODES = 4, CELLS = SETTINGS * MODES };
 
 static const char *const setting_names[] = {"disabled", "auto-allow", "strict"};
-static const char *const mode_names[] = {"open", "prompt", "none"};
-static const enum permission_mode modes[] = {PERMISSION_OPEN, PERMISSION_PROMPT, PERMISSION_NONE};
+static const char *const mode_names[] = {"client", "open", "prompt", "none"};
+static const enum permission_mode modes[] = {PERMISSION_CLIENT, PERMISSION_OPEN, PERMISSION_PROMPT,
+                                             PERMISSION_NONE};
 
 /* A mode of none runs nothing. Without sandboxing there is nothing to bypass: commands run outside,
  * after a prompt if the mode has one. */
-static const char inside[] = "oqr ssr sar";  /* Auto-Allow skips the prompt, Strict doesn't */
-static const char outside[] = "oqr oqr oqr"; /* no setting skips the prompt for commands outside */
-static const char nothing[] = "rrr rrr rrr";
+static const char inside[] = "loqr sssr csar"; /* Auto-Allow skips the prompt, Strict doesn't */
+static const char outside[] =
+    "loqr loqr loqr"; /* no setting skips the prompt for commands outside */
+static const char bypass[] = "loqr qqqr qqqr"; /* no mode grants a bypass unasked */
+static const char nothing[] = "rrrr rrrr rrrr";
 
 static const char *const excluded[] = {"docker:*", "make test", "*mcp-cli call*"};
 
@@ -30,7 +34,7 @@ static const struct row {
 } rows[] = {
     {"a command", "ls", .cells = inside},
     {"a command, where bypass is not allowed", "ls", .no_bypass = true, .cells = inside},
-    {"a bypass", "ls", .bypass = true, .cells = outside},
+    {"a bypass", "ls", .bypass = true, .cells = bypass},
     {"a bypass that is not allowed", "ls", .bypass = true, .no_bypass = true, .cells = inside},
     /* excluded, with and without the right to bypass: the settings decided it */
     {"an excluded command", "docker ps", .cells = outside},
@@ -44,7 +48,7 @@ static const struct row {
     {"an excluded one in a shell of the agent's", "docker ps", .other_shell = true,
      .cells = inside},
     {"a bypass in a shell of the agent's", "ls", .bypass = true, .other_shell = true,
-     .cells = outside},
+     .cells = bypass},
     {"nothing", NULL, .cells = nothing},
     {"an empty command", "", .cells = nothing},
     {"white space, and a bypass", " \n\t", .bypass = true, .cells = nothing},
@@ -62,6 +66,8 @@ static char letter_of(const struct decision *d)
         return d->sandboxed ? 'a' : 'q';
     case DECIDE_OUTSIDE:
         return d->sandboxed ? '?' : 'o';
+    case DECIDE_CLIENT:
+        return d->sandboxed ? 'c' : 'l';
     case DECIDE_REFUSE:
         return d->sandboxed ? '?' : 'r';
     }
@@ -82,6 +88,7 @@ static struct decide_settings settings_at(size_t cell, const struct row *r)
 
 static void table(void)
 {
+    bool used[DECIDE_ROWS] = {false};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         for (size_t cell = 0; cell < CELLS; cell++) {
             const struct row *r = &rows[i];
@@ -89,23 +96,26 @@ static void table(void)
             struct decide_request q = {
                 .command = r->command, .bypass = r->bypass, .other_shell = r->other_shell};
             struct decision d = decide(&s, &q);
+            used[d.row] = true;
             char got[2] = {letter_of(&d)}, want[2] = {r->cells[cell + cell / MODES]};
             is_str(got, want, "%s, %s: %s", setting_names[cell / MODES], mode_names[cell % MODES],
                    r->name);
             if (!d.reason || !d.reason[0])
                 ok(false, "  with a reason");
         }
+    for (int i = 0; i < DECIDE_ROWS; i++)
+        ok(used[i], "decided by: %s", decide_row_words(i));
 }
 
 /* Sub-agents inherit settings, but not a request's flags. */
 static void inheritance(void)
 {
     static const struct row plain = {.command = "ls"};
-    struct decide_settings s = settings_at(3, &plain); /* Auto-Allow, open */
+    struct decide_settings s = settings_at(5, &plain); /* Auto-Allow, open */
     struct decision bypassed =
         decide(&s, &(struct decide_request){.command = "ls", .bypass = true});
     struct decision after = decide(&s, &(struct decide_request){.command = "ls"});
-    ok(bypassed.action == DECIDE_OUTSIDE && after.action == DECIDE_SANDBOXED,
+    ok(bypassed.action == DECIDE_ASK && !bypassed.sandboxed && after.action == DECIDE_SANDBOXED,
        "a bypass counts for one command");
 }
 

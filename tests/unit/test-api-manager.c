@@ -82,8 +82,11 @@ static void test_gates(void)
     buckle_gates_auto_allow(g, 1);
     is_int(buckle_decide(g, "ls", 0, NULL, NULL), BUCKLE_RUN_SANDBOXED, "unless inside is fine");
     buckle_gates_mode(g, BUCKLE_MODE_OPEN);
-    is_int(buckle_decide(g, "ls", 1, &inside, NULL), BUCKLE_RUN_OUTSIDE, "a bypass that counts");
-    is_int(inside, 0, "runs outside");
+    is_int(buckle_decide(g, "ls", 1, NULL, NULL), BUCKLE_RUN_SANDBOXED,
+           "no bypass counts by default");
+    buckle_gates_allow_unsandboxed(g, 1);
+    is_int(buckle_decide(g, "ls", 1, &inside, NULL), BUCKLE_ASK, "one that counts is asked about");
+    is_int(inside, 0, "and runs outside");
     buckle_gates_allow_unsandboxed(g, 0);
     is_int(buckle_decide(g, "ls", 1, NULL, NULL), BUCKLE_RUN_SANDBOXED, "and one that does not");
     buckle_gates_exclude(g, "docker:*");
@@ -156,7 +159,7 @@ static void has(struct buckle_manager *m, enum buckle_config which, const char *
 static void test_config(struct buckle_manager *m)
 {
     ok(buckle_manager_enabled(m), "enabled");
-    ok(buckle_manager_unsandboxed_allowed(m), "unsandboxed commands are allowed by default");
+    ok(!buckle_manager_unsandboxed_allowed(m), "no unsandboxed command is allowed by default");
     has(m, BUCKLE_CONFIG_READ, "\"denyRead\": [\"/secret\"]");
     has(m, BUCKLE_CONFIG_WRITE, dir);
     has(m, BUCKLE_CONFIG_NETWORK, "\"allowedDomains\": [\"example.com\"]");

@@ -269,9 +269,72 @@ static void test_points(struct world *w)
     sentry_path_remove(w->s, SENTRY_PATHS);
 }
 
+/* The name, node and type of each entry, as text. */
+static char *listing(struct world *w, uint64_t node, uint64_t fh, uint64_t from)
+{
+    static char text[1024];
+    const struct fuse_read_in in = {.fh = fh, .offset = from, .size = 4096};
+    const unsigned char *at = NULL;
+    int err = ask(w, FUSE_READDIRPLUS, node, &in, sizeof(in), (const void **)&at);
+    size_t used = 0, n = ((const struct fuse_out_header *)(const void *)w->s->answer)->len -
+                         sizeof(struct fuse_out_header);
+    if (err < 0)
+        snprintf(text, sizeof(text), "%d", err);
+    for (text[0] = err < 0 ? text[0] : '\0'; err == 0 && n > 0;) {
+        const struct fuse_direntplus *d = (const void *)at;
+        size_t size = FUSE_DIRENTPLUS_SIZE(d);
+        if (d->dirent.name[0] != '.')
+            used += (size_t)snprintf(text + used, sizeof(text) - used, "%.*s%s%s ",
+                                     (int)d->dirent.namelen, d->dirent.name,
+                                     d->entry_out.nodeid ? "+" : "",
+                                     d->entry_out.entry_valid_nsec ? "!" : "");
+        n -= size < n ? size : n;
+        at += size;
+    }
+    return text;
+}
+
+static void test_listing(void)
+{
+    struct world w;
+    int fds[SENTRY_PATHS_FIRST];
+    const struct fuse_open_in in = {0};
+    const struct fuse_open_out *out = NULL;
+    world_open(&w);
+    if (!ok(w.s != NULL, "a server for listing"))
+        return;
+    sentry_path_add(w.s, open(w.top, O_PATH | O_CLOEXEC));
+    sentry_path_add(w.s, open("/dev", O_PATH | O_CLOEXEC));
+    sentry_path_add(w.s, open("/proc", O_PATH | O_CLOEXEC));
+    is_int((int64_t)sentry_paths_keep(w.s, fds), 3, "three paths are there first");
+    for (int i = 0; i < 3; i++) /* as if the server had a table of its own */
+        w.s->paths[i] = dup(w.s->first[i]);
+    is_int(ask(&w, FUSE_OPENDIR, FUSE_ROOT_ID, &in, sizeof(in), NULL), -EPERM,
+           "nobody else lists them");
+    ok(listing(&w, FUSE_ROOT_ID, 0, 0)[0] == '-', "not without opening either");
+    atomic_store(&w.s->listing, true);
+    is_int(ask(&w, FUSE_OPENDIR, FUSE_ROOT_ID, &in, sizeof(in), NULL), 0, "the server does");
+    sentry_path_remove(w.s, 1);
+    is_str(listing(&w, FUSE_ROOT_ID, 0, 0), "0+! 2+! ", "what is there, to be remembered");
+    is_str(listing(&w, FUSE_ROOT_ID, 0, 3), "", "and then no more");
+    is_str(listing(&w, FUSE_ROOT_ID, 0, 2), "2+! ", "or again, by opening it again");
+    is_str(listing(&w, FUSE_ROOT_ID, 0, UINT64_MAX), "", "or nothing");
+    atomic_store(&w.s->listing, false);
+    is_int(sentry_path_add(w.s, open("/", O_PATH | O_CLOEXEC)), 3,
+           "a number that may be remembered is not used again");
+    uint64_t top = look_up(&w, FUSE_ROOT_ID, "0");
+    int err = ask(&w, FUSE_OPENDIR, top, &in, sizeof(in), (const void **)&out);
+    is_int(err, 0, "a guarded folder");
+    const char *names = err == 0 ? listing(&w, top, out->fh, 0) : "";
+    ok(strstr(names, "file ") && strstr(names, "secret "), "its names are listed: %s", names);
+    ok(!strpbrk(names, "+!"), "and nothing about what they refer to");
+    world_close(&w);
+}
+
 int main(void)
 {
     struct world w;
+    test_listing();
     test_nodes();
     test_handles();
     world_open(&w);

@@ -279,6 +279,18 @@ static int read_all(int fd, char **text, size_t *n)
     return -ENOMEM;
 }
 
+int mounts_read(int fd, char **text, size_t *n)
+{
+    struct pollfd changed = {fd, POLLPRI, 0};
+    for (int tries = 1;; tries++) {
+        poll(&changed, 1, 0);
+        int err = read_all(fd, text, n);
+        if (err < 0 || poll(&changed, 1, 0) <= 0 || tries == 3)
+            return err;
+        free(*text);
+    }
+}
+
 static void mark_folding(struct mounts_view *v)
 {
     for (size_t i = 0; i < v->now.n; i++)

@@ -72,6 +72,10 @@ struct mount_names {
 int mounts_parse(struct mounts *m, char *text, size_t n);
 void mounts_free(struct mounts *m);
 
+/* Reads a table for mounts_parse(), which may be another process's. The caller frees it. Returns 0
+ * or a negative errno. */
+int mounts_read(int fd, char **text, size_t *n);
+
 /* Takes ownership of fd. Reads nothing yet. */
 void mounts_open(struct mounts_view *v, int fd);
 /* Returns the current table, or NULL if it cannot be read. With `ask` the kernel is asked whether

@@ -193,7 +193,7 @@ static void handle_exit_status(struct judge_process *in, int status)
     judge_report_status(
         in->s, STATUS_EXITED,
         (init && alone ? EXITED_ALONE : 0) | (in->unfinished ? EXITED_UNFINISHED : 0), status);
-    if (!init && !in->s->launch->leaves)
+    if (!init && !launch_stays(in->s->launch))
         _exit(0);
 }
 

@@ -136,6 +136,18 @@ static int open_mounts(const struct judge_process *in)
     return fd;
 }
 
+/* The mounts outside, which inherited descriptors are on. Without init we are inside already. */
+static int open_outer_mounts(const struct judge_process *in)
+{
+    char name[32];
+    if (in->s->host_mounts < 0)
+        return open_mounts(in);
+    snprintf(name, sizeof(name), "self/fd/%d", in->s->host_mounts);
+    int fd = openat(in->proc, name, O_RDONLY | O_CLOEXEC);
+    judge_check(in->s, STEP_OPEN_PROC, fd < 0 ? -errno : 0);
+    return fd;
+}
+
 /* Makes the filter. If it judges execve(), the command gets a secret pass for its own start. */
 static int make_filter(struct setup *s)
 {
@@ -369,7 +381,7 @@ void judge_phase_unconfined(struct judge_process *in)
     tie_to_controller(in);
     prepare_policy(s);
     if (s->plan->mount_ns)
-        in->outer = open_mounts(in);
+        in->outer = open_outer_mounts(in);
     receive_init(s);
     request_network(in);
     start_sentries(s);

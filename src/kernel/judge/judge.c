@@ -183,6 +183,7 @@ void judge_call(struct judge *j, const struct request *r)
         h = HANDLE_NONE;
     if (j->git.nheld)
         git_sync(j);
+    j->absent = false;
     struct answer a = h < HANDLE_COUNT ? handlers[h](j, r) : answer_errno(EPERM);
     if (!a.sent && a.value == -ASKED)
         a = wait_question(j, r);
@@ -190,6 +191,9 @@ void judge_call(struct judge *j, const struct request *r)
         a.value = refuse_unreadable(j, r);
     if (!a.sent && a.value == -UNMOUNTED)
         a.value = refuse_unmounted(j, r);
+    /* what a pid namespace would say; until here it must not look like a path that is free */
+    if (!a.sent && a.value == -EACCES && j->absent)
+        a.value = -ENOENT;
     /* a layer has to copy what belongs to a user that its namespace does not have */
     if (!a.sent && a.value == -EOVERFLOW && j->layers)
         a.value = -EACCES;

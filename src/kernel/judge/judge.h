@@ -72,6 +72,7 @@ struct judge {
     struct file_names *names;            /* other names of files; NULL: none */
     struct mounts_view *mounts;          /* of the sandbox, with our own; NULL: same as outside */
     bool mounts_changed;                 /* so some may have been unmounted */
+    bool absent;                         /* this call is refused about a process outside */
 
     const struct graph *graph;
     struct graph_cache *cache;

@@ -134,8 +134,10 @@ int procfs_check(struct judge *j, const struct request *r, int fd, const struct 
         return 1;
     if (!j->pid_ns) {
         int relation = relation_of(j, r, pid);
-        if (relation < 0 || !(relation & RELATION_SANDBOX))
+        if (relation < 0 || !(relation & RELATION_SANDBOX)) {
+            j->absent = true;
             return -EACCES;
+        }
     }
     /* init has all privileges that the user's process had: the kernel keeps the command out of it,
      * but not the judge */

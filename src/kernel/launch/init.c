@@ -20,6 +20,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -32,6 +33,7 @@
 #include "base/own.h"
 #include "base/proc-text.h"
 #include "kernel/gate/netns-sockets.h"
+#include "kernel/host/mounts.h"
 #include "kernel/launch/layers.h"
 #include "kernel/launch/terminals.h"
 #include "kernel/launch/walls.h"
@@ -167,12 +169,31 @@ struct task {
     uid_t uid;
     gid_t gid;
     int controller; /* its pidfd */
+    int mounts;     /* pipe for the host's, or -1 */
     int spaces;     /* namespaces to make, except for the network */
     struct id_maps maps;
     struct terminals terminals;
     const char *const *layers; /* to prepare */
     int trees[LAYERS_PREPARED];
 };
+
+/* The host's table, with a NUL at its end to show that it is whole. If this fails, the controller
+ * reads it. */
+static void send_host_mounts(int to)
+{
+    OWN(mem) char *text = NULL;
+    size_t n, done = 0;
+    OWN(fd) int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || mounts_read(fd, &text, &n) < 0)
+        return;
+    text[n++] = '\0'; /* there is room: reading ended with an empty read */
+    while (done < n) {
+        ssize_t part = write(to, text + done, n - done);
+        if (part < 0 && errno != EINTR)
+            return;
+        done += part > 0 ? (size_t)part : 0;
+    }
+}
 
 static int make_mounts(struct task *t, enum launch_step *step)
 {
@@ -317,6 +338,10 @@ static void __attribute__((noreturn)) first_main(struct task *t, int to)
     sigaction(SIGUSR1, &leave, NULL);
     sigaction(SIGCHLD, &child, NULL);
     sigaction(INIT_STOP_ALL, &stopping, NULL);
+    if (t->mounts >= 0) {
+        send_host_mounts(t->mounts);
+        close(t->mounts);
+    }
     if (set_up(t, to) < 0) {
         refuse_orders(to);
         _exit(1);
@@ -411,7 +436,10 @@ void init_start(struct init *g, const struct host *h, const char *cwd, const cha
 {
     static const char *const none[LAYERS_PREPARED];
     int ends[2];
-    *g = (struct init){.pidfd = -1, .ready = -1, .below = g->below, .depth = g->depth};
+    int pipe[2] = {-1, -1};
+    bool reads = g->reads;
+    *g =
+        (struct init){.pidfd = -1, .ready = -1, .mounts = -1, .below = g->below, .depth = g->depth};
     struct host_spaces spaces = host_spaces(h);
     struct task t = {
         .user_ns = spaces.user, .net_ns = spaces.net, .uid = geteuid(), .gid = getegid()};
@@ -422,6 +450,7 @@ void init_start(struct init *g, const struct host *h, const char *cwd, const cha
         return;
     t.spaces = CLONE_NEWNS | (spaces.ipc ? CLONE_NEWIPC : 0) | (spaces.uts ? CLONE_NEWUTS : 0);
     t.cwd = cwd;
+    t.mounts = reads && pipe2(pipe, O_CLOEXEC) == 0 ? pipe[1] : -1;
     t.layers = layers ? layers : none;
     for (size_t i = 0; i < LAYERS_PREPARED; i++)
         t.trees[i] = -1;
@@ -433,6 +462,9 @@ void init_start(struct init *g, const struct host *h, const char *cwd, const cha
         first_main(&t, ends[1]);
     }
     int err = pid < 0 ? -errno : 0;
+    g->mounts = pipe[0];
+    if (pipe[1] >= 0)
+        close(pipe[1]);
     processor_send_off(pid, false);
     id_maps_give(&t.maps, pid); /* when that fails, init reports it */
     if (pid < 0)
@@ -442,6 +474,33 @@ void init_start(struct init *g, const struct host *h, const char *cwd, const cha
     g->pid = pid > 0 ? pid : 0;
     g->net_ns = t.net_ns;
     g->pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+}
+
+int init_take_mounts(struct init *g, char **text, size_t *n)
+{
+    size_t room = 4096, used = 0;
+    OWN(fd) int from = steal_fd(&g->mounts);
+    OWN(mem) char *s = malloc(room);
+    while (from >= 0 && s) {
+        ssize_t got = read(from, s + used, room - used);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        used += (size_t)got;
+        if (used < room)
+            continue;
+        char *more = realloc(s, room *= 2);
+        if (!more)
+            return -ENOMEM;
+        s = more;
+    }
+    if (!s || used == 0 || s[used - 1])
+        return -EIO;
+    *text = s;
+    *n = used - 1;
+    s = NULL;
+    return 0;
 }
 
 int init_send(const struct init *g, int to)
@@ -541,5 +600,8 @@ void init_end(struct init *g)
         close(g->pidfd);
     if (g->ready >= 0)
         close(g->ready);
-    *g = (struct init){.pidfd = -1, .ready = -1, .below = g->below, .depth = g->depth};
+    if (g->mounts >= 0)
+        close(g->mounts);
+    *g =
+        (struct init){.pidfd = -1, .ready = -1, .mounts = -1, .below = g->below, .depth = g->depth};
 }

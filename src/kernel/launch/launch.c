@@ -67,6 +67,7 @@ struct control {
     bool ending;           /* the command exited; init kills what is left */
     bool exited, lost;     /* nothing is left; the judge exited first */
     bool alone;            /* when the command exited, only our own processes were left */
+    bool left;             /* on_exit was called */
     bool killed;           /* init was killed, because of the timeout */
     bool gone, unfinished; /* now only our own processes are left; the judge still cleans up */
     bool unguarded;        /* the sentry exited */
@@ -127,6 +128,18 @@ static void release_stdio(void)
         dup2(null, fd);
 }
 
+/* The command has ended, and other processes go on. */
+static void leave_command(struct control *c)
+{
+    receive_events(c);
+    c->left = true;
+    c->deadline = 0;
+    job_take_back(c->l, c->terminal);
+    if (c->l->on_last_words)
+        c->l->on_last_words(c->l->arg, c->end);
+    c->l->on_exit(c->end);
+}
+
 static void receive_status(struct control *c)
 {
     struct status_msg m;
@@ -163,13 +176,9 @@ static void receive_status(struct control *c)
         c->ending = true;
         c->alone = m.step & EXITED_ALONE;
         c->unfinished = m.step & EXITED_UNFINISHED;
-        c->exited = c->l->leaves ? false : !c->init || c->alone;
-        if (c->l->on_exit) {
-            job_take_back(c->l, c->terminal);
-            if (c->l->on_last_words)
-                c->l->on_last_words(c->l->arg, c->end);
-            c->l->on_exit(c->end);
-        }
+        c->exited = c->init ? c->alone : !launch_stays(c->l);
+        if (launch_stays(c->l) && !c->exited)
+            leave_command(c);
         break;
     case STATUS_FINISHED:
         c->unfinished = false;
@@ -472,7 +481,7 @@ static int launch_with_signals(struct control *c, struct setup *s, struct bk_err
     if (c->l->on_stop)
         sigaddset(&c->mask, SIGTSTP);
     int result = launch_with_sockets(c, s, err);
-    if (!c->l->leaves || !c->ending) /* else it was taken when the command ended */
+    if (!c->left) /* else it was taken when the command ended */
         job_take_back(c->l, terminal);
     if (c->l->on_stop)
         job_discard_stops();
@@ -522,7 +531,7 @@ int launch_run(const struct launch *l, struct launch_end *end, struct bk_err *er
 {
     static struct setup s; /* the filter is large */
     struct control *const c = &the_control;
-    struct init own = {.pidfd = -1, .ready = -1};
+    struct init own = {.pidfd = -1, .ready = -1, .mounts = -1};
     memset(end, 0, sizeof(*end));
     /* both are large: reset only what a former launch may have left */
     s.launch = l;
@@ -538,7 +547,7 @@ int launch_run(const struct launch *l, struct launch_end *end, struct bk_err *er
     c->judge = c->command = c->sentry = 0;
     c->sentry_fd = c->nested = -1;
     c->deadline = 0;
-    c->ending = c->exited = c->lost = c->alone = c->unguarded = false;
+    c->ending = c->exited = c->lost = c->alone = c->left = c->unguarded = false;
     c->gone = c->unfinished = c->killed = false;
     int result = launch_with_signals(c, &s, err);
     c->l = NULL;

@@ -141,10 +141,10 @@ void reaper_main(struct command *c, int proc, int to)
         _exit(1); /* nobody would judge it */
     if (listener >= 0)
         close(listener);
-    if (c->s->launch->leaves)
+    if (launch_stays(c->s->launch))
         release_stdio();
     watch_command(command, proc, to, &status);
-    if (c->s->launch->leaves) {
+    if (launch_stays(c->s->launch)) {
         report(to, (struct reaper_message){.kind = REAPER_EXITED, .value = status});
         keep_watch(proc);
     }

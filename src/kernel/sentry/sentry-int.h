@@ -116,6 +116,9 @@ struct sentry {
     pthread_mutex_t lock;            /* guards the array of guarded paths */
     int npaths;                      /* how many entries have ever been used */
     int paths[SENTRY_PATHS];         /* -1: free */
+    int nfirst;                      /* so many were there first: numbers that are not used again */
+    int first[SENTRY_PATHS_FIRST];   /* the server's own descriptors of these; -1: used */
+    atomic_bool listing;             /* we list the root, and nobody else can */
     struct node_table nodes;
     struct handle_table handles;
     struct sentry_creds creds, own;
@@ -168,10 +171,13 @@ typedef int sentry_op(struct sentry *s, const struct fuse_in_header *h, const vo
 enum { SENTRY_SILENT = -4096 }; /* no answer is expected */
 
 /* sentry-name.c: names and attributes */
+/* All guarded paths from a number on, as entries that the kernel remembers; size: its room. */
+int sentry_list_guarded(struct sentry *s, uint64_t from, size_t size);
 sentry_op sentry_lookup, sentry_getattr, sentry_statx, sentry_readlink, sentry_access,
     sentry_statfs, sentry_getxattr, sentry_listxattr;
 /* sentry-open.c: contents */
-sentry_op sentry_open, sentry_read, sentry_seek, sentry_opendir, sentry_readdir, sentry_release;
+sentry_op sentry_open, sentry_read, sentry_seek, sentry_opendir, sentry_readdir,
+    sentry_readdir_plus, sentry_release;
 
 /* Invalidates the attributes that a look-up returned. */
 void sentry_expire(struct sentry *s, struct node *n);

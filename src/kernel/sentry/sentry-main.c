@@ -192,10 +192,12 @@ static bool before_request(void *arg)
 static void *serve(void *arg)
 {
     struct sentry_process *p = arg;
-    int keep[] = {p->device, p->proc, p->root, p->crowd, p->task->events, p->names->mounts.fd};
+    enum { OURS = 6 };
+    int keep[OURS + SENTRY_PATHS_FIRST] = {p->device, p->proc,         p->root,
+                                           p->crowd,  p->task->events, p->names->mounts.fd};
     bool own = unshare(CLONE_FS | CLONE_FILES) == 0;
     if (own)
-        fd_close_others(keep, sizeof(keep) / sizeof(keep[0]));
+        fd_close_others(keep, OURS + sentry_paths_keep(p->sentry, keep + OURS));
     own = own && sentry_settle(p->sentry) == 0;
     int device = p->device;
     sem_post(&p->settled);
@@ -231,9 +233,9 @@ static int copy_folder(const struct sentry_process *p, size_t i)
     return err < 0 ? err : steal_fd(&tree);
 }
 
-/* What a sentry mounts over its path: its entry of the file system, which takes ownership of *real;
- * the folder itself, over an outer sentry; or an empty mount, if neither a folder nor a file is
- * there. */
+/* What a sentry mounts over its path: its entry of the file system, which takes ownership of *real
+ * unless it has a number; the folder itself, over an outer sentry; or an empty mount, if neither a
+ * folder nor a file is there. */
 static int make_cover(struct sentry_process *p, size_t i, const struct stat *st, int *real,
                       int *number)
 {
@@ -242,10 +244,12 @@ static int make_cover(struct sentry_process *p, size_t i, const struct stat *st,
         return copy_folder(p, i);
     if (!S_ISDIR(st->st_mode) && !S_ISREG(st->st_mode))
         return copy_tree(AT_FDCWD, "/dev/null", 0);
-    *number = sentry_path_add(p->sentry, *real);
-    if (*number < 0)
-        return *number;
-    steal_fd(real);
+    if (*number < 0) {
+        *number = sentry_path_add(p->sentry, *real);
+        if (*number < 0)
+            return *number;
+        steal_fd(real);
+    }
     snprintf(name, sizeof(name), "%d", *number);
     return copy_tree(p->fs, name, 0);
 }
@@ -365,6 +369,61 @@ int sentry_process_place_at(struct sentry_process *p, size_t i)
     return -EBUSY; /* it is replaced faster than we can follow */
 }
 
+/* ---- all at the start ---- */
+
+/* Gives a number to what is at a path, so that the kernel learns about all of them in one request.
+ * An error shows when it is placed. */
+static void number_first(struct sentry_process *p, size_t i)
+{
+    struct sentry_first *f = &p->first[i];
+    struct stat st;
+    OWN(fd) int real = -1;
+    f->number = -1;
+    if (p->plan->sentries[i].open || look_up(p, i, &st, &real) <= 0 ||
+        (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)))
+        return;
+    f->number = sentry_path_add(p->sentry, real);
+    if (f->number >= 0)
+        steal_fd(&real);
+    f->mode = st.st_mode;
+    f->dev = st.st_dev;
+    f->inode = st.st_ino;
+}
+
+static int place_first(struct sentry_process *p, size_t i)
+{
+    const struct sentry_first *f = &p->first[i];
+    struct sentry_place *s = &p->mounted[i];
+    struct stat st = {.st_dev = f->dev, .st_ino = f->inode, .st_mode = f->mode};
+    int none = -1;
+    if (f->number < 0)
+        return sentry_process_place_at(p, i);
+    s->number = f->number;
+    if (cover_file(p, i, &st, &none) == 0)
+        return 0;
+    sentry_path_remove(p->sentry, s->number);
+    s->number = -1;
+    uncover(p, i);
+    return sentry_process_place_at(p, i); /* something else is there now */
+}
+
+static void number_all(struct sentry_process *p)
+{
+    for (size_t i = 0; i < p->plan->nsentries; i++)
+        if (p->there.at[i])
+            number_first(p, i);
+}
+
+static void place_all(struct sentry_process *p)
+{
+    if (p->serving)
+        sentry_paths_list(p->sentry, p->fs);
+    for (size_t i = 0; i < p->plan->nsentries; i++)
+        if (p->there.at[i])
+            fail_on(p, STEP_SENTRY_BIND,
+                    p->serving ? place_first(p, i) : sentry_process_place_at(p, i));
+}
+
 /* ---- phases ---- */
 
 static int open_mounts(const struct sentry_process *p)
@@ -462,65 +521,6 @@ static void enter(const struct sentry_process *p)
         fail_on(p, STEP_NAMESPACES, init_enter(t->namespaces, t->inside, p->proc, flags));
 }
 
-/* ---- looking up guarded paths ---- */
-
-/* Folders in which names are looked up, the latest first. Few folders have most of the names, and
- * many do not exist. */
-enum { PLACES = 64 };
-
-struct place {
-    const char *path;
-    size_t len;
-    int fd, err; /* O_PATH, or a negative errno */
-};
-
-struct places {
-    struct place list[PLACES];
-    size_t n;
-};
-
-/* NULL: there are too many. */
-static const struct place *open_place(struct places *p, const char *path, size_t len)
-{
-    char name[PLAN_SENTRY_PATH];
-    for (size_t i = 0; i < p->n; i++)
-        if (p->list[i].len == len && memcmp(p->list[i].path, path, len) == 0)
-            return &p->list[i];
-    if (p->n == PLACES || len >= sizeof(name))
-        return NULL;
-    memcpy(name, path, len);
-    name[len] = '\0';
-    int fd = open(len ? name : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    struct place *new = &p->list[p->n++];
-    *new = (struct place){path, len, fd, fd < 0 ? -errno : 0};
-    return new;
-}
-
-static int find_name(struct places *p, const char *path)
-{
-    struct stat st;
-    const char *slash = strrchr(path, '/');
-    const struct place *in = slash ? open_place(p, path, (size_t)(slash - path)) : NULL;
-    if (in && in->err < 0)
-        return in->err;
-    int found = in ? fstatat(in->fd, slash + 1, &st, AT_SYMLINK_NOFOLLOW) : lstat(path, &st);
-    return found < 0 ? -errno : 0;
-}
-
-/* sentry-watch.c handles a name that is created later. */
-void sentries_look(const struct plan *p, struct sentries_there *out)
-{
-    struct places places;
-    places.n = 0;
-    for (size_t i = 0; i < p->nsentries; i++) {
-        int err = find_name(&places, p->sentries[i].path);
-        out->at[i] = err == 0 || !sentry_process_is_nothing(err);
-    }
-    for (size_t i = 0; i < places.n; i++)
-        if (places.list[i].fd >= 0)
-            close(places.list[i].fd);
-}
-
 /* The judge has looked them up while we made the file system. */
 static void receive_existing(struct sentry_process *p)
 {
@@ -554,13 +554,6 @@ static void use_all_processors(struct sentry_process *p)
         pthread_setaffinity_np(p->server, sizeof(p->processors), &p->processors);
 }
 
-static void place_all(struct sentry_process *p)
-{
-    for (size_t i = 0; i < p->plan->nsentries; i++)
-        if (p->there.at[i])
-            fail_on(p, STEP_SENTRY_BIND, sentry_process_place_at(p, i));
-}
-
 /* Without sentries, the process only watches what is below layers. */
 static bool needs_server(const struct plan *p)
 {
@@ -572,16 +565,18 @@ static void phase_inside(struct sentry_process *p)
     struct sentry_msg ready = {.kind = SENTRY_MSG_READY};
     enter(p);
     p->mounts = open_mounts(p);
-    if (needs_server(p->plan)) { /* all of it while the judge looks them up */
-        struct statx st;
+    if (needs_server(p->plan)) /* while the judge looks them up */
         fail_on(p, STEP_SENTRY_MOUNT, make_file_system(p));
+    receive_existing(p);
+    if (needs_server(p->plan)) {
+        struct statx st;
+        number_all(p);
         fail_on(p, STEP_SENTRY_MOUNT,
                 statx(p->fs, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0 ? -errno : 0);
         ready.dev = p->dev = makedev(st.stx_dev_major, st.stx_dev_minor);
         share_processor(p); /* each mount needs an answer from the other thread */
         fail_on(p, STEP_SENTRY, start_serving(p));
     }
-    receive_existing(p);
     place_all(p);
     use_all_processors(p);
     for (size_t i = 0; i < p->plan->nsentries; i++)

@@ -21,6 +21,13 @@ struct sentry_place {
     uint64_t dev, inode; /* of that, as the host sees it too */
 };
 
+/* What was at a path at the start, and its number; -1: none yet. */
+struct sentry_first {
+    int number;
+    mode_t mode;
+    uint64_t dev, inode;
+};
+
 struct sentry_process {
     const struct sentries_task *task;
     const struct plan *plan;
@@ -39,6 +46,7 @@ struct sentry_process {
     int crowd;                   /* eventfd: the serving thread wants the kernel to forget names */
     struct sentries_there there; /* at the start */
     struct sentry_place mounted[PLAN_SENTRIES];
+    struct sentry_first first[PLAN_SENTRIES];
     struct graph_cache *cache; /* masks only */
     struct file_names *names;  /* all names of files: the serving thread's, or that of masks */
     int mounts, later; /* mountinfo of the sandbox, and of the host: the watching thread's */

@@ -84,11 +84,13 @@ static int put_entry(struct sentry *s, struct node *n, const struct stat *st, en
 }
 
 /* Our own file descriptor for a guarded path, which has one of the process's first thread. */
-static int open_guarded(const struct sentry *s, int number)
+static int open_guarded(struct sentry *s, int number)
 {
     char name[32];
     if (number >= s->npaths || s->paths[number] < 0)
         return -ENOENT;
+    if (number < s->nfirst && s->first[number] >= 0)
+        return steal_fd(&s->first[number]);
     snprintf(name, sizeof(name), "self/fd/%d", s->paths[number]);
     int fd = openat(s->opt.proc, name, O_PATH | O_CLOEXEC);
     return fd < 0 ? -errno : fd;
@@ -115,6 +117,33 @@ static int lookup_guarded(struct sentry *s, const char *name, size_t len)
     if (n->fd == fd)
         steal_fd(&fd);
     return put_entry(s, n, &st, BLANK); /* the mounting thread needs the entry, and nothing else */
+}
+
+int sentry_list_guarded(struct sentry *s, uint64_t from, size_t size)
+{
+    struct fuse_direntplus *list = (void *)s->scratch;
+    size_t used = 0;
+    for (int i = from < SENTRY_PATHS ? (int)from : SENTRY_PATHS; i < s->nfirst; i++) {
+        struct fuse_direntplus *d = (void *)(s->scratch + used);
+        char name[16];
+        int len = snprintf(name, sizeof(name), "%d", i);
+        size_t need = FUSE_DIRENT_ALIGN(FUSE_NAME_OFFSET_DIRENTPLUS + (size_t)len);
+        if (used + need > size || used + need > sizeof(s->scratch))
+            break;
+        if (lookup_guarded(s, name, (size_t)len) < 0)
+            continue; /* the kernel looks it up, and gets the error */
+        memset(d, 0, need);
+        memcpy(&d->entry_out, sentry_out(s), sizeof(d->entry_out));
+        d->entry_out.entry_valid_nsec = 1;
+        d->dirent.ino = d->entry_out.attr.ino;
+        d->dirent.off = (uint64_t)i + 1;
+        d->dirent.namelen = (uint32_t)len;
+        d->dirent.type = d->entry_out.attr.mode >> 12;
+        memcpy(d->dirent.name, name, (size_t)len);
+        used += need;
+    }
+    memcpy(sentry_out(s), list, used);
+    return (int)used;
 }
 
 /* There "self" would be us: the server must not go there for another process. */

@@ -120,11 +120,18 @@ int sentry_opendir(struct sentry *s, const struct fuse_in_header *h, const void 
 {
     (void)arg;
     (void)n;
+    if (h->nodeid == FUSE_ROOT_ID && atomic_load(&s->listing)) {
+        struct fuse_open_out *out = sentry_out(s);
+        *out = (struct fuse_open_out){0};
+        return sizeof(*out);
+    }
     return open_judged(s, h, S_IFDIR, false);
 }
 
-/* Entries as FUSE wants them; they are at most a third longer than the kernel's. */
-static int translate(struct sentry *s, size_t n, struct handle *folder)
+/* Entries as FUSE wants them. Without `before` they are at most a third longer than the kernel's,
+ * with it less than eight times as long: so many bytes before each may describe what it refers to,
+ * and are left empty. The kernel looks up what it needs. */
+static int translate(struct sentry *s, size_t n, struct handle *folder, size_t before)
 {
     unsigned char *out = sentry_out(s);
     size_t used = 0;
@@ -132,6 +139,8 @@ static int translate(struct sentry *s, size_t n, struct handle *folder)
         const struct system_entry *e = (const void *)(s->scratch + at);
         size_t len = strlen(e->name);
         size_t size = FUSE_DIRENT_ALIGN(FUSE_NAME_OFFSET + len);
+        memset(out + used, 0, before);
+        used += before;
         struct fuse_dirent *d = (void *)(out + used);
         memset(out + used + size - 8, 0, 8); /* padding for alignment */
         d->ino = e->ino;
@@ -146,12 +155,9 @@ static int translate(struct sentry *s, size_t n, struct handle *folder)
     return (int)used;
 }
 
-int sentry_readdir(struct sentry *s, const struct fuse_in_header *h, const void *arg, size_t n)
+static int read_folder(struct sentry *s, const struct fuse_read_in *in, size_t before)
 {
-    const struct fuse_read_in *in = arg;
     struct handle *folder = handle_of(&s->handles, in->fh, true);
-    (void)h;
-    (void)n;
     if (!folder)
         return -EBADF;
     if (in->offset > INT64_MAX)
@@ -162,8 +168,24 @@ int sentry_readdir(struct sentry *s, const struct fuse_in_header *h, const void 
         folder->at = (off_t)in->offset;
     }
     size_t room = in->size < SENTRY_DATA ? in->size : SENTRY_DATA;
-    long got = syscall(SYS_getdents64, folder->fd, s->scratch, room / 4 * 3);
-    return got < 0 ? -errno : translate(s, (size_t)got, folder);
+    long got = syscall(SYS_getdents64, folder->fd, s->scratch, before ? room / 8 : room / 4 * 3);
+    return got < 0 ? -errno : translate(s, (size_t)got, folder, before);
+}
+
+int sentry_readdir(struct sentry *s, const struct fuse_in_header *h, const void *arg, size_t n)
+{
+    (void)h;
+    (void)n;
+    return read_folder(s, arg, 0);
+}
+
+int sentry_readdir_plus(struct sentry *s, const struct fuse_in_header *h, const void *arg, size_t n)
+{
+    const struct fuse_read_in *in = arg;
+    (void)n;
+    if (h->nodeid == FUSE_ROOT_ID && atomic_load(&s->listing))
+        return sentry_list_guarded(s, in->offset, in->size);
+    return read_folder(s, in, sizeof(struct fuse_entry_out));
 }
 
 int sentry_release(struct sentry *s, const struct fuse_in_header *h, const void *arg, size_t n)

@@ -28,7 +28,7 @@ enum {
     MINOR_OLDEST = 23, /* earlier answers were shorter */
     MINOR_NEWEST = 38,
     OUR_FLAGS = FUSE_ASYNC_READ | FUSE_AUTO_INVAL_DATA | FUSE_PARALLEL_DIROPS | FUSE_MAX_PAGES |
-                FUSE_ABORT_ERROR,
+                FUSE_ABORT_ERROR | FUSE_DO_READDIRPLUS | FUSE_READDIRPLUS_AUTO,
 };
 
 static int init(struct sentry *s, const struct fuse_in_header *h, const void *arg, size_t n)
@@ -142,6 +142,7 @@ static const struct {
     [FUSE_RELEASE] = {sentry_release, sizeof(struct fuse_release_in)},
     [FUSE_OPENDIR] = {sentry_opendir, sizeof(struct fuse_open_in)},
     [FUSE_READDIR] = {sentry_readdir, sizeof(struct fuse_read_in)},
+    [FUSE_READDIRPLUS] = {sentry_readdir_plus, sizeof(struct fuse_read_in)},
     [FUSE_RELEASEDIR] = {sentry_release, sizeof(struct fuse_release_in)},
     [FUSE_FSYNC] = {do_nothing, 0},
     [FUSE_FSYNCDIR] = {do_nothing, 0},
@@ -252,8 +253,8 @@ int sentry_drop(int fs)
 
 int sentry_path_add(struct sentry *s, int real)
 {
-    int number = 0;
     pthread_mutex_lock(&s->lock);
+    int number = s->nfirst; /* the kernel may still know what these were */
     while (number < s->npaths && s->paths[number] >= 0)
         number++;
     if (number < SENTRY_PATHS)
@@ -269,6 +270,28 @@ void sentry_path_remove(struct sentry *s, int number)
     if (number >= 0 && number < s->npaths && s->paths[number] >= 0)
         close(steal_fd(&s->paths[number]));
     pthread_mutex_unlock(&s->lock);
+}
+
+size_t sentry_paths_keep(struct sentry *s, int fds[SENTRY_PATHS_FIRST])
+{
+    pthread_mutex_lock(&s->lock);
+    s->nfirst = s->npaths < SENTRY_PATHS_FIRST ? s->npaths : SENTRY_PATHS_FIRST;
+    for (int i = 0; i < s->nfirst; i++)
+        fds[i] = s->first[i] = s->paths[i];
+    pthread_mutex_unlock(&s->lock);
+    return (size_t)s->nfirst;
+}
+
+void sentry_paths_list(struct sentry *s, int fs)
+{
+    _Alignas(8) char entries[4096];
+    if (s->nfirst < 2) /* looking it up takes as long */
+        return;
+    atomic_store(&s->listing, true);
+    OWN(fd) int folder = openat(fs, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0)
+        (void)syscall(SYS_getdents64, folder, entries, sizeof(entries));
+    atomic_store(&s->listing, false);
 }
 
 /* ---- setup and teardown ---- */

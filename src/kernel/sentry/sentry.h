@@ -83,6 +83,16 @@ int sentry_path_add(struct sentry *s, int real);
 /* Call it when no mount uses it any more. Open files stay open. Numbers are reused. */
 void sentry_path_remove(struct sentry *s, int number);
 
+/* Paths that were added before serving begins can be used quicker. Call this in the serving thread,
+ * with its own table of file descriptors: it returns how many of these the server takes over, and
+ * which, at most SENTRY_PATHS_FIRST. */
+enum { SENTRY_PATHS_FIRST = 256 };
+size_t sentry_paths_keep(struct sentry *s, int fds[SENTRY_PATHS_FIRST]);
+/* Makes the kernel know as many of them as fit into one answer, for a tick of its clock or two, so
+ * that it need not look up each. fs is a mount of the file system. Call it once, while no other
+ * process can reach that and another thread serves. Failing has no effect. */
+void sentry_paths_list(struct sentry *s, int fs);
+
 /* Sets the policy from the next request on. Takes ownership of g, and frees it when it is replaced.
  * Any thread may call this while another one serves. */
 void sentry_update(struct sentry *s, struct graph *g, uint32_t number);

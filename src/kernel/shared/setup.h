@@ -70,7 +70,14 @@ struct setup {
  * Earlier they would only take processor time that the controller needs to exit. */
 static inline bool launch_leaves_all(const struct launch *l)
 {
-    return l->leave_judge && !l->wait_all && l->cgroup < 0;
+    return l->leave_judge && (!l->wait_all || l->on_exit) && l->cgroup < 0;
+}
+
+/* Whether the launch goes on with background processes, and the caller is told when the command
+ * ends. */
+static inline bool launch_stays(const struct launch *l)
+{
+    return l->leaves || (l->wait_all && l->on_exit);
 }
 
 /* Main function of the judge's process. */

@@ -77,32 +77,45 @@ static void on_exit_status(const struct launch_end *end)
 
 static const int passed_on[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 
-/* From a terminal they reach the controller, which is in our process group. */
-static void pass_on(int signals, pid_t controller)
+void leave_signals(sigset_t *mask)
+{
+    sigemptyset(mask);
+    sigaddset(mask, SIGCHLD);
+    for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
+        sigaddset(mask, passed_on[i]);
+}
+
+/* From a terminal they reach the child, which is in our process group. */
+enum leave_news leave_pass_on(int signals, pid_t child, int *status)
 {
     struct signalfd_siginfo si;
+    enum leave_news news = LEAVE_NOTHING;
     while (read(signals, &si, sizeof(si)) == sizeof(si)) {
-        int status;
         if (si.ssi_signo != SIGCHLD) {
+            news = LEAVE_SIGNALLED;
             if (si.ssi_code <= 0)
-                kill(controller, (int)si.ssi_signo);
+                kill(child, (int)si.ssi_signo);
             continue;
         }
-        if (waitpid(controller, &status, WNOHANG | WUNTRACED) == controller && WIFSTOPPED(status)) {
-            raise(SIGSTOP);
-            kill(controller, SIGCONT);
-        }
+        if (waitpid(child, status, WNOHANG | WUNTRACED) != child)
+            continue;
+        if (!WIFSTOPPED(*status))
+            return LEAVE_ENDED;
+        raise(SIGSTOP);
+        kill(child, SIGCONT);
     }
+    return news;
 }
 
 static int receive(int from, int signals, pid_t controller, struct news *n)
 {
     struct pollfd fds[] = {{from, POLLIN, 0}, {signals, POLLIN, 0}};
+    int status;
     for (;;) {
         if (poll(fds, 2, -1) < 0 && errno != EINTR)
             return -1;
         if (fds[1].revents)
-            pass_on(signals, controller);
+            (void)leave_pass_on(signals, controller, &status);
         if (fds[0].revents)
             return read(from, n, sizeof(*n)) == (ssize_t)sizeof(*n) ? 0 : -1;
     }
@@ -132,10 +145,7 @@ int leave_run(struct launch *l, int (*start)(void *arg, struct launch_end *end, 
         return err_sys(err, "pipe");
     OWN(fd) int from = ends[0];
     OWN(fd) int to = ends[1];
-    sigemptyset(&mask);
-    sigaddset(&mask, SIGCHLD);
-    for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
-        sigaddset(&mask, passed_on[i]);
+    leave_signals(&mask);
     sigprocmask(SIG_BLOCK, &mask, &before);
     pid_t caller = getpid(), controller = fork();
     if (controller < 0)

@@ -3,6 +3,8 @@
 #ifndef BK_RUN_LEAVE_H
 #define BK_RUN_LEAVE_H
 
+#include <signal.h>
+
 #include "graph/graph.h"
 #include "kernel/launch/launch.h"
 
@@ -16,5 +18,12 @@ bool leave_is_open(const struct graph *g);
  */
 int leave_run(struct launch *l, int (*start)(void *arg, struct launch_end *end, struct bk_err *err),
               void *arg, struct launch_end *end, struct bk_err *err);
+
+/* For a process that stands in for another one, its child, until that ends. The signals to block
+ * and to read from a signalfd: */
+void leave_signals(sigset_t *mask);
+/* Reads and passes them on. Stops and goes on with the child. status: how that ended. */
+enum leave_news { LEAVE_NOTHING, LEAVE_SIGNALLED, LEAVE_ENDED };
+enum leave_news leave_pass_on(int signals, pid_t child, int *status);
 
 #endif

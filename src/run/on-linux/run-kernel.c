@@ -27,17 +27,40 @@
 
 /* ---- preparing ---- */
 
-int run_mounts(struct mounts_view *mounts, const struct run_spec *spec, struct bk_err *err)
+static void find_folding(struct mounts_view *mounts, const struct run_spec *spec)
 {
     char home[PATH_MAX];
     const char *named = getenv("HOME");
     const char *const folders[] = {spec->launch.cwd, named ? realpath(named, home) : NULL};
+    case_fold_find(mounts, folders, 2);
+}
+
+int run_mounts(struct mounts_view *mounts, const struct run_spec *spec, struct bk_err *err)
+{
     OWN(fd) int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
     mounts_open(mounts, fd);
     if (!mounts_now(mounts, false))
         return err_sys(err, "cannot read /proc/self/mountinfo");
-    case_fold_find(mounts, folders, 2);
     mounts->fd = -1;
+    find_folding(mounts, spec);
+    return 0;
+}
+
+/* Init has read them meanwhile. */
+static int take_mounts(struct run *r, struct bk_err *err)
+{
+    struct mounts_view *m = &r->kernel->mounts;
+    char *text;
+    size_t n;
+    if (r->kernel->init.mounts < 0)
+        return 0;
+    if (init_take_mounts(&r->kernel->init, &text, &n) < 0)
+        return run_mounts(m, r->spec, err);
+    mounts_open(m, -1);
+    if (mounts_parse(&m->now, text, n) < 0)
+        return err_nomem(err);
+    m->current = true;
+    find_folding(m, r->spec);
     return 0;
 }
 
@@ -61,18 +84,31 @@ static int probe_host(struct run *r, bool probe, struct bk_err *err)
     return result;
 }
 
+/* Or leaves that to init. */
 static int read_mounts(struct run *r, struct bk_err *err)
 {
     if (policy_on_macos())
         return 0;
     r->kernel->options.mounts = &r->kernel->mounts;
-    return run_mounts(&r->kernel->mounts, r->spec, err);
+    return r->kernel->init.mounts >= 0 ? 0 : run_mounts(&r->kernel->mounts, r->spec, err);
 }
 
 void run_kernel_init(struct run_kernel *k)
 {
-    *k = (struct run_kernel){
-        .cgroup.fd = -1, .init = {.pidfd = -1, .ready = -1}, .kept.lock = -1, .channel = -1};
+    *k = (struct run_kernel){.cgroup.fd = -1,
+                             .init = {.pidfd = -1, .ready = -1, .mounts = -1},
+                             .kept.lock = -1,
+                             .channel = -1};
+}
+
+/* Not inside a sandbox: its command chose the variables that name the state folder. */
+static void recall_links(struct run *r)
+{
+    char home[PATH_MAX];
+    const char *named = getenv("HOME");
+    if (r->kernel->channel < 0 && !run_system_is_inside(r))
+        r->kernel->links =
+            kept_links_recall(&r->targets, named ? realpath(named, home) : NULL, !r->spec->bare);
 }
 
 int run_system_open(struct run *r, bool probe, struct bk_err *err)
@@ -87,15 +123,18 @@ int run_system_open(struct run *r, bool probe, struct bk_err *err)
         r->kernel->channel = nest_call();
     if (probe_host(r, probe && r->kernel->channel < 0, err) < 0)
         return -1;
-    if (read_mounts(r, err) < 0) /* the kernel lists none while it copies them */
-        return -1;
     /* inside a sandbox of ours, that one's controller does the rest */
     if (!probe && r->kernel->host.listener_taken)
         r->kernel->channel = nest_call();
     /* this takes longest, and needs nothing of what follows */
+    r->kernel->init.reads = true;
     if (!probe && r->kernel->channel < 0 && !policy_on_macos() && !spec->may_leave)
         init_start(&r->kernel->init, &r->kernel->host, spec->launch.cwd, spec->launch.prepared);
+    if (read_mounts(r, err) < 0)
+        return -1;
     r->targets.quiet = r->kernel->channel >= 0 && getenv("SANDBOX_RUNTIME");
+    if (!probe)
+        recall_links(r);
     return 0;
 }
 
@@ -185,8 +224,11 @@ static int prepare(void *arg, struct launch_policy *out)
 
 static void started(void *arg, bool kept)
 {
+    struct run *r = arg;
     if (!kept)
-        policy_cache_save(arg);
+        policy_cache_save(r);
+    if (r->kernel->links)
+        kept_links_save(r->kernel->links, &r->targets);
 }
 
 static int make_tmpdir(void *arg, struct bk_err *err)
@@ -324,6 +366,8 @@ static int go(struct run *r, struct launch_end *end, struct bk_err *err)
         return -1;
     if (r->spec->caches && r->spec->caches->n)
         kept_layers_open(&r->kernel->kept, r->spec->launch.cwd, r->spec->caches);
+    if (take_mounts(r, err) < 0)
+        return -1;
     complete_launch(r, &r->kernel->launch);
     return leaves ? leave_run(&r->kernel->launch, launch_and_learn, r, end, err)
                   : launch_and_learn(r, end, err);
@@ -379,6 +423,7 @@ void run_system_close(struct run *r)
     cgroup_remove(&k->cgroup);
     plan_free(&k->plan);
     mounts_free(&k->mounts.now);
+    kept_links_free(k->links);
     free(k);
     r->kernel = NULL;
 }

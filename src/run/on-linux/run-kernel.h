@@ -8,6 +8,7 @@
 #include "kernel/launch/init.h"
 #include "kernel/launch/launch.h"
 #include "run/on-linux/kept-layers.h"
+#include "run/on-linux/kept-links.h"
 #include "run/run.h"
 
 /* Sandboxes inside this one (nest.h). */
@@ -32,6 +33,7 @@ struct run_kernel {
     const struct plan *outer; /* of the sandbox around this one, or NULL */
     struct cgroup cgroup;
     struct kept_layers kept;
+    struct kept_links *links; /* to keep, or NULL */
     struct init init;
     struct launch launch; /* as it is, or was, performed */
     int channel;          /* to the controller of the sandbox that this run is in; -1: in none */

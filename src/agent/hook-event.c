@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * The formats are those of Claude Code, Codex and Gemini CLI (SessionStart, SubagentStart,
+ * MessageDisplay) and of Cursor and Copilot (sessionStart).
+ */
+
+#include "agent/hook-event.h"
+
+#include <string.h>
+
+#include "base/own.h"
+#include "report/annotate.h"
+
+static const struct row {
+    const char *key, *name;
+    enum hook_event event;
+    bool nested; /* the answer has an object hookSpecificOutput */
+} rows[] = {
+    {"hook_event_name", "SessionStart", HOOK_CONTEXT, true},
+    {"hook_event_name", "SubagentStart", HOOK_CONTEXT, true},
+    {"hook_event_name", "MessageDisplay", HOOK_DISPLAY, true},
+    {"hook_event_name", "sessionStart", HOOK_CONTEXT, false},
+    {"hookEventName", "sessionStart", HOOK_CONTEXT, false},
+};
+
+static const struct row *row_of(const json_t *message)
+{
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const char *name = json_text(message, rows[i].key);
+        if (name && strcmp(name, rows[i].name) == 0)
+            return &rows[i];
+    }
+    return NULL;
+}
+
+enum hook_event hook_event_of(const json_t *message)
+{
+    const struct row *row = row_of(message);
+    return row ? row->event : HOOK_NO_EVENT;
+}
+
+json_t *hook_context(const json_t *message, const char *text, size_t n)
+{
+    const struct row *row = row_of(message);
+    OWN(json) json_t *words = n ? json_stringn(text, n) : NULL;
+    if (!row || !words)
+        return json_object();
+    if (row->nested)
+        return json_pack("{s:{s:s, s:O}}", "hookSpecificOutput", "hookEventName", row->name,
+                         "additionalContext", words);
+    /* each of the two agents has its own name for it */
+    return json_pack("{s:O, s:O}", "additional_context", words, "additionalContext", words);
+}
+
+/* Agents send a message in pieces, each of whole lines. */
+json_t *hook_display(const json_t *message)
+{
+    const json_t *piece = json_object_get(message, "delta");
+    const char *text = json_string_value(piece);
+    size_t n = json_string_length(piece);
+    OWN(buf) struct buf shown = {0};
+    if (!text)
+        return json_object();
+    struct annotate_piece where = {
+        .after = json_integer_value(json_object_get(message, "index")) > 0,
+        .before = !json_is_true(json_object_get(message, "final")),
+    };
+    annotate_strip_piece(text, n, where, &shown);
+    if (!buf_ok(&shown) || shown.n == n)
+        return json_object(); /* as it is */
+    return json_pack("{s:{s:s, s:o}}", "hookSpecificOutput", "hookEventName", "MessageDisplay",
+                     "displayContent", json_stringn(shown.s ? shown.s : "", shown.n));
+}
