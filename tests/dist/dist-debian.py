@@ -130,7 +130,7 @@ def main():
     os.mkdir(os.path.join(root, "packages"))
     for path in packages:
         shutil.copy(path, os.path.join(root, "packages"))
-    line = roots.install_line("Debian, Ubuntu").replace("apt install", "apt-get -qq -y --no-download install")
+    line = roots.install_line("Debian, Ubuntu").replace("apt install", "apt-get -qq -y install")
     for command in (line, "dpkg -i libbuckle0_*.deb libbuckle-dev_*.deb"):
         done = roots.inside(root, f"cd /packages && {command}")
         tap.ok(done.returncode == 0, f"installs: {command}", done.stdout)

@@ -120,7 +120,7 @@ def make_root(name, packages):
                          if re.match(r"Acquire::(https?|Retries)\b", line))
         listed = sources()
         codename = re.search(r" ([a-z]+) main", listed).group(1)
-        made_root = run(["mmdebstrap", "--mode=root", "--variant=minbase", f"--aptopt={options}",
+        made_root = run(["mmdebstrap", "--mode=root", "--format=tar", "--variant=minbase", f"--aptopt={options}",
                          f"--include={','.join(packages)}", codename, packed + ".new", "-"],
                         input=listed, stdin=None)
         if not tap.ok(made_root.returncode == 0, f"{name}: mmdebstrap makes a root", made_root.stdout[-2000:]):
@@ -156,7 +156,7 @@ def inside(root, command, how="own root"):
 
 def listed(root):
     """Every name in a root that a package could leave behind. Homes and /tmp have what runs keep there."""
-    ignored = re.compile(r"(proc|sys|dev|run|tmp|home|root|var/log|var/lib/dpkg|var/cache/ldconfig|packages)(/|$)")
+    ignored = re.compile(r"(proc|sys|dev|run|tmp|home|root|var/log|var/lib/dpkg|var/lib/apt|var/cache/apt|var/cache/ldconfig|packages)(/|$)")
     return {name for name in (os.path.relpath(os.path.join(folder, one), root)
                               for folder, folders, files in os.walk(root) for one in folders + files)
             if not ignored.match(name)}
