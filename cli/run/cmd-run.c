@@ -580,13 +580,11 @@ static void __attribute__((noreturn)) finish(struct invocation *r, const struct 
 
 static struct invocation *staying; /* the one run of this process */
 
-/* The command has ended, and others go on. What a signal ended was to end with all of it. */
+/* The command has ended, and others go on. */
 static void on_command_exit(const struct launch_end *end)
 {
     struct invocation *r = staying;
     struct buf block = {0};
-    if (!WIFEXITED(end->status) || end->timed_out)
-        finish(r, end);
     report_folder(r);
     live_stay(&r->live);
     if (args_has(r->args, "annotate"))

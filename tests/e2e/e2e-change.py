@@ -160,7 +160,7 @@ def test_summary(user, t):
                          "allowUnixSockets": ["/run/some.sock"]},
              "ignoreViolations": {"*": ["/usr/bin"], "npm": ["/opt/npm"]},
              "excludedCommands": ["docker:*"]}
-    user.write(user_file(user), json.dumps(rules))
+    user.write(user_file(user), json.dumps({**rules, "allowUnsandboxedCommands": True}))
     text = reported()
     for what, words in {
             "what is not read": ["Reading", "/opt/closed", "credential stores"],
@@ -168,7 +168,7 @@ def test_summary(user, t):
             "hosts": ["Network", "*.example.org", "never bad.example.org"],
             "sockets": ["Unix sockets: /run/some.sock"],
             "denials that are not reported": ['"/usr/bin"', '"/opt/npm" for commands with "npm"'],
-            "temporary files": ["$TMPDIR", "/tmp itself is not"],
+            "temporary files": ["$TMPDIR", "all commands of a session share"],
             "what counts as evidence": ["Operation not permitted", "does not resolve",
                                         "<sandbox_violations>", "ordinary one"],
             "when to bypass, and to try again": ["dangerouslyDisableSandbox only if", "at once",
@@ -180,7 +180,7 @@ def test_summary(user, t):
         missing = [w for w in words if w not in text]
         t.ok(not missing, f"the model sees {what}", missing, text)
     t.ok(len(text) < 3500, "in few words", len(text))
-    user.write(user_file(user), json.dumps({**rules, "allowUnsandboxedCommands": False}))
+    user.write(user_file(user), json.dumps(rules))
     strict = reported()
     t.ok("disabled by policy" in strict and "only if the user" not in strict,
          "the strict variant: no bypass, and what to do instead", strict)

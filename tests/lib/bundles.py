@@ -263,9 +263,9 @@ class Writer:
         self.regexes.append((text, self.counted(make(text))))
         return len(self.regexes) - 1
 
-    def text(self, value):
-        raw = value.encode("utf-8", "surrogateescape")
-        return raw.lower() if self.era == "E" else raw
+    def lowered(self, name, value):
+        """Era E has paths in lower case; names keep theirs."""
+        return value.lower() if self.era == "E" and name.endswith("path") else value
 
     def test(self, t):
         """(filter, argument): a number, or ("record", index)."""
@@ -286,10 +286,10 @@ class Writer:
         if how == "flag":
             return number, 1
         if how == "regex":
-            return number | 0x80, self.regex(value.lower() if self.era == "E" else value)
+            return number | 0x80, self.regex(self.lowered(name, value))
         if name in ("extension", "require-entitlement", "device-conforms-to"):
             return number, ("record", self.counted(value.encode() + b"\0"))
-        raw = self.text(value)
+        raw = self.lowered(name, value.encode("utf-8", "surrogateescape"))
         if self.era == "B":
             body = struct.pack("<IB", len(raw), TYPES[how]) + raw
             return number, ("record", self.record(body))

@@ -101,6 +101,10 @@ GIT_JUDGES = re.compile("/\\.gitmodules$|/\\.git/modules/.*/(config|hooks)(/|$)|
                         "/\\.git/worktrees/[^/]*/(gitdir|commondir)$|/\\.G[iI][tT]/")
 
 
+# Where a row's parameters put a private layer.
+LAYERED = re.compile("/\\.gnupg/pubring")
+
+
 class NotHere(Exception):
     """A row that Linux cannot express, and why."""
 
@@ -139,6 +143,8 @@ class Row:
         if self.operation == "file-write-unlink" and not removal and not self.repository and \
                 REMOVABLE.search(self.path or ""):
             raise NotHere("without its extension this is about moving: e2e-own-folders.py")
+        if LAYERED.search(self.path or ""):
+            raise NotHere("a private layer is there: e2e-layers.py")
         self.reads = self.operation.startswith(READING)
         self.check_path()
         self.plan()

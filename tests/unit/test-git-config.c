@@ -156,7 +156,7 @@ static void test_memory(void)
     OWN(arena) struct arena a;
     struct git_config c = {.n = 7};
     struct bk_err err = {0};
-    arena_init(&a, 64);
+    arena_init(&a, 32);
     is_int(git_config_read(&a, "[a]x=1", 6, &c, &err), -1, "no memory");
     is_int((intmax_t)c.n, 7, "leaves what there was");
 }

@@ -439,6 +439,12 @@ static scmp_filter_ctx new_filter(enum plan_arch arch)
     return ctx;
 }
 
+/* riscv64 has arm64's numbers, but not this call, whose rule libseccomp silently drops. */
+static bool is_lacking(enum plan_arch arch, const char *name)
+{
+    return arch == PLAN_RISCV64 && strcmp(name, "renameat") == 0;
+}
+
 static void check_oracle(const char *profile, enum plan_arch arch)
 {
     OWN(planned) struct planned p;
@@ -452,7 +458,8 @@ static void check_oracle(const char *profile, enum plan_arch arch)
     if (!ok(ctx && planned, "%s: ready", arch_names[arch]))
         return;
     for (size_t i = 0; i < p.plan.ncalls; i++) {
-        reported[i] = seccomp_syscall_resolve_name(p.plan.calls[i].name) != __NR_SCMP_ERROR &&
+        reported[i] = !is_lacking(arch, p.plan.calls[i].name) &&
+                      seccomp_syscall_resolve_name(p.plan.calls[i].name) != __NR_SCMP_ERROR &&
                       add_rule(ctx, &p.plan.calls[i]) == 0;
         count += reported[i];
         if (!reported[i])
@@ -477,8 +484,7 @@ static void check_numbers(void)
         const int16_t *nr = judged ? judged_calls[k].nr : refused_calls[k].nr;
         for (int arch = 0; arch < PLAN_ARCHES; arch++) {
             int theirs = seccomp_syscall_resolve_name_arch(tokens[arch], name);
-            if (theirs == __NR_SCMP_ERROR ||
-                (arch == PLAN_RISCV64 && strcmp(name, "renameat") == 0)) /* CALL_NUMBERS */
+            if (theirs == __NR_SCMP_ERROR || is_lacking(arch, name)) /* CALL_NUMBERS */
                 continue;
             known++;
             if ((theirs < 0 ? -1 : theirs) != nr[arch]) {

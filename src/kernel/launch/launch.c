@@ -140,6 +140,19 @@ static void leave_command(struct control *c)
     c->l->on_exit(c->end);
 }
 
+/* What a signal or the timeout ended was to end with everything it had started. */
+static void end_others(struct control *c)
+{
+    c->exited = !c->init;
+    if (c->init)
+        kill(c->init->pid, SIGKILL);
+}
+
+static bool is_cut_short(const struct control *c)
+{
+    return !c->l->leaves && (!WIFEXITED(c->end->status) || c->end->timed_out);
+}
+
 static void receive_status(struct control *c)
 {
     struct status_msg m;
@@ -177,7 +190,9 @@ static void receive_status(struct control *c)
         c->alone = m.step & EXITED_ALONE;
         c->unfinished = m.step & EXITED_UNFINISHED;
         c->exited = c->init ? c->alone : !launch_stays(c->l);
-        if (launch_stays(c->l) && !c->exited)
+        if (launch_stays(c->l) && is_cut_short(c))
+            end_others(c);
+        else if (launch_stays(c->l) && !c->exited)
             leave_command(c);
         break;
     case STATUS_FINISHED:
