@@ -14,8 +14,10 @@ The unpacked tarballs stay in build/dist/RELEASED, such as build/dist/linux-x86_
 
 import glob
 import gzip
+import hashlib
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import time
@@ -139,10 +141,32 @@ def strip_elf(built, to, debug):
     run(["llvm-objcopy", "--strip-all", "--remove-section=.comment", built, to])
 
 
+def put_uuid(path, uuid):
+    """Puts 16 bytes into the command LC_UUID of a Mach-O file of 64 bits."""
+    with open(path, "r+b") as f:
+        count, at = struct.unpack("<16xI12x", f.read(32))[0], 32
+        for _ in range(count):
+            f.seek(at)
+            command, size = struct.unpack("<II", f.read(8))
+            if command == 0x1B:
+                f.write(uuid)
+                return
+            at += size
+    raise SystemExit(f"{path}: has no UUID")
+
+
 def strip_macho(built, to, debug):
-    """The same for macOS. llvm-strip signs the file anew, ad hoc: no Mac starts one whose sums differ."""
-    run(["dsymutil", built, "-o", debug])
-    run(["llvm-strip", built, "-o", to])
+    """The same for macOS. llvm-strip signs the file anew, ad hoc: no Mac starts one whose sums differ. The
+    linker makes the UUID, by which debuggers find the other file, from paths of this build too; ours
+    depends on the program alone."""
+    named = os.path.join(os.path.dirname(built), "named", os.path.basename(built))
+    copy(built, named, 0o755)
+    put_uuid(named, bytes(16))
+    run(["llvm-strip", named, "-o", to])
+    with open(to, "rb") as f:
+        put_uuid(named, hashlib.sha256(f.read()).digest()[:16])
+    run(["dsymutil", named, "-o", debug])
+    run(["llvm-strip", named, "-o", to])
 
 
 def strip_program(target, built, to, debug):
