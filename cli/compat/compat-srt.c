@@ -25,6 +25,7 @@
 #include "cli/run/run-live.h"
 #include "cli/run/run-settings.h"
 #include "cli/run/run-watch.h"
+#include "command/tmpdir.h"
 #include "macos/sandbox-exec.h"
 
 static const char TMPDIR[] = "/tmp/claude"; /* where scripts for srt expect it */
@@ -105,18 +106,6 @@ static int open_pipe(struct srt *s, struct bk_err *err)
 
 /* ---- TMPDIR ---- */
 
-/* The folder that the caller's variables name, or the fixed one. */
-static const char *wanted_tmpdir(void)
-{
-    static const char *const variables[] = {"CLAUDE_CODE_TMPDIR", "CLAUDE_TMPDIR"};
-    for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++) {
-        const char *path = getenv(variables[i]);
-        if (path && path[0] == '/')
-            return path;
-    }
-    return TMPDIR;
-}
-
 /* Whether the folder is the home folder or contains it: TMPDIR is writable, with all below. */
 static bool has_home(const char *folder)
 {
@@ -145,7 +134,7 @@ static bool tmpdir_is_ours(const char *path)
 
 static void choose_tmpdir(struct srt *s)
 {
-    const char *path = wanted_tmpdir();
+    const char *named = tmpdir_wanted(), *path = named ? named : TMPDIR;
     if (tmpdir_is_ours(path) && realpath(path, s->tmpdir) && !has_home(s->tmpdir))
         s->settings.tmpdir = s->tmpdir;
     else

@@ -13,27 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "base/own.h"
-#include "cli/args.h"
 #include "cli/run/debug.h"
-#include "cli/run/end-folder.h"
 #include "cli/run/exit-status.h"
-#include "cli/run/program-hints.h"
+#include "cli/run/invocation.h"
 #include "cli/run/record-flags.h"
-#include "cli/run/run-flags.h"
-#include "cli/run/run-live.h"
 #include "cli/run/run-presets.h"
-#include "cli/run/run-settings.h"
-#include "cli/run/run-watch.h"
 #include "command/capabilities.h"
-#include "run/ask-tty.h"
 #include "run/left-out.h"
-#include "run/run.h"
-#include "run/stay.h"
 #include "vocab/protected-classes.h"
 
 static const char cap_words[] =
@@ -109,29 +98,6 @@ static const struct cli_option options[] = {
 
 /* as in env(1), if the command is not what failed */
 enum { FAILED = 125 };
-
-enum report_how { REPORT_TEXT, REPORT_JSON, REPORT_NONE };
-
-struct invocation {
-    struct cli_args *args;
-    struct run_flags flags;
-    struct run_settings settings;
-    struct run_spec spec;
-    struct run run;
-    struct program_mounts mounts;
-    struct ask_tty asker;
-    struct live live;
-    struct end_folder ended;
-    bool stays; /* with background processes */
-    struct watch_settings watch;
-    struct report *report;
-    enum report_how how;
-    int report_fd;
-    bool verbose;
-    const char **keep_env, **set_env, **opened;
-    int *keep_fds;
-    char cwd[PATH_MAX], start[PATH_MAX], tmpdir[PATH_MAX], record[PATH_MAX];
-};
 
 /* ---- numbers and places ---- */
 
@@ -252,15 +218,6 @@ static void on_question(void *arg, const struct consent_question *q, int channel
     ask_tty_question(&r->asker, q, channel);
 }
 
-static void on_session_question(void *arg, const struct consent_question *q, int channel)
-{
-    struct invocation *r = arg;
-    if (!q->class && run_settings_strict(&r->settings) && !q->withdrawn)
-        consent_answer(channel, q->id, CONSENT_DENY); /* settings may have changed */
-    else
-        live_question(&r->live, q, channel);
-}
-
 /* A program without an expected variable fails in its own way; this line says why. A successful run
  * stays silent. */
 static void report_removed(const struct invocation *r)
@@ -316,9 +273,9 @@ static int choose_asking(struct invocation *r, struct bk_err *err)
     r->spec.launch.on_protected = r->spec.launch.on_question;
     r->spec.asks = args_has(r->args, "ask-session") ? "session" : "terminal";
     if (args_has(r->args, "ask-session"))
-        r->spec.launch.on_protected = on_session_question;
+        r->spec.launch.on_protected = session_question;
     if (args_has(r->args, "ask-session") && r->live.asks)
-        r->spec.launch.on_question = on_session_question;
+        r->spec.launch.on_question = session_question;
     return 0;
 }
 
@@ -421,51 +378,6 @@ static int add_variables(struct invocation *r, struct bk_err *err)
     return 0;
 }
 
-static int join_session(struct invocation *r, struct bk_err *err)
-{
-    OWN(buf) struct buf command = {0};
-    for (size_t i = 0; i < r->args->npos; i++)
-        buf_fmt(&command, "%s%s", i ? " " : "", r->args->pos[i]);
-    const char *text = args_value(r->args, "command-text");
-    if (!text && r->args->npos == 3 && strcmp(r->args->pos[1], "-c") == 0)
-        text = r->args->pos[2]; /* as it was given to the shell */
-    r->live.folder_of = args_value(r->args, "folder-of");
-    r->live.root = r->live.folder_of ? r->cwd : NULL;
-    if (r->live.folder_of)
-        memcpy(r->live.folder, r->spec.launch.start ? r->start : r->cwd, sizeof(r->start));
-    return live_join(&r->live, args_value(r->args, "session"),
-                     text        ? text
-                     : command.s ? command.s
-                                 : "",
-                     !args_has(r->args, "profile"), &r->flags.rules, &r->flags.links, err);
-}
-
-/* An agent that names its temporary folder in these variables gets the session's there, too. */
-static void name_tmpdir(const char *tmpdir)
-{
-    static const char *const names[] = {"CLAUDE_CODE_TMPDIR", "CLAUDE_TMPDIR"};
-    for (size_t i = 0; tmpdir && i < sizeof(names) / sizeof(names[0]); i++)
-        if (getenv(names[i]))
-            setenv(names[i], tmpdir, 1);
-}
-
-/* What the runs of a session share. */
-static void use_session(struct invocation *r)
-{
-    const struct live *l = &r->live;
-    r->spec.plan.session = l->link > 0;
-    if (!r->spec.tmpdir && l->tmpdir[0] == '/')
-        r->spec.tmpdir = l->tmpdir;
-    name_tmpdir(r->spec.tmpdir);
-    if (l->folder[0] == '/') {
-        memcpy(r->start, l->folder, sizeof(r->start));
-        r->spec.launch.start = r->start;
-    }
-    r->spec.launch.layer_server = l->layers;
-    if (l->layers > 0)
-        r->spec.launch.prepared = NULL;
-}
-
 static int fill_spec(struct invocation *r, struct bk_err *err)
 {
     r->spec = (struct run_spec){
@@ -501,10 +413,10 @@ static int fill_spec(struct invocation *r, struct bk_err *err)
         return err_sys(err, "cannot find the working directory");
     if (choose_folders(r, err) < 0)
         return -1;
-    if (args_has(r->args, "session") && join_session(r, err) < 0)
+    if (args_has(r->args, "session") && session_join(r, err) < 0)
         return -1;
     live_link(&r->live);
-    use_session(r);
+    session_use(r);
     if (asked_caps(r->args, &r->spec.plan.caps, err) < 0 || choose_limits(r, err) < 0 ||
         choose_asking(r, err) < 0 || run_flags_read(&r->flags, r->args, &r->spec, err) < 0 ||
         choose_kept(r, err) < 0)
@@ -521,26 +433,6 @@ static int fill_spec(struct invocation *r, struct bk_err *err)
 
 /* ---- running ---- */
 
-/* The session keeps the folder for the next command, if it is in the project. */
-static void report_folder(struct invocation *r)
-{
-    char folder[PATH_MAX];
-    size_t n = strlen(r->cwd);
-    if (!end_folder_read(&r->ended, folder))
-        return;
-    live_folder(&r->live, folder);
-    if (strcmp(folder, r->start) == 0)
-        return; /* it did not move */
-    if (strncmp(folder, r->cwd, n) == 0 && (folder[n] == '/' || !folder[n] || r->cwd[n - 1] == '/'))
-        return;
-    OWN(buf) struct buf note = {0};
-    buf_str(&note, END_FOLDER_NOTE);
-    buf_safe(&note, folder, strlen(folder));
-    buf_chr(&note, '\n');
-    if (buf_ok(&note))
-        (void)fd_write_all(STDERR_FILENO, note.s, note.n);
-}
-
 static void __attribute__((noreturn)) finish(struct invocation *r, const struct launch_end *end)
 {
     struct buf summary = {0}, hint = {0};
@@ -550,7 +442,7 @@ static void __attribute__((noreturn)) finish(struct invocation *r, const struct 
                      program_mounts_hint(&r->mounts, "buckle", &hint));
     if (r->live.left)
         _exit(0); /* the last background process has ended */
-    report_folder(r);
+    session_report_folder(r);
     live_leave(&r->live);
     if (args_has(r->args, "annotate")) {
         live_annotate(&r->live, &summary);
@@ -578,31 +470,6 @@ static void __attribute__((noreturn)) finish(struct invocation *r, const struct 
     _exit(status);
 }
 
-static struct invocation *staying; /* the one run of this process */
-
-/* The command has ended, and others go on. */
-static void on_command_exit(const struct launch_end *end)
-{
-    struct invocation *r = staying;
-    struct buf block = {0};
-    report_folder(r);
-    live_stay(&r->live);
-    if (args_has(r->args, "annotate"))
-        live_annotate(&r->live, &block);
-    exit_write(STDERR_FILENO, &block);
-    stay_leave(end->status);
-}
-
-/* Another sandbox around this one would wait for its processes. */
-static void begin_staying(struct invocation *r)
-{
-    if (!args_has(r->args, "leave-background") || !args_has(r->args, "session") ||
-        args_has(r->args, "dry-run") || getenv("SANDBOX_RUNTIME"))
-        return;
-    r->stays = stay_begin();
-    staying = r;
-}
-
 static int failed(const struct launch_end *end, const struct bk_err *err)
 {
     if (end->step != STEP_POLICY) /* already reported */
@@ -627,10 +494,10 @@ static int run_all(struct invocation *r)
     struct bk_err err;
     struct launch_end end = {0};
     bool dry = args_has(r->args, "dry-run");
-    begin_staying(r);
+    session_begin_staying(r);
     if (choose_report(r, &err) < 0 || fill_spec(r, &err) < 0 || check_place(r, &err) < 0)
         return cli_fail(&err), FAILED;
-    r->spec.launch.on_exit = r->stays ? on_command_exit : NULL;
+    r->spec.launch.on_exit = r->stays ? session_command_exit : NULL;
     if (run_open(&r->run, &r->spec, dry, &err) < 0)
         return run_complain(&r->run.policy.unit, &err), FAILED;
     if (r->how != REPORT_NONE)

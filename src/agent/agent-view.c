@@ -14,6 +14,8 @@
 #include <string.h>
 
 #include "base/own.h"
+#include "base/path.h"
+#include "command/tmpdir.h"
 #include "command/own-record.h"
 #include "run/run-policy.h"
 
@@ -57,18 +59,11 @@ void view_provenance(const char *folder, struct buf *out)
 
 const char *view_tmpdir_place(const struct agent_view *v, const char *root)
 {
-    const char *places[] = {v->result.tmpdir_in, getenv("CLAUDE_CODE_TMPDIR"),
-                            getenv("CLAUDE_TMPDIR")};
+    const char *place = v->result.tmpdir_in;
     char real[PATH_MAX];
-    size_t n = strlen(root);
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        if (!places[i] || places[i][0] != '/')
-            continue;
-        bool inside = realpath(places[i], real) && strncmp(real, root, n) == 0 &&
-                      (!real[n] || real[n] == '/');
-        return inside ? NULL : places[i];
-    }
-    return NULL;
+    if (!place || place[0] != '/')
+        place = tmpdir_wanted();
+    return place && realpath(place, real) && path_is_in(real, root) ? NULL : place;
 }
 
 struct decide_settings view_decides(const struct agent_view *v)

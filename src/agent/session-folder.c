@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/path.h"
+
 enum { ID_MOST = 256 };
 
 static char *copy_of(const json_t *m, const char *key, size_t most)
@@ -38,11 +40,9 @@ bool session_folder_fits(const char *folder, const char *root)
 {
     char real[PATH_MAX];
     struct stat st;
-    size_t n = strlen(root);
     if (folder[0] != '/' || !realpath(folder, real) || strcmp(real, folder) != 0)
         return false;
-    bool inside = strncmp(real, root, n) == 0 && (!real[n] || real[n] == '/' || root[n - 1] == '/');
-    return inside && stat(real, &st) == 0 && S_ISDIR(st.st_mode);
+    return path_is_in(real, root) && stat(real, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 const char *session_folder(const json_t *folders, struct folder_user *s)

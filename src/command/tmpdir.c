@@ -236,3 +236,15 @@ void tmpdir_leave(struct tmpdir *s)
         close(s->numbers); /* the lock stays, as long as the other process has it */
     *s = (struct tmpdir){.lock = -1};
 }
+
+const char *const tmpdir_variables[TMPDIR_VARIABLES] = {"CLAUDE_CODE_TMPDIR", "CLAUDE_TMPDIR"};
+
+const char *tmpdir_wanted(void)
+{
+    for (size_t i = 0; i < TMPDIR_VARIABLES; i++) {
+        const char *path = getenv(tmpdir_variables[i]);
+        if (path && path[0] == '/')
+            return path;
+    }
+    return NULL;
+}

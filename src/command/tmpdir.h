@@ -33,6 +33,11 @@ void tmpdir_remove(struct tmpdir *s); /* also fine when tmpdir_make() failed */
  * if it is missing, and never removed. */
 int tmpdir_shared(char path[64], struct bk_err *err);
 
+/* Variables in which agents name a folder for temporary files. */
+enum { TMPDIR_VARIABLES = 2 };
+extern const char *const tmpdir_variables[TMPDIR_VARIABLES];
+const char *tmpdir_wanted(void); /* the folder that the first of them names, or NULL */
+
 /* For a process that removes it in our place: the folder above it, or a negative errno, and its
  * name in there. */
 int tmpdir_open_above(const struct tmpdir *s, const char **name);

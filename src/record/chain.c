@@ -2,11 +2,11 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Appending. A lock on the file orders its writers. Whoever has it knows the end of the chain if
- * the file still has the size that it left, and reads the last line otherwise. One write appends
- * all lines, so that a crash can only cut off the last ones; the next writer ends such a line and
- * notes its hash ("torn"). So nothing is ever overwritten, and a file that can only be appended to
- * (chattr +a) will do.
+ * Appending. A lock on the file orders its writers. The writer that has it knows the end of the
+ * chain if the file still has the size that it left, and reads the last line otherwise. One write
+ * appends all lines, so that a crash can only cut off the last ones; the next writer ends such a
+ * line and notes its hash ("torn"). So nothing is ever overwritten, and a file that can only be
+ * appended to (chattr +a) will do.
  *
  * A full file is renamed to NAME.NUMBER, and its successor begins with its last hash. After a crash
  * in between the next writer finds the number among the names.
@@ -320,8 +320,8 @@ void record_close(struct record_file *f)
 
 /* ---- appending ---- */
 
-/* A writer has the lock for microseconds. Whoever can read the file can have it for longer, to keep
- * others from writing: so after a long wait it does not count. */
+/* A writer has the lock for microseconds. Any process that can read the file can take it for
+ * longer, to keep others from writing: so after a long wait it does not count. */
 static int lock(int fd, unsigned wait_ms, uint64_t until)
 {
     const struct timespec pause = {.tv_nsec = 2000000};

@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "base/own.h"
+#include "base/path.h"
 #include "record/files.h"
 #include "record/forward.h"
 #include "run/run-int.h"
@@ -354,12 +355,6 @@ struct places_list {
     size_t n;
 };
 
-static bool is_inside(const char *path, const char *folder)
-{
-    size_t n = strlen(folder);
-    return strncmp(path, folder, n) == 0 && (!path[n] || path[n] == '/');
-}
-
 /* Keeps only the outermost ones. What a glob stands for is not listed. */
 static void add_place(struct places_list *l, const char *path)
 {
@@ -367,9 +362,9 @@ static void add_place(struct places_list *l, const char *path)
     if (!realpath(path, real))
         return;
     for (size_t i = 0; i < l->n; i++) {
-        if (is_inside(real, l->at[i]))
+        if (path_is_in(real, l->at[i]))
             return;
-        if (is_inside(l->at[i], real)) {
+        if (path_is_in(l->at[i], real)) {
             memcpy(l->at[i], l->at[--l->n], PATH_MAX);
             i--;
         }

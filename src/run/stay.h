@@ -7,7 +7,7 @@
 
 /*
  * A run that stays with the background processes of its command, while its caller goes on: another
- * process stands in for it towards the caller, and exits as the command did.
+ * process, which the caller knows as the run, exits as the command did.
  */
 
 /* Forks. The run is the child, and returns true. The parent waits, passes signals on and exits, and

@@ -20,7 +20,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -33,7 +32,7 @@
 #include "base/own.h"
 #include "base/proc-text.h"
 #include "kernel/gate/netns-sockets.h"
-#include "kernel/host/mounts.h"
+#include "kernel/launch/host-mounts.h"
 #include "kernel/launch/layers.h"
 #include "kernel/launch/terminals.h"
 #include "kernel/launch/walls.h"
@@ -176,24 +175,6 @@ struct task {
     const char *const *layers; /* to prepare */
     int trees[LAYERS_PREPARED];
 };
-
-/* The host's table, with a NUL at its end to show that it is whole. If this fails, the controller
- * reads it. */
-static void send_host_mounts(int to)
-{
-    OWN(mem) char *text = NULL;
-    size_t n, done = 0;
-    OWN(fd) int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || mounts_read(fd, &text, &n) < 0)
-        return;
-    text[n++] = '\0'; /* there is room: reading ended with an empty read */
-    while (done < n) {
-        ssize_t part = write(to, text + done, n - done);
-        if (part < 0 && errno != EINTR)
-            return;
-        done += part > 0 ? (size_t)part : 0;
-    }
-}
 
 static int make_mounts(struct task *t, enum launch_step *step)
 {
@@ -339,7 +320,7 @@ static void __attribute__((noreturn)) first_main(struct task *t, int to)
     sigaction(SIGCHLD, &child, NULL);
     sigaction(INIT_STOP_ALL, &stopping, NULL);
     if (t->mounts >= 0) {
-        send_host_mounts(t->mounts);
+        host_mounts_send(t->mounts);
         close(t->mounts);
     }
     if (set_up(t, to) < 0) {
@@ -474,33 +455,6 @@ void init_start(struct init *g, const struct host *h, const char *cwd, const cha
     g->pid = pid > 0 ? pid : 0;
     g->net_ns = t.net_ns;
     g->pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
-}
-
-int init_take_mounts(struct init *g, char **text, size_t *n)
-{
-    size_t room = 4096, used = 0;
-    OWN(fd) int from = steal_fd(&g->mounts);
-    OWN(mem) char *s = malloc(room);
-    while (from >= 0 && s) {
-        ssize_t got = read(from, s + used, room - used);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            break;
-        used += (size_t)got;
-        if (used < room)
-            continue;
-        char *more = realloc(s, room *= 2);
-        if (!more)
-            return -ENOMEM;
-        s = more;
-    }
-    if (!s || used == 0 || s[used - 1])
-        return -EIO;
-    *text = s;
-    *n = used - 1;
-    s = NULL;
-    return 0;
 }
 
 int init_send(const struct init *g, int to)

@@ -35,12 +35,9 @@ struct init {
 
 /* Starts init as far as the host permits. cwd: a folder that must stay visible. layers:
  * LAYERS_PREPARED folders to prepare layers for, or NULL. With g->reads set, init first reads what
- * is mounted here, which takes as long as many other things together. */
+ * is mounted here into g->mounts (host-mounts.h), which takes as long as many other things
+ * together. */
 void init_start(struct init *g, const struct host *h, const char *cwd, const char *const *layers);
-
-/* Takes the text of the host's mountinfo, once; the caller frees it. Returns 0 or a negative errno.
- */
-int init_take_mounts(struct init *g, char **text, size_t *n);
 
 /* Passes init from the controller to the judge, which calls the functions below. The judge gets *g;
  * its `ready` is -1 if there is none. */

@@ -73,8 +73,8 @@ static inline bool launch_leaves_all(const struct launch *l)
     return l->leave_judge && (!l->wait_all || l->on_exit) && l->cgroup < 0;
 }
 
-/* Whether the launch goes on with background processes, and the caller is told when the command
- * ends. */
+/* Whether the launch goes on with background processes, and on_exit reports the end of the command.
+ */
 static inline bool launch_stays(const struct launch *l)
 {
     return l->leaves || (l->wait_all && l->on_exit);

@@ -19,8 +19,8 @@ bool leave_is_open(const struct graph *g);
 int leave_run(struct launch *l, int (*start)(void *arg, struct launch_end *end, struct bk_err *err),
               void *arg, struct launch_end *end, struct bk_err *err);
 
-/* For a process that stands in for another one, its child, until that ends. The signals to block
- * and to read from a signalfd: */
+/* For a process that waits for its child and takes signals for it. The signals to block and to read
+ * from a signalfd: */
 void leave_signals(sigset_t *mask);
 /* Reads and passes them on. Stops and goes on with the child. status: how that ended. */
 enum leave_news { LEAVE_NOTHING, LEAVE_SIGNALLED, LEAVE_ENDED };

@@ -18,6 +18,7 @@
 
 #include "base/own.h"
 #include "kernel/host/case-fold.h"
+#include "kernel/launch/host-mounts.h"
 #include "macos/macos-run.h"
 #include "policy/target.h"
 #include "run/on-linux/leave.h"
@@ -54,7 +55,8 @@ static int take_mounts(struct run *r, struct bk_err *err)
     size_t n;
     if (r->kernel->init.mounts < 0)
         return 0;
-    if (init_take_mounts(&r->kernel->init, &text, &n) < 0)
+    OWN(fd) int from = steal_fd(&r->kernel->init.mounts);
+    if (host_mounts_take(from, &text, &n) < 0)
         return run_mounts(m, r->spec, err);
     mounts_open(m, -1);
     if (mounts_parse(&m->now, text, n) < 0)

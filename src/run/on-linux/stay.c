@@ -2,7 +2,7 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Until the command has ended, the run ends with the process that stands in for it. A signal that
+ * Until the command has ended, the run ends with the process that waits for it. A signal that
  * reaches that process is meant to end everything, so nothing stays then.
  */
 
@@ -39,7 +39,7 @@ static void __attribute__((noreturn)) exit_as_run(int status)
 }
 
 /* Waits for the command, or for the run that ends with it. */
-static void __attribute__((noreturn)) stand_in(pid_t run, int from, const sigset_t *mask)
+static void __attribute__((noreturn)) wait_for_run(pid_t run, int from, const sigset_t *mask)
 {
     OWN(fd) int signals = signalfd(-1, mask, SFD_CLOEXEC | SFD_NONBLOCK);
     bool signalled = false;
@@ -77,7 +77,7 @@ bool stay_begin(void)
     pid_t caller = getpid(), run = fork();
     if (run > 0) {
         close(ends[1]);
-        stand_in(run, ends[0], &mask);
+        wait_for_run(run, ends[0], &mask);
     }
     sigprocmask(SIG_SETMASK, &before, NULL);
     close(ends[0]);

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_CLI_RUN_INVOCATION_H
+#define BK_CLI_RUN_INVOCATION_H
+
+#include <limits.h>
+
+#include "cli/args.h"
+#include "cli/run/end-folder.h"
+#include "cli/run/program-hints.h"
+#include "cli/run/run-flags.h"
+#include "cli/run/run-live.h"
+#include "cli/run/run-settings.h"
+#include "cli/run/run-watch.h"
+#include "run/ask-tty.h"
+#include "run/run.h"
+
+/* One `buckle run`. */
+enum report_how { REPORT_TEXT, REPORT_JSON, REPORT_NONE };
+
+struct invocation {
+    struct cli_args *args;
+    struct run_flags flags;
+    struct run_settings settings;
+    struct run_spec spec;
+    struct run run;
+    struct program_mounts mounts;
+    struct ask_tty asker;
+    struct live live;
+    struct end_folder ended;
+    bool stays; /* with background processes */
+    struct watch_settings watch;
+    struct report *report;
+    enum report_how how;
+    int report_fd;
+    bool verbose;
+    const char **keep_env, **set_env, **opened;
+    int *keep_fds;
+    char cwd[PATH_MAX], start[PATH_MAX], tmpdir[PATH_MAX], record[PATH_MAX];
+};
+
+/* ---- run-session.c: a run that belongs to a session ---- */
+
+int session_join(struct invocation *r, struct bk_err *err);
+void session_use(struct invocation *r); /* what the runs of a session share */
+void session_question(void *arg, const struct consent_question *q, int channel); /* --ask-session */
+/* The session keeps the folder for the next command, if it is in the project. */
+void session_report_folder(struct invocation *r);
+/* --leave-background. Then session_command_exit() is for launch.on_exit. */
+void session_begin_staying(struct invocation *r);
+void session_command_exit(const struct launch_end *end);
+
+#endif
