@@ -9,7 +9,6 @@
 
 #include "agent/decide.h"
 #include "agent/line-parts.h"
-#include "graph/command.h"
 
 enum { WORDS = 8192 };
 
@@ -101,7 +100,7 @@ struct asking {
 static void find_pattern(void *arg, const char *command, size_t n)
 {
     struct asking *a = arg;
-    a->fits = a->fits || graph_command_fits(a->pattern, strlen(a->pattern), command, n);
+    a->fits = a->fits || command_pattern_fits(a->pattern, command, n);
 }
 
 void line_rules_asked(const struct access *p, const char *line, line_pattern_fn *each, void *arg)

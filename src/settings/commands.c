@@ -90,10 +90,15 @@ bool command_rule_narrows(const struct command_rule *r)
     return r->deny_network || r->caps_writes || r->deny_read.n || r->deny_write.n;
 }
 
+bool command_pattern_fits(const char *pattern, const char *command, size_t n)
+{
+    return graph_command_fits(pattern, strlen(pattern), command, n);
+}
+
 static bool fits(const struct command_rule *r, const char *command, size_t n)
 {
     for (size_t i = 0; i < r->match.n; i++)
-        if (graph_command_fits(r->match.at[i], strlen(r->match.at[i]), command, n))
+        if (command_pattern_fits(r->match.at[i], command, n))
             return true;
     return false;
 }

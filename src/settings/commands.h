@@ -9,6 +9,8 @@
 int command_rule_read(struct settings *s, const struct setting_value *v, struct command_rule *out,
                       struct bk_err *err);
 
+bool command_pattern_fits(const char *pattern, const char *command, size_t n);
+
 /* What the rules say about one simple command: a program and its arguments, joined by spaces. If
  * several fit, all count. */
 struct command_match {
