@@ -96,6 +96,51 @@ def gemini(command, folder, **more):
             "tool_input": {"command": command, **more}}
 
 
+def test_gemini_rules(user, t):
+    """Gemini CLI applies its rules to what the hook returns. So what they deny or ask about, the hook does."""
+    folder = user.folder()
+    home, project = user.home + "/.gemini", folder + "/.gemini"
+    user.write(home + "/policies/mine.toml", """
+[[rule]]
+toolName = "run_shell_command"
+commandPrefix = ["rm -rf", "curl"]
+decision = "deny"
+priority = 100
+
+[[rule]]
+commandPrefix = "git"
+decision = "ask_user"
+priority = 100
+
+[[rule]]
+commandPrefix = "git status"
+decision = "allow"
+priority = 200
+
+[[rule]]
+commandRegex = "npm (publish|login)"
+decision = "deny"
+priority = 10
+
+[[rule]]
+toolName = "write_file"
+decision = "deny"
+""")
+    user.write(home + "/settings.json", '{ // mine\n"tools": {"exclude": ["run_shell_command(shutdown)"]},}')
+    user.write(project + "/policies/theirs.toml", '[[rule]]\ncommandPrefix = "curl"\ndecision = "allow"\npriority = 999\n')
+    settings(user)
+    for command, wanted in [("rm -rf x", "deny"), ("ls && rm -rf x", "deny"), ("rmdir x", None), ("git push", "ask"),
+                            ("git status", None), ("curl x", "deny"), ("shutdown now", "deny"), ("env curl x", "deny"),
+                            ("npm publish", "deny"), ("npm test", None), ("echo $(curl x)", "deny")]:
+        _, a = hook(user, gemini(command, folder), cwd=folder)
+        t.equal(a.get("decision"), wanted, f"{command}: {wanted}")
+        t.equal("hookSpecificOutput" in a, wanted != "deny", f"{command}: runs in the sandbox if it runs")
+    user.write(home + "/policies/more.toml", '[[rule]]\ncommandRegex = "(?<=x)y"\ndecision = "deny"\n')
+    _, a = hook(user, gemini("make", folder), cwd=folder)
+    t.equal(a.get("decision"), "ask", "a rule that is not understood is a question")
+    user.sh(f"rm -r {home} {project}")
+
+
 def test_dialects(user, t):
     folder = user.folder()
     settings(user, autoAllowBashIfSandboxed=True)
@@ -642,7 +687,8 @@ if __name__ == "__main__":
     if "schemas" in sys.argv[1:]:
         for_everybody([test_schemas])
         sys.exit(done())
-    for_everybody([test_decisions, test_client_rules, test_events, test_annotate, test_dialects, test_foreign, test_never_open,
+    for_everybody([test_decisions, test_client_rules, test_gemini_rules, test_events, test_annotate, test_dialects,
+                   test_foreign, test_never_open,
                    test_session, test_root, test_whole_home, test_settings_of_the_root, test_names,
                    test_at_once, test_installed, test_install])
     sys.exit(done())
