@@ -596,7 +596,14 @@ def test_events(user, t):
             ("a block", f"a\n{block}\nb", 0, True, "a\n\nb"), ("two", f"{block}a{block}", 0, True, "a"),
             ("no block", "a\n<sandbox>\n", 0, True, None), ("its beginning", "a\n" + block[:30], 0, False, "a\n"),
             ("its end", block[30:] + "b", 1, True, "b"), ("an end alone", block[30:] + "b", 0, True, None),
-            ("a beginning alone", "a\n" + block[:30], 0, True, None), ("nothing", "", 1, True, None)):
+            ("a beginning alone", "a\n" + block[:30], 0, True, None), ("nothing", "", 1, True, None),
+            ("its middle", "cat(1) deny(1) file-read-data /x\n\nsh(22) deny(1) file-write-create /a b\n", 1, False, ""),
+            ("its middle, with the number", "121 operations were denied; the last 100 are:\ncat(1) deny(1) x /y\n", 1,
+             False, ""),
+            ("such lines in a whole message", "cat(1) deny(1) file-read-data /x\n", 0, True, None),
+            ("such lines and others", "cat(1) deny(1) file-read-data /x\nmore\n", 1, False, None),
+            ("lines that look like it", "f() deny(1) x\n", 1, False, None),
+            ("a line about another number", "3 operations were denied\n", 1, False, None)):
         r, a = hook(user, {**common, "hook_event_name": "MessageDisplay", "turn_id": "1", "message_id": "1",
                            "index": index, "final": final, "delta": delta})
         t.ok(r.status == 0 and hook_output(a).get("displayContent") == shown, f"what is shown: {what}", r)
