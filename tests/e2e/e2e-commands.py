@@ -164,7 +164,7 @@ def test_race(person, t):
     """Another thread changes the arguments while the program starts."""
     folder = person.folder()
     env = place(person, folder)
-    person.write(f"{folder}/bin/slow", "#!/bin/sh\ncase $1 in push) sleep 0.05; echo $1 >>found;; esac\n", 0o755)
+    person.write(f"{folder}/bin/slow", "#!/bin/sh\ncase $1 in push) (echo $1 >>child); echo $1 >>found;; esac\n", 0o755)
     flags = rules(person, folder, {"match": ["slow push *", "sh */slow push *"], "deny": True})
     race = EXEC + """
 import threading
@@ -185,6 +185,7 @@ for i in range(40):
 """
     person.run(*flags, "python3", "-c", race, f"{folder}/bin/slow", cwd=folder, env=env)
     t.ok(not os.path.exists(f"{folder}/found"), "what was judged runs, or is killed before it acts")
+    t.ok(not os.path.exists(f"{folder}/child"), "and so is what it has started by then")
 
 
 def test_profile(person, t):
@@ -232,27 +233,27 @@ def test_descent(person, t):
     shutil.copy(os.path.realpath("/usr/bin/python3"), f"{folder}/bin/narrow")
     flags = rules(person, folder, {"match": "narrow *", "profile": {"allowWrite": []}})
     ways = {
-        "a child": LOSE + "os.fork() or write(); os.wait() if False else time.sleep(0.2)",
-        "an orphan": LOSE + "if os.fork() == 0:\n if os.fork() == 0:\n  time.sleep(0.2); write()\n os._exit(0)\n"
-                            "time.sleep(0.5)",
+        "a child": LOSE + "os.fork() or (write(), os._exit(0)); os.wait()",
+        "an orphan": LOSE + "if os.fork() == 0:\n if os.fork() == 0:\n  time.sleep(0.05); write()\n os._exit(0)\n"
+                            "time.sleep(0.2)",
         "an orphan in its own session": LOSE + "if os.fork() == 0:\n os.setsid()\n if os.fork() == 0:\n"
-                                               "  time.sleep(0.2); write()\n os._exit(0)\ntime.sleep(0.5)",
+                                               "  time.sleep(0.05); write()\n os._exit(0)\ntime.sleep(0.2)",
         "a thread": LOSE + "import threading\nx = threading.Thread(target=write); x.start(); x.join()",
         "another program": LOSE + "os.execv('/bin/sh', ['sh', '-c', 'echo x >' + sys.argv[1]])",
-        "many generations": LOSE + "for i in range(80):\n if os.fork():\n  os.wait(); os._exit(0)\nwrite()",
+        "many generations": LOSE + "for i in range(30):\n if os.fork():\n  os.wait(); os._exit(0)\nwrite()",
     }
     for name, text in ways.items():
         path = f"{folder}/out-{name.replace(' ', '-')}"
-        person.run(*flags, "sh", "-c", 'narrow -c "$1" "$2"; sleep 0.1; true', "sh", text, path, cwd=folder, env=env)
+        person.run(*flags, "sh", "-c", 'narrow -c "$1" "$2"; true', "sh", text, path, cwd=folder, env=env)
         t.ok(not os.path.exists(path), name)
-        person.run(*flags, "sh", "-c", '/usr/bin/python3 -c "$1" "$2"; sleep 0.1; true', "sh", text, path, cwd=folder,
+        person.run(*flags, "sh", "-c", '/usr/bin/python3 -c "$1" "$2"; true', "sh", text, path, cwd=folder,
                    env=env)
         t.ok(os.path.exists(path), f"{name}, not narrowed")
     adopt = """
 import ctypes, os, subprocess, sys, time
 ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
 subprocess.run(["narrow", "-c", sys.argv[2], sys.argv[1]])
-time.sleep(0.5)
+time.sleep(0.2)
 """
     path = f"{folder}/adopted"
     person.run(*flags, "python3", "-c", adopt, path, ways["an orphan"], cwd=folder, env=env)

@@ -10,6 +10,7 @@
 
 #include "kernel/judge/commands.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,7 +122,7 @@ static struct labelled *make_room(struct judge *j, pid_t pid)
     for (int i = 0; i < LABEL_WAYS; i++)
         if (!b[i].pid || b[i].pid == pid)
             return &b[i];
-        else if (!b[i].label)
+        else if (!b[i].label && !b[i].condemned)
             plain = &b[i];
     for (int i = 0; i < LABEL_WAYS; i++)
         if (is_over(j, &b[i]))
@@ -129,12 +130,12 @@ static struct labelled *make_room(struct judge *j, pid_t pid)
     return plain;
 }
 
-static int remember(struct judge *j, pid_t pid, uint64_t start, uint32_t label)
+static int remember(struct judge *j, pid_t pid, uint64_t start, uint32_t label, bool condemned)
 {
     struct labelled *k = make_room(j, pid);
     if (!k)
         return -EAGAIN;
-    *k = (struct labelled){.pid = pid, .start = start, .label = label};
+    *k = (struct labelled){.pid = pid, .start = start, .label = label, .condemned = condemned};
     return 0;
 }
 
@@ -143,11 +144,11 @@ void commands_root(struct judge *j, pid_t pid)
     pid_t parent;
     uint64_t start;
     if (read_process(j, pid, &parent, &start))
-        remember(j, pid, start, 0);
+        remember(j, pid, start, 0, false);
 }
 
 /* The label of a process: its own, or that of the nearest ancestor that has one. */
-static int label_of(struct judge *j, pid_t pid, uint32_t *label)
+static int label_of(struct judge *j, pid_t pid, uint32_t *label, bool *condemned)
 {
     enum { GENERATIONS = 64 };
     struct command_use *c = &j->commands;
@@ -169,8 +170,9 @@ static int label_of(struct judge *j, pid_t pid, uint32_t *label)
         }
     }
     *label = k ? k->label : c->given;
+    *condemned = k ? k->condemned : c->raced;
     if (!k || k->pid != pid)
-        remember(j, pid, own, *label); /* or looks again next time */
+        remember(j, pid, own, *label, *condemned); /* or looks again next time */
     return 0;
 }
 
@@ -179,14 +181,26 @@ int commands_caller(struct judge *j, const struct request *r)
     struct command_use *c = &j->commands;
     c->starting = 0;
     c->now = c->base;
-    if (!c->given)
+    if (!c->given && !c->raced)
         return 0;
     uint32_t label;
+    bool condemned;
     pid_t pid = target_process(j, r);
-    if (pid <= 0 || label_of(j, pid, &label) < 0 || !request_is_valid(j, r))
+    if (pid <= 0 || label_of(j, pid, &label, &condemned) < 0 || !request_is_valid(j, r))
         return -EPERM;
     c->now |= label;
-    return 0;
+    if (condemned)
+        kill(pid, SIGKILL); /* it waits for our answer, so it is still this process */
+    return condemned ? -EPERM : 0;
+}
+
+void commands_condemn(struct judge *j, pid_t pid)
+{
+    pid_t parent;
+    uint64_t start;
+    j->commands.raced = true;
+    if (read_process(j, pid, &parent, &start))
+        remember(j, pid, start, j->commands.given, true);
 }
 
 int commands_label(struct judge *j, const struct request *r, uint32_t starting)
@@ -195,11 +209,9 @@ int commands_label(struct judge *j, const struct request *r, uint32_t starting)
     uint32_t label = c->now | (starting & c->narrowing);
     pid_t parent, pid = target_process(j, r);
     uint64_t start;
-    if (!c->narrowing)
-        return 0;
     if (pid <= 0 || !read_process(j, pid, &parent, &start) || !request_is_valid(j, r))
         return -EPERM;
-    int err = remember(j, pid, start, label);
+    int err = remember(j, pid, start, label, false);
     if (err == 0)
         c->given |= label & ~c->base;
     return err == 0 || !label ? 0 : err;
@@ -215,7 +227,7 @@ void commands_label_process(struct judge *j, pid_t pid, uint32_t starting)
         return;
     const struct labelled *k = find_known(j, pid, start);
     label = k ? k->label : c->given;
-    remember(j, pid, start, label | more);
+    remember(j, pid, start, label | more, k && k->condemned);
     c->given |= more & ~c->base;
 }
 

@@ -23,12 +23,14 @@ enum { LABELLED = 2048, LABEL_WAYS = 8 };
 struct labelled {
     pid_t pid; /* 0: free */
     uint32_t label;
+    bool condemned; /* it has won a race for a command that a rule denies */
     uint64_t start; /* when the process started, in the kernel's ticks: pids are reused */
 };
 
 struct command_use {
     bool on;           /* the policy has rules about commands */
     bool net;          /* Internet sockets are judged for them */
+    bool raced;        /* a process is condemned, and so is what comes from it */
     bool adopts;       /* a process inside takes in orphans: a parent may be no ancestor */
     uint32_t n;        /* patterns */
     uint32_t base;     /* label of the command itself, so of all processes */
@@ -56,6 +58,10 @@ int commands_caller(struct judge *j, const struct request *r);
 int commands_label(struct judge *j, const struct request *r, uint32_t starting);
 /* The same for a process that runs its new program already. */
 void commands_label_process(struct judge *j, pid_t pid, uint32_t starting);
+
+/* A process runs a command that was not judged and is denied. It is killed, and so is what it has
+ * started meanwhile, at the next judged call. */
+void commands_condemn(struct judge *j, pid_t pid);
 
 /* Copies the arguments of a call of execve(). Returns 0 or a negative errno. */
 int commands_read(struct judge *j, const struct request *r, uint64_t argv);

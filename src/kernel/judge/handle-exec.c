@@ -224,6 +224,8 @@ static bool may_run_as(struct judge *j, const struct watched_exec *x, int exe)
     bool allowed = would_allow(j, op, p.path, p.path_len, &p.st);
     if (!allowed)
         ask_object(j, &r, op, &p);
+    if (!allowed)
+        commands_condemn(j, x->pid);
     j->commands.starting = 0;
     return allowed;
 }

@@ -239,7 +239,7 @@ static void phase_judging(struct judge_process *in)
     poll(&(struct pollfd){in->mounts, POLLPRI, 0}, 1, 0);
     if (in->listener < 0)
         return;
-    if (s->plan->commands_narrow)
+    if (s->plan->commands)
         commands_root(&the_judge, in->command);
     if (s->plan->host.notify_sync)
         ioctl(in->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, KABI_NOTIF_SYNC_WAKE_UP);

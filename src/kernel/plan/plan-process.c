@@ -284,7 +284,6 @@ static void note_commands(struct plan *p, const struct graph *g)
     struct graph_commands all;
     graph_commands_find(g, &all);
     p->commands = p->commands_only = all.n != 0;
-    p->commands_narrow = all.narrowing != 0;
     p->commands_many = all.n > GRAPH_COMMANDS;
     if (!p->commands)
         return;
