@@ -82,6 +82,7 @@ struct dc {
 
     int version;
     bool no_inference; /* (disable-syscall-inference) */
+    bool no_inferred;  /* (disable-rule-inference) */
     bool unchecked;    /* (disable-rule-checks) */
 };
 

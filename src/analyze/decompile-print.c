@@ -502,7 +502,9 @@ static void print_head(struct printer *p, const struct decompile_options *opt)
         buf_str(
             p->out,
             "(disable-rule-checks) ; some rules use filters that their operations do not take\n");
-    if (p->c->no_inference)
+    if (p->c->no_inferred)
+        buf_str(p->out, "(disable-rule-inference)\n");
+    else if (p->c->no_inference)
         buf_str(p->out, "(disable-syscall-inference)\n");
     if (debug)
         buf_fmt(p->out, "(debug%s%s)\n", debug[0] ? " " : "", debug);

@@ -150,6 +150,14 @@ struct val *prim_disable_syscall_inference(struct machine *m, const struct call 
     return &val_void;
 }
 
+/* For decompiled profiles of systems that infer nothing. */
+struct val *prim_disable_rule_inference(struct machine *m, const struct call *c)
+{
+    (void)c;
+    m->no_inferred = true;
+    return &val_void;
+}
+
 /* For decompiled profiles of systems whose tables we do not have: what their rules accept is
  * unknown. */
 struct val *prim_disable_rule_checks(struct machine *m, const struct call *c)

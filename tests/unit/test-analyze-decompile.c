@@ -77,6 +77,9 @@ static const struct sbpl_row texts[] = {
     {HEAD "(deny signal (target self))", HEAD "(deny signal (target self))\n"},
     {HEAD "(allow network-outbound (remote tcp \"*:443\"))",
      HEAD "(allow network-outbound (remote tcp \"*:443\"))\n"},
+    {HEAD "(disable-rule-inference)(allow network-outbound (remote tcp \"*:443\"))",
+     "(version 1)\n(disable-rule-inference)\n(deny default)\n"
+     "(allow network-outbound (remote tcp \"*:443\"))\n"},
     {"(version 2)(deny default)(allow file-write*)",
      "(version 2)\n(deny default)\n(allow file-write*)\n"},
     {"(version 2)(deny default)(disable-syscall-inference)(allow file-write*)",
