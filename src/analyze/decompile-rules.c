@@ -9,9 +9,8 @@
  *     entry ─▶ piece ─▶ X ─▶ piece ─▶ … ─▶ base
  *                └──▶ decisions
  *
- * Each piece ends in decisions or in one node X below it, and becomes one rule per decision. If the
- * base does not appear, the last piece ends in decisions only: one of them is the operation's
- * unfiltered rule, and implicit rules are overridden one by one.
+ * Each piece ends in decisions or in one node X below it, and becomes one rule per decision.
+ * Without a base, one of the decisions is the unfiltered rule, and implicit rules are overridden.
  */
 
 #include <stdlib.h>
@@ -23,6 +22,7 @@
 enum {
     MAX_LEAVES = 4096,
     MAX_WAIT = 4096, /* nodes of a last rule that is read as one */
+    MAX_SPLITS = 4,
 };
 
 struct reading {
@@ -258,6 +258,83 @@ static int read_rules(struct reading *r, uint32_t n, uint32_t base, struct dc_li
     return 0;
 }
 
+/* ---- cases ---- */
+
+static int read_case(struct reading *r, uint32_t entry, unsigned depth, struct dc_list *l,
+                     uint32_t *tail);
+
+static bool is_repeated(const struct dc_case *cases, uint32_t i)
+{
+    for (uint32_t k = 0; k < i; k++)
+        if (cases[k].entry == cases[i].entry)
+            return true;
+    return false;
+}
+
+/* The tests of all cases that are the same as case i. */
+static int any_of(struct reading *r, const struct dc_case *cases, uint32_t i, uint32_t n,
+                  uint32_t *when)
+{
+    uint32_t *tests = arena_array(&r->c->arena, n, sizeof(*tests)), count = 0;
+    if (!tests)
+        return err_nomem(r->c->err);
+    for (uint32_t k = i; k + 1 < n; k++)
+        if (cases[k].entry == cases[i].entry &&
+            dc_expr_test(r->c, cases[k].test, &tests[count++]) < 0)
+            return -1;
+    return dc_spend(r->c, n) < 0 ? -1 : dc_expr_make(r->c, GRAPH_ANY, tests, count, when);
+}
+
+/* Adds the rules of one case, under its condition. */
+static int add_case(struct reading *r, uint32_t entry, uint32_t when, unsigned depth,
+                    struct dc_list *l)
+{
+    struct dc_list inner = {0};
+    uint32_t tail;
+    if (read_case(r, entry, depth, &inner, &tail) < 0)
+        return -1;
+    for (uint32_t i = 0; i < inner.n; i++) {
+        const uint32_t both[] = {when, inner.steps[i].when};
+        uint32_t all;
+        if (dc_expr_make(r->c, GRAPH_ALL, both, 2, &all) < 0 ||
+            add_step(r, l, inner.steps[i].leaf, all) < 0)
+            return -1;
+    }
+    return add_step(r, l, tail, when);
+}
+
+/* Splits a graph that cannot be read as it is by the values of the filter that it tests most. */
+static int split(struct reading *r, uint32_t entry, unsigned depth, struct dc_list *l,
+                 uint32_t *tail)
+{
+    struct dc_case *cases;
+    uint32_t n, when;
+    if (dc_cases(r->c, entry, &cases, &n) < 0)
+        return -1;
+    if (n < 2)
+        return err_set(r->c->err, BK_E_LIMIT, "the graph of %s is too entangled to be written",
+                       vocab_ops[r->c->op].name);
+    for (uint32_t i = 0; i + 1 < n; i++)
+        if (!is_repeated(cases, i) && (any_of(r, cases, i, n, &when) < 0 ||
+                                       add_case(r, cases[i].entry, when, depth + 1, l) < 0))
+            return -1;
+    return read_case(r, cases[n - 1].entry, depth + 1, l, tail);
+}
+
+static int read_case(struct reading *r, uint32_t entry, unsigned depth, struct dc_list *l,
+                     uint32_t *tail)
+{
+    uint32_t had = l->n, plain;
+    r->c->nparts = 0;
+    if (dc_undo_shortcuts(r->c, entry, DC_NONE, &plain) == 0 &&
+        read_rules(r, plain, DC_NONE, l, tail) == 0)
+        return 0;
+    if (depth == MAX_SPLITS || r->c->err->code != BK_E_LIMIT)
+        return -1;
+    l->n = had;
+    return split(r, entry, depth, l, tail);
+}
+
 /* ---- operations ---- */
 
 /* Where the final run of allow rules starts. */
@@ -305,10 +382,12 @@ static int leave_out(struct reading *r, const struct graph_test *t, void *arg)
     return dc_spend(r->c, n - o->run);
 }
 
-static int read_unbased(struct reading *r, uint32_t op, struct dc_list *l, uint32_t *tail)
+static int read_unbased(struct reading *r, uint32_t op, uint32_t entry, bool by_cases,
+                        struct dc_list *l, uint32_t *tail)
 {
-    struct override o = {.list = l, .entry = r->result[op]};
-    if (read_rules(r, o.entry, DC_NONE, l, tail) < 0 || dc_plain(r->c, true, &o.allow) < 0)
+    struct override o = {.list = l, .entry = entry};
+    int done = by_cases ? split(r, o.entry, 0, l, tail) : read_rules(r, o.entry, DC_NONE, l, tail);
+    if (done < 0 || dc_plain(r->c, true, &o.allow) < 0)
         return -1;
     o.leaf = *tail;
     o.end = l->n;
@@ -319,26 +398,66 @@ static int read_unbased(struct reading *r, uint32_t op, struct dc_list *l, uint3
     return l->n == o.end ? each_unwritten(r, op, leave_out, &o) : 0;
 }
 
-static int read_op(struct reading *r, uint32_t op, struct dc_list *l)
+/* Finds the base that ends op's rules (DC_NONE: none), and its unfiltered decision, if any. */
+static int find_base(struct reading *r, uint32_t op, uint32_t itself, uint32_t *base,
+                     uint32_t *tail)
 {
     struct dc *c = r->c;
-    uint32_t entry = r->result[op], itself, base, tail = DC_NONE, end;
+    uint32_t entry = r->result[op];
+    bool root = op == OP_DEFAULT && r->policy == 0;
+    *tail = DC_NONE;
+    if (base_of(r, op, itself, base) < 0)
+        return -1;
+    if (!root && (*base == entry || !dc_is_leaf(c, *base)) && dc_reaches(c, entry, *base))
+        return 0;
+    /* an unfiltered rule, possibly with implicit ones in front */
+    *tail = last_resort(c, entry);
+    if (base_of(r, op, *tail, base) < 0)
+        return -1;
+    if (dc_is_leaf(c, *base) || !dc_reaches(c, entry, *base))
+        *base = DC_NONE;
+    return 0;
+}
+
+/* How hard to try: as it is, without shortcuts above the base, without any and without base, or by
+ * cases. */
+enum effort { AS_IS, ABOVE_BASE, WHOLE, BY_CASES, EFFORTS };
+
+static int read_op(struct reading *r, uint32_t op, enum effort effort, struct dc_list *l)
+{
+    struct dc *c = r->c;
+    uint32_t entry = r->result[op], itself, base, tail, end;
     bool root = op == OP_DEFAULT && r->policy == 0;
     l->n = 0;
     r->overridden[op] = false;
-    if (tail_by_itself(r, op, &itself) < 0 || base_of(r, op, itself, &base) < 0)
+    if (tail_by_itself(r, op, &itself) < 0 || find_base(r, op, itself, &base, &tail) < 0)
         return -1;
-    bool based = !root && (base == entry || !dc_is_leaf(c, base)) && dc_reaches(c, entry, base);
-    if (!based) { /* an unfiltered rule, possibly with implicit ones in front */
+    if (effort >= WHOLE && base != DC_NONE) {
         tail = last_resort(c, entry);
-        if (base_of(r, op, tail, &base) < 0)
-            return -1;
-        based = !dc_is_leaf(c, base) && dc_reaches(c, entry, base);
+        base = DC_NONE;
     }
-    int done = based ? read_rules(r, entry, base, l, &end) : read_unbased(r, op, l, &tail);
+    if (effort != AS_IS && effort != BY_CASES && dc_undo_shortcuts(c, entry, base, &entry) < 0)
+        return -1;
+    int done = base != DC_NONE ? read_rules(r, entry, base, l, &end)
+                               : read_unbased(r, op, entry, effort == BY_CASES, l, &tail);
     if (done < 0)
         return -1;
     return tail != DC_NONE && (tail != itself || root) ? add_step(r, l, tail, DC_NONE) : 0;
+}
+
+/* Tries again if a condition gets too long. */
+static int read_somehow(struct reading *r, uint32_t op, struct dc_list *l)
+{
+    int done = -1;
+    uint64_t work = r->c->work;
+    for (int effort = AS_IS; effort < EFFORTS && done < 0; effort++) {
+        r->c->work = work;
+        r->c->nparts = 0;
+        done = read_op(r, op, (enum effort)effort, l);
+        if (done < 0 && r->c->err->code != BK_E_LIMIT)
+            return -1;
+    }
+    return done;
 }
 
 static bool allows(const struct reading *r, const struct dc_list *l)
@@ -388,7 +507,7 @@ static int write_op(struct reading *r, uint32_t op)
     r->c->op = (enum vocab_op)op;
     if (r->ops && !r->ops[op])
         return 0;
-    if (read_op(r, op, &r->lists[op]) < 0)
+    if (read_somehow(r, op, &r->lists[op]) < 0)
         return -1;
     for (const struct vocab_inferred *i = vocab_inferred_rules; i->op != OP_NONE; i++)
         if (i->op == op && i->cause == op && r->policy == 0 && !r->c->no_inferred &&

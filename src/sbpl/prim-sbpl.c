@@ -191,22 +191,6 @@ struct val *prim_entitlement(struct machine *m, const struct call *c)
     return &val_false;
 }
 
-/* (require-entitlement "key") requires a true value; with a second argument, a value that this
- * filter accepts. */
-struct val *prim_require_entitlement(struct machine *m, const struct call *c)
-{
-    struct val maker = {.type = V_MAKER, .id = FILTER_REQUIRE_ENTITLEMENT, .form = FORM_PLAIN};
-    if (c->args->cdr->type == V_NIL)
-        return filter_make(m, &maker, c);
-    struct val key = {.type = V_PAIR, .car = arg(c, 0), .cdr = &val_nil};
-    struct call first = {.args = &key, .pos = c->pos, .exprs = c->exprs};
-    struct val *value = want(m, c, 1, V_FILTER);
-    maker.id = FILTER_ENTITLEMENT_LOAD;
-    struct val *load = value ? filter_make(m, &maker, &first) : NULL;
-    struct val *both[] = {load, value};
-    return load ? filter_wrap(m, GRAPH_ALL, both, 2) : NULL;
-}
-
 struct val *prim_regex_quote(struct machine *m, const struct call *c)
 {
     struct val *s = want(m, c, 0, V_STRING);

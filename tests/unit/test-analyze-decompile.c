@@ -153,6 +153,8 @@ static void test_every_filter(void)
     for (uint16_t f = 0; f < FILTER_COUNT; f++) {
         uint8_t arg = vocab_filters[f].arg;
         bool string = arg == ARG_PATH || arg == ARG_STRING || arg == ARG_NAME;
+        if (f == FILTER_ENTITLEMENT_STRING) /* needs a key */
+            continue;
         size_t n = string ? sizeof(strings) / sizeof(strings[0]) : 1;
         for (size_t i = 0; i < n; i++)
             for (int how = 0; how <= (string && arg != ARG_NAME ? GRAPH_SUBPATH : 0); how++) {
