@@ -11,6 +11,7 @@
 #include "kernel/host/file-names.h"
 #include "kernel/host/kabi.h"
 #include "kernel/judge/ask.h"
+#include "kernel/judge/commands.h"
 #include "kernel/judge/creds.h"
 #include "kernel/judge/foreground.h"
 #include "kernel/judge/git-judge.h"
@@ -18,6 +19,7 @@
 #include "kernel/judge/handle-datagram.h"
 #include "kernel/judge/handle-exec.h"
 #include "kernel/judge/handle-socket.h"
+#include "kernel/judge/own-file.h"
 #include "kernel/judge/own-object.h"
 #include "kernel/judge/pidfd-cache.h"
 #include "kernel/judge/procfs.h"
@@ -83,11 +85,13 @@ struct judge {
     struct pidfd_cache pidfds;
     struct git_judge git;
     struct own_folders own_folders;
+    struct own_files own_files;
     struct questions questions;
     struct sysv_use sysv;
     struct socket_use net;
     struct twins twins;
     struct watched_execs execs;
+    struct command_use commands;
     struct applied applied;
 
     struct event event;                /* buffer for the next one */
