@@ -134,7 +134,9 @@ int hook_read(const json_t *message, const char *const *tools, size_t ntools, st
         if (!tool || !json_is_object(out->input))
             return -1;
         out->shell = runs_commands(d, tool, tools, ntools);
-        out->rules_tool = which == PRE_TOOL && strcmp(tool, "Bash") == 0 ? "Bash" : NULL;
+        out->rules_tool = which == PRE_TOOL && strcmp(tool, "Bash") == 0 ? "Bash"
+                          : which == BEFORE_TOOL && out->shell           ? "run_shell_command"
+                                                                         : NULL;
     }
     out->command = json_text(out->input, "command");
     /* agents put a sub-agent back into the project's folder after each command */

@@ -80,8 +80,11 @@ struct dc {
     } * memo;
     uint32_t nmemo, memo_mask;
 
+    struct shortcuts *shortcuts;
+
     int version;
     bool no_inference; /* (disable-syscall-inference) */
+    bool no_inferred;  /* (disable-rule-inference) */
     bool unchecked;    /* (disable-rule-checks) */
 };
 
@@ -115,6 +118,18 @@ uint32_t dc_heap_pop(struct dc *c);             /* the largest */
 bool dc_reaches(struct dc *c, uint32_t from, uint32_t to);
 /* The same if that test holds. */
 bool dc_reaches_with(struct dc *c, uint32_t from, uint32_t to, uint32_t holds);
+
+/* ---- decompile-shortcuts.c ---- */
+
+/* Rebuilds the graph above base (DC_NONE: all of it) without jumps past tests that cannot hold. */
+int dc_undo_shortcuts(struct dc *c, uint32_t entry, uint32_t base, uint32_t *out);
+
+/* What a graph becomes if a test holds; the last case has DC_NONE for a test: all other values. */
+struct dc_case {
+    uint32_t test, entry;
+};
+/* Splits a graph by the values of the filter that it tests most. */
+int dc_cases(struct dc *c, uint32_t entry, struct dc_case **cases, uint32_t *n);
 
 /* ---- decompile-expr.c: conditions ---- */
 

@@ -146,7 +146,8 @@ static bool add_value(struct printer *p, struct sexp *list, const struct graph_t
 /* Whether alternatives may share parentheses. Several addresses would be our own extension. */
 static bool shares(const struct graph_test *t)
 {
-    return t->how != GRAPH_NET && t->how != GRAPH_FLAG;
+    return t->how != GRAPH_NET && t->how != GRAPH_FLAG && t->filter != FILTER_REQUIRE_ENTITLEMENT &&
+           !graph_test_is_keyed(t);
 }
 
 /* ---- conditions ---- */
@@ -167,6 +168,11 @@ static int add_tests(struct printer *p, struct sexp *list, const uint32_t *kids,
     const struct graph_test *t = c->tests[c->exprs[kids[first]].test];
     const char *word = word_of(t);
     struct sexp *group;
+    if (graph_test_is_keyed(t) && !memchr(t->str, '\0', t->len)) {
+        written[first] = true;
+        graph_test_print(t, &p->atom);
+        return take_atom(p, list) ? 0 : exhausted(p);
+    }
     if (!word)
         return not_expressible(p, t);
     if (begin(p, list, word, &group) < 0)
@@ -502,7 +508,9 @@ static void print_head(struct printer *p, const struct decompile_options *opt)
         buf_str(
             p->out,
             "(disable-rule-checks) ; some rules use filters that their operations do not take\n");
-    if (p->c->no_inference)
+    if (p->c->no_inferred)
+        buf_str(p->out, "(disable-rule-inference)\n");
+    else if (p->c->no_inference)
         buf_str(p->out, "(disable-syscall-inference)\n");
     if (debug)
         buf_fmt(p->out, "(debug%s%s)\n", debug[0] ? " " : "", debug);

@@ -9,9 +9,8 @@
  *     entry ─▶ piece ─▶ X ─▶ piece ─▶ … ─▶ base
  *                └──▶ decisions
  *
- * Each piece ends in decisions or in one node X below it, and becomes one rule per decision. If the
- * base does not appear, the last piece ends in decisions only: one of them is the operation's
- * unfiltered rule, and implicit rules are overridden one by one.
+ * Each piece ends in decisions or in one node X below it, and becomes one rule per decision.
+ * Without a base, one of the decisions is the unfiltered rule, and implicit rules are overridden.
  */
 
 #include <stdlib.h>
@@ -23,17 +22,19 @@
 enum {
     MAX_LEAVES = 4096,
     MAX_WAIT = 4096, /* nodes of a last rule that is read as one */
+    MAX_SPLITS = 4,
 };
 
 struct reading {
     struct dc *c;
     uint32_t policy;
     const bool *ops;
-    uint32_t result[OP_COUNT];                  /* each operation's entry once compiled again */
-    struct dc_list lists[OP_COUNT];             /* evaluated first comes first */
-    bool overridden[OP_COUNT];                  /* its implicit rules had to be overridden */
-    bool allowed[OP_COUNT], filtered[OP_COUNT]; /* rules so far allow it; under a condition */
-    uint32_t leaves[MAX_LEAVES], nleaves;       /* of one piece */
+    uint32_t result[OP_COUNT];            /* each operation's entry once compiled again */
+    struct dc_list lists[OP_COUNT];       /* evaluated first comes first */
+    bool overridden[OP_COUNT];            /* its implicit rules had to be overridden */
+    bool allowed[OP_COUNT];               /* rules so far allow it */
+    bool lacks_own;                       /* a rule that its own rules imply is not there */
+    uint32_t leaves[MAX_LEAVES], nleaves; /* of one piece */
 };
 
 /* ---- bases ---- */
@@ -43,20 +44,19 @@ static bool has_version(uint8_t versions, int version)
     return versions >> (version - 1) & 1;
 }
 
-/* Whether that rule will be added, given whether op's own rules imply it. */
-static bool is_inferred(const struct reading *r, const struct vocab_inferred *i, bool own)
+/* Whether another operation's rules imply that rule. What its own imply comes in front of them. */
+static bool is_inferred(const struct reading *r, const struct vocab_inferred *i)
 {
     bool call = i->op == OP_SYSCALL_UNIX || i->op == OP_SYSCALL_MACH;
-    if (!has_version(i->versions, r->c->version) || (call && r->c->no_inference))
-        return false;
-    return i->cause == i->op ? own : (i->filtered ? r->filtered : r->allowed)[i->cause];
+    return has_version(i->versions, r->c->version) && !r->c->no_inferred &&
+           !(call && r->c->no_inference) && i->cause != i->op && r->allowed[i->cause];
 }
 
 /* Calls each for the tests of op's implicit and inferred rules, in the order they are put in
  * front. */
 typedef int unwritten_fn(struct reading *r, const struct graph_test *t, void *arg);
 
-static int each_unwritten(struct reading *r, uint32_t op, bool own, unwritten_fn *each, void *arg)
+static int each_unwritten(struct reading *r, uint32_t op, unwritten_fn *each, void *arg)
 {
     if (r->policy)
         return 0;
@@ -66,7 +66,7 @@ static int each_unwritten(struct reading *r, uint32_t op, bool own, unwritten_fn
             return -1;
     }
     for (const struct vocab_inferred *i = vocab_inferred_rules; i->op != OP_NONE; i++) {
-        if (i->op != op || !is_inferred(r, i, own))
+        if (i->op != op || !is_inferred(r, i))
             continue;
         struct graph_test t = graph_test_inferred(i);
         if (each(r, &t, arg) < 0)
@@ -101,10 +101,10 @@ static int tail_by_itself(struct reading *r, uint32_t op, uint32_t *node)
     return dc_plain(r->c, tail == TAIL_ALLOW, node);
 }
 
-static int base_of(struct reading *r, uint32_t op, uint32_t tail, bool own, uint32_t *node)
+static int base_of(struct reading *r, uint32_t op, uint32_t tail, uint32_t *node)
 {
     *node = tail;
-    return each_unwritten(r, op, own, put_in_front, node);
+    return each_unwritten(r, op, put_in_front, node);
 }
 
 /* Operations without written rules start where the compiler puts them. Parents come first. */
@@ -122,7 +122,7 @@ static int find_result(struct reading *r, uint32_t op)
             continue;
         }
         uint32_t tail;
-        if (tail_by_itself(r, at, &tail) < 0 || base_of(r, at, tail, false, &r->result[at]) < 0)
+        if (tail_by_itself(r, at, &tail) < 0 || base_of(r, at, tail, &r->result[at]) < 0)
             return -1;
     }
     return 0;
@@ -258,13 +258,84 @@ static int read_rules(struct reading *r, uint32_t n, uint32_t base, struct dc_li
     return 0;
 }
 
-/* ---- operations ---- */
+/* ---- cases ---- */
 
-/* How to read an operation: whether its own rules imply others, whether the base may end its rules,
- * whether to omit rules that the compiler adds anyway. */
-struct mode {
-    bool own, based, lean;
-};
+static int read_case(struct reading *r, uint32_t entry, unsigned depth, struct dc_list *l,
+                     uint32_t *tail);
+
+static bool is_repeated(const struct dc_case *cases, uint32_t i)
+{
+    for (uint32_t k = 0; k < i; k++)
+        if (cases[k].entry == cases[i].entry)
+            return true;
+    return false;
+}
+
+/* The tests of all cases that are the same as case i. */
+static int any_of(struct reading *r, const struct dc_case *cases, uint32_t i, uint32_t n,
+                  uint32_t *when)
+{
+    uint32_t *tests = arena_array(&r->c->arena, n, sizeof(*tests)), count = 0;
+    if (!tests)
+        return err_nomem(r->c->err);
+    for (uint32_t k = i; k + 1 < n; k++)
+        if (cases[k].entry == cases[i].entry &&
+            dc_expr_test(r->c, cases[k].test, &tests[count++]) < 0)
+            return -1;
+    return dc_spend(r->c, n) < 0 ? -1 : dc_expr_make(r->c, GRAPH_ANY, tests, count, when);
+}
+
+/* Adds the rules of one case, under its condition. */
+static int add_case(struct reading *r, uint32_t entry, uint32_t when, unsigned depth,
+                    struct dc_list *l)
+{
+    struct dc_list inner = {0};
+    uint32_t tail;
+    if (read_case(r, entry, depth, &inner, &tail) < 0)
+        return -1;
+    for (uint32_t i = 0; i < inner.n; i++) {
+        const uint32_t both[] = {when, inner.steps[i].when};
+        uint32_t all;
+        if (dc_expr_make(r->c, GRAPH_ALL, both, 2, &all) < 0 ||
+            add_step(r, l, inner.steps[i].leaf, all) < 0)
+            return -1;
+    }
+    return add_step(r, l, tail, when);
+}
+
+/* Splits a graph that cannot be read as it is by the values of the filter that it tests most. */
+static int split(struct reading *r, uint32_t entry, unsigned depth, struct dc_list *l,
+                 uint32_t *tail)
+{
+    struct dc_case *cases;
+    uint32_t n, when;
+    if (dc_cases(r->c, entry, &cases, &n) < 0)
+        return -1;
+    if (n < 2)
+        return err_set(r->c->err, BK_E_LIMIT, "the graph of %s is too entangled to be written",
+                       vocab_ops[r->c->op].name);
+    for (uint32_t i = 0; i + 1 < n; i++)
+        if (!is_repeated(cases, i) && (any_of(r, cases, i, n, &when) < 0 ||
+                                       add_case(r, cases[i].entry, when, depth + 1, l) < 0))
+            return -1;
+    return read_case(r, cases[n - 1].entry, depth + 1, l, tail);
+}
+
+static int read_case(struct reading *r, uint32_t entry, unsigned depth, struct dc_list *l,
+                     uint32_t *tail)
+{
+    uint32_t had = l->n, plain;
+    r->c->nparts = 0;
+    if (dc_undo_shortcuts(r->c, entry, DC_NONE, &plain) == 0 &&
+        read_rules(r, plain, DC_NONE, l, tail) == 0)
+        return 0;
+    if (depth == MAX_SPLITS || r->c->err->code != BK_E_LIMIT)
+        return -1;
+    l->n = had;
+    return split(r, entry, depth, l, tail);
+}
+
+/* ---- operations ---- */
 
 /* Where the final run of allow rules starts. */
 static uint32_t last_run(const struct dc_list *l, uint32_t end, uint32_t allow)
@@ -311,79 +382,138 @@ static int leave_out(struct reading *r, const struct graph_test *t, void *arg)
     return dc_spend(r->c, n - o->run);
 }
 
-static int read_unbased(struct reading *r, uint32_t op, struct mode mode, struct dc_list *l,
-                        uint32_t *tail)
+static int read_unbased(struct reading *r, uint32_t op, uint32_t entry, bool by_cases,
+                        struct dc_list *l, uint32_t *tail)
 {
-    struct override o = {.list = l, .entry = r->result[op]};
-    if (read_rules(r, o.entry, DC_NONE, l, tail) < 0 || dc_plain(r->c, true, &o.allow) < 0)
+    struct override o = {.list = l, .entry = entry};
+    int done = by_cases ? split(r, o.entry, 0, l, tail) : read_rules(r, o.entry, DC_NONE, l, tail);
+    if (done < 0 || dc_plain(r->c, true, &o.allow) < 0)
         return -1;
     o.leaf = *tail;
     o.end = l->n;
     o.run = last_run(l, l->n, o.allow);
-    if (*tail != o.allow && each_unwritten(r, op, mode.own, override, &o) < 0)
+    if (*tail != o.allow && each_unwritten(r, op, override, &o) < 0)
         return -1;
     r->overridden[op] = l->n > o.end;
-    return mode.lean && l->n == o.end ? each_unwritten(r, op, mode.own, leave_out, &o) : 0;
+    return l->n == o.end ? each_unwritten(r, op, leave_out, &o) : 0;
 }
 
-static int read_op(struct reading *r, uint32_t op, struct mode mode, struct dc_list *l)
+/* Finds the base that ends op's rules (DC_NONE: none), and its unfiltered decision, if any. */
+static int find_base(struct reading *r, uint32_t op, uint32_t itself, uint32_t *base,
+                     uint32_t *tail)
 {
     struct dc *c = r->c;
-    uint32_t entry = r->result[op], itself, base, tail = DC_NONE, end;
+    uint32_t entry = r->result[op];
+    bool root = op == OP_DEFAULT && r->policy == 0;
+    *tail = DC_NONE;
+    if (base_of(r, op, itself, base) < 0)
+        return -1;
+    if (!root && (*base == entry || !dc_is_leaf(c, *base)) && dc_reaches(c, entry, *base))
+        return 0;
+    /* an unfiltered rule, possibly with implicit ones in front */
+    *tail = last_resort(c, entry);
+    if (base_of(r, op, *tail, base) < 0)
+        return -1;
+    if (dc_is_leaf(c, *base) || !dc_reaches(c, entry, *base))
+        *base = DC_NONE;
+    return 0;
+}
+
+/* How hard to try: as it is, without shortcuts above the base, without any and without base, or by
+ * cases. */
+enum effort { AS_IS, ABOVE_BASE, WHOLE, BY_CASES, EFFORTS };
+
+static int read_op(struct reading *r, uint32_t op, enum effort effort, struct dc_list *l)
+{
+    struct dc *c = r->c;
+    uint32_t entry = r->result[op], itself, base, tail, end;
     bool root = op == OP_DEFAULT && r->policy == 0;
     l->n = 0;
     r->overridden[op] = false;
-    if (tail_by_itself(r, op, &itself) < 0 || base_of(r, op, itself, mode.own, &base) < 0)
+    if (tail_by_itself(r, op, &itself) < 0 || find_base(r, op, itself, &base, &tail) < 0)
         return -1;
-    bool based = mode.based && !root && (base == entry || !dc_is_leaf(c, base)) &&
-                 dc_reaches(c, entry, base);
-    if (!based) { /* an unfiltered rule, possibly with implicit ones in front */
+    if (effort >= WHOLE && base != DC_NONE) {
         tail = last_resort(c, entry);
-        if (base_of(r, op, tail, mode.own, &base) < 0)
-            return -1;
-        based = mode.based && !dc_is_leaf(c, base) && dc_reaches(c, entry, base);
+        base = DC_NONE;
     }
-    int done = based ? read_rules(r, entry, base, l, &end) : read_unbased(r, op, mode, l, &tail);
+    if (effort != AS_IS && effort != BY_CASES && dc_undo_shortcuts(c, entry, base, &entry) < 0)
+        return -1;
+    int done = base != DC_NONE ? read_rules(r, entry, base, l, &end)
+                               : read_unbased(r, op, entry, effort == BY_CASES, l, &tail);
     if (done < 0)
         return -1;
     return tail != DC_NONE && (tail != itself || root) ? add_step(r, l, tail, DC_NONE) : 0;
 }
 
-static bool allows(const struct reading *r, const struct dc_list *l, bool filtered)
+/* Tries again if a condition gets too long. */
+static int read_somehow(struct reading *r, uint32_t op, struct dc_list *l)
+{
+    int done = -1;
+    uint64_t work = r->c->work;
+    for (int effort = AS_IS; effort < EFFORTS && done < 0; effort++) {
+        r->c->work = work;
+        r->c->nparts = 0;
+        done = read_op(r, op, (enum effort)effort, l);
+        if (done < 0 && r->c->err->code != BK_E_LIMIT)
+            return -1;
+    }
+    return done;
+}
+
+static bool allows(const struct reading *r, const struct dc_list *l)
 {
     for (uint32_t i = 0; i < l->n; i++)
-        if (dc_leaf_at(r->c, l->steps[i].leaf)->allow && (!filtered || l->steps[i].when != DC_NONE))
+        if (dc_leaf_at(r->c, l->steps[i].leaf)->allow)
             return true;
     return false;
 }
 
-/* Whether the vocabulary has inferred rules for op: implied by its own rules, or by others'. */
-static bool brought_along(const struct reading *r, uint32_t op, bool own)
+/* Whether other operations' rules imply rules for op. */
+static bool brought_along(const struct reading *r, uint32_t op)
 {
     for (const struct vocab_inferred *i = vocab_inferred_rules; i->op != OP_NONE; i++)
-        if (i->op == op && r->policy == 0 && (i->cause == op) == own &&
+        if (i->op == op && r->policy == 0 && i->cause != op &&
             has_version(i->versions, r->c->version))
             return true;
     return false;
 }
 
-static int write_op(struct reading *r, uint32_t op)
+/* The compiler puts a rule that op's own rules imply in front of them. So it must decide whenever
+ * its test holds, and need not be written. */
+static int leave_out_own(struct reading *r, uint32_t op, const struct vocab_inferred *i)
 {
     struct dc_list *l = &r->lists[op];
-    bool own = brought_along(r, op, true);
+    struct graph_test t = graph_test_inferred(i);
+    uint32_t test, when, allow, others = 0, n = 0;
+    if (filter_number(r, &t, &test) < 0 || dc_expr_test(r->c, test, &when) < 0 ||
+        dc_plain(r->c, true, &allow) < 0 || dc_spend(r->c, l->n) < 0)
+        return -1;
+    for (uint32_t k = 0; k < l->n; k++)
+        others += l->steps[k].when != DC_NONE && l->steps[k].when != when;
+    if (!others)
+        return 0;
+    for (uint32_t leaf = 0; leaf < r->c->nnodes && !r->lacks_own; leaf++)
+        r->lacks_own = dc_is_leaf(r->c, leaf) && leaf != allow &&
+                       dc_reaches_with(r->c, r->result[op], leaf, test);
+    for (uint32_t k = 0; k < l->n && !r->lacks_own; k++)
+        if (l->steps[k].when != when)
+            l->steps[n++] = l->steps[k];
+    l->n = r->lacks_own ? l->n : n;
+    return 0;
+}
+
+static int write_op(struct reading *r, uint32_t op)
+{
     r->c->op = (enum vocab_op)op;
     if (r->ops && !r->ops[op])
         return 0;
-    if (read_op(r, op, (struct mode){own, true, true}, l) < 0)
+    if (read_somehow(r, op, &r->lists[op]) < 0)
         return -1;
-    if (own && !allows(r, l, true)) { /* they do not imply anything after all */
-        if (read_op(r, op, (struct mode){false, true, true}, l) < 0)
+    for (const struct vocab_inferred *i = vocab_inferred_rules; i->op != OP_NONE; i++)
+        if (i->op == op && i->cause == op && r->policy == 0 && !r->c->no_inferred &&
+            has_version(i->versions, r->c->version) && leave_out_own(r, op, i) < 0)
             return -1;
-        if (allows(r, l, true) && read_op(r, op, (struct mode){true, false, false}, l) < 0)
-            return -1;
-    }
-    r->allowed[op] = allows(r, l, false);
-    r->filtered[op] = allows(r, l, true);
+    r->allowed[op] = allows(r, &r->lists[op]);
     return 0;
 }
 
@@ -404,7 +534,7 @@ static int read_all(struct reading *r)
     /* those that other operations' rules imply come last */
     for (int late = 0; late < 2; late++)
         for (uint32_t op = 0; op < OP_COUNT; op++)
-            if (is_here(r, op) && brought_along(r, op, false) == late && write_op(r, op) < 0)
+            if (is_here(r, op) && brought_along(r, op) == late && write_op(r, op) < 0)
                 return -1;
     return 0;
 }
@@ -413,7 +543,7 @@ static int read_all(struct reading *r)
 static bool inference_fits(const struct reading *r)
 {
     for (uint32_t op = 0; op < OP_COUNT; op++)
-        if (r->overridden[op] && brought_along(r, op, false))
+        if (r->overridden[op] && brought_along(r, op))
             return false;
     return true;
 }
@@ -425,7 +555,10 @@ int dc_rules_make(struct dc *c, uint32_t policy, const bool *ops, struct dc_rule
         return err_nomem(c->err);
     *r = (struct reading){.c = c, .policy = policy, .ops = policy ? NULL : ops};
     int made = read_all(r);
-    if (made == 0 && !inference_fits(r)) {
+    if (made == 0 && r->lacks_own) {
+        c->no_inferred = true;
+        made = read_all(r);
+    } else if (made == 0 && !inference_fits(r)) {
         c->no_inference = true;
         made = read_all(r);
     }
@@ -453,7 +586,7 @@ int dc_version_guess(struct dc *c, const bool *ops)
         for (uint32_t op = 0; op < OP_COUNT && !failed; op++) {
             uint32_t tail = 0, base = 0;
             failed = find_result(r, op) < 0 || tail_by_itself(r, op, &tail) < 0 ||
-                     base_of(r, op, tail, false, &base) < 0;
+                     base_of(r, op, tail, &base) < 0;
             differ += !failed && !vocab_ops[op].message_filter && base != r->result[op];
         }
         if (differ < fewest) {

@@ -50,7 +50,8 @@ int sbpl_decompile(const struct graph *g, const struct decompile_options *opt, s
                    struct bk_err *err)
 {
     static const struct decompile_options nothing;
-    struct dc c = {.g = g, .err = err, .op = OP_DEFAULT};
+    struct bk_err unused;
+    struct dc c = {.g = g, .err = err ? err : &unused, .op = OP_DEFAULT};
     struct buf text = {0};
     arena_init(&c.arena, MAX_BYTES);
     int r = decompile(&c, opt ? opt : &nothing, &text);

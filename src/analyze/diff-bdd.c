@@ -112,7 +112,7 @@ static uint32_t choose(struct bdd *b, uint32_t var, uint32_t hi, uint32_t lo, un
     struct bdd_cached *known = &b->cache[hash(var, hi, lo) % CACHE];
     if (known->var == var && known->hi == hi && known->lo == lo)
         return known->is;
-    if (depth > MAX_DEPTH) {
+    if (depth > MAX_DEPTH || b->exhausted || ++b->steps > b->max_steps) {
         b->exhausted = true;
         return BDD_NONE;
     }

@@ -24,12 +24,13 @@ struct dimension {
     uint64_t *holds; /* while kinds are made: nwords of the filter's tests for each kind */
     uint32_t *slots; /* kinds by the tests that hold */
     uint32_t mask;
-    uint32_t *tests, ntests; /* of this filter */
+    uint32_t *all, nall;     /* tests of this filter */
+    uint32_t *tests, ntests; /* those that matter now */
     bool made, failed;
 };
 
 struct diff_tests {
-    struct arena *arena;
+    struct arena *arena; /* of kinds: emptied when others matter */
     bool fold;
     const struct graph_test **at; /* of both graphs, without duplicates */
     uint32_t n;
@@ -41,6 +42,8 @@ struct diff_tests {
 
 /* Returns false when memory is exhausted. */
 bool diff_tests_join(struct diff_tests *t, const struct graph *a, const struct graph *b);
+/* From now on only these tests matter (by test), which makes few kinds of them. */
+bool diff_tests_narrow(struct diff_tests *t, const bool *matters);
 bool diff_is_single(uint16_t filter);
 /* Returns the filter's kinds, computed on first use; NULL when there are too many. */
 const struct dimension *diff_kinds(struct diff_tests *t, uint16_t filter);
@@ -63,6 +66,7 @@ struct bdd_cached {
 struct bdd {
     struct bdd_node *nodes;
     uint32_t n, cap, limit; /* approximate limit of nodes */
+    uint64_t steps, max_steps;
     uint32_t *slots, mask;
     struct bdd_cached *cache;
     bool exhausted;
@@ -86,11 +90,13 @@ struct decision {
     uint32_t filter;    /* number of the policy's content */
 };
 
+struct diff_joint;
+
 struct differ {
     const struct graph *g[2];
     struct graph_diff_how how;
     struct graph_cache *cache[2];
-    struct arena arena;
+    struct arena arena, kinds;
     struct diff_tests tests;
     uint32_t *var_of, *test_of; /* test → its position in the order, and back */
     struct bdd bdd;
@@ -110,8 +116,7 @@ struct differ {
     uint64_t *sets;
     size_t nsets, cap_sets;
     uint64_t steps, followed;
-    uint32_t *seen[2], stamp; /* by node of a graph: the last kind for which made is valid */
-    uint32_t *stack, nstack;
+    struct diff_joint *joint; /* of diff-kinds.c */
     struct graph_difference out;
     uint32_t (*pairs)[2]; /* message filters of decisions that are otherwise equal */
     uint32_t npairs;
@@ -129,5 +134,6 @@ uint32_t diff_leaf(struct differ *d, int side, const struct graph_node *n);
 void diff_walk(struct differ *d, uint32_t a, uint32_t b, unsigned depth);
 /* The same for nodes of both graphs. */
 void diff_walk_kinds(struct differ *d, const uint32_t entry[2]);
+void diff_joint_free(struct diff_joint *j); /* NULL is fine */
 
 #endif

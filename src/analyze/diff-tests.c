@@ -33,6 +33,8 @@ enum {
 bool diff_is_single(uint16_t filter)
 {
     uint8_t arg = vocab_filters[filter].arg;
+    if (filter == FILTER_ENTITLEMENT_STRING) /* KEY=VALUE, of many */
+        return false;
     return arg == ARG_PATH || arg == ARG_STRING || arg == ARG_NETWORK || arg == ARG_MODE ||
            (arg == ARG_INT && !strstr(vocab_filters[filter].name, "attribute"));
 }
@@ -66,14 +68,29 @@ static bool list_dimensions(struct diff_tests *t)
     for (uint32_t i = 0; i < t->n; i++)
         t->dims[t->at[i]->filter].ntests++;
     for (uint32_t f = 0; f < FILTER_COUNT; f++) {
-        t->dims[f].tests = lists + from;
+        t->dims[f].all = lists + from;
         from += t->dims[f].ntests;
-        t->dims[f].ntests = 0;
     }
     for (uint32_t i = 0; i < t->n; i++) {
         struct dimension *d = &t->dims[t->at[i]->filter];
-        t->local[i] = d->ntests;
-        d->tests[d->ntests++] = i;
+        d->all[d->nall++] = i;
+    }
+    return true;
+}
+
+bool diff_tests_narrow(struct diff_tests *t, const bool *matters)
+{
+    for (uint32_t f = 0; f < FILTER_COUNT; f++) {
+        struct dimension *d = &t->dims[f];
+        *d = (struct dimension){.all = d->all, .nall = d->nall};
+        d->tests = arena_array(t->arena, d->nall + 1u, sizeof(*d->tests));
+        if (!d->tests)
+            return false;
+        for (uint32_t i = 0; i < d->nall; i++)
+            if (matters[d->all[i]]) {
+                t->local[d->all[i]] = d->ntests;
+                d->tests[d->ntests++] = d->all[i];
+            }
     }
     return true;
 }

@@ -8,9 +8,8 @@
  * that an argument can produce: for strings, numbers and endpoints those that hold together
  * (diff-tests.c), for names and attributes, which may have several values, any.
  *
- * Conditions that combine many paths with a few names make diagrams large. In that case the filter
- * with the most tests is fixed first, kind by kind, and what remains of the graphs is compared for
- * each.
+ * Conditions that combine many paths with a few names make diagrams large. In that case filters are
+ * fixed first, kind by kind, and what remains of the graphs is compared for each (diff-kinds.c).
  *
  * So equality is proved. A difference is reported only if the evaluator decides a concrete argument
  * differently; if none was found, the result is "not decided".
@@ -26,11 +25,14 @@
 enum {
     MAX_STEPS = 4 << 20, /* per operation */
     MAX_DEPTH = 20000,
-    MAX_BYTES = 512 << 20,
+    MAX_BYTES = 128 << 20,
+    MAX_KINDS_BYTES = 256 << 20,
     MAX_SETS = 32 << 20, /* bytes of remaining kinds, on one path down */
     MAX_PAIRS = 4096,    /* message filters compared per operation */
-    FEW_NODES = 1 << 15, /* of diagrams over all tests */
+    FEW_NODES = 1 << 13, /* of diagrams over all tests */
     MANY_NODES = 4 << 20,
+    FEW_STEPS = 1 << 17,
+    MANY_STEPS = 16 << 20,
 };
 
 /* ---- leaves ---- */
@@ -326,18 +328,45 @@ void diff_walk(struct differ *d, uint32_t a, uint32_t b, unsigned depth)
 
 /* ---- operations ---- */
 
+/* Only tests below both entries matter. */
+static bool narrow(struct differ *d, const uint32_t entry[2])
+{
+    OWN(mem) bool *matters = calloc(d->tests.n + 1u, sizeof(*matters));
+    for (int s = 0; s < 2 && matters; s++) {
+        const struct graph *g = d->g[s];
+        OWN(mem) bool *wanted = calloc(entry[s] + 1u, sizeof(*wanted));
+        if (!wanted)
+            return false;
+        wanted[entry[s]] = true;
+        for (uint32_t i = entry[s] + 1; i-- > 0;) {
+            if (!wanted[i] || g->nodes[i].kind != GRAPH_NODE_FILTER)
+                continue;
+            wanted[g->nodes[i].match] = wanted[g->nodes[i].unmatch] = true;
+            matters[d->tests.index[s][g->nodes[i].test]] = true;
+        }
+    }
+    arena_free(&d->kinds);
+    arena_init(&d->kinds, MAX_KINDS_BYTES);
+    return matters && diff_tests_narrow(&d->tests, matters);
+}
+
 static enum graph_equality compare_entries(struct differ *d, uint16_t op, uint32_t pa, uint32_t pb,
                                            bool nested)
 {
     uint32_t policies[2] = {pa, pb}, at[2], entry[2];
     d->found = d->undecided = d->bdd.exhausted = false;
     d->bdd.limit = d->bdd.n + FEW_NODES;
+    d->bdd.max_steps = d->bdd.steps + FEW_STEPS;
     d->out.op = op;
     d->out.nested = nested;
     d->steps = 0;
     for (int s = 0; s < 2; s++) {
         d->out.policy[s] = policies[s];
         entry[s] = graph_policy_entry(d->g[s], policies[s], (enum vocab_op)op);
+    }
+    if (!narrow(d, entry))
+        return GRAPH_UNDECIDED;
+    for (int s = 0; s < 2; s++) {
         at[s] = nested && !policies[s] ? d->message_rows[0] /* allowed */ : diagram(d, s, entry[s]);
     }
     if (at[0] == BDD_NONE || at[1] == BDD_NONE)
@@ -346,8 +375,6 @@ static enum graph_equality compare_entries(struct differ *d, uint16_t op, uint32
         diff_walk(d, at[0], at[1], 0);
     if (d->undecided && !d->found && !nested) {
         d->undecided = d->bdd.exhausted = false;
-        d->bdd.limit = MANY_NODES;
-        d->steps = 0;
         diff_walk_kinds(d, entry);
     }
     return d->found ? GRAPH_DIFFERENT : d->undecided ? GRAPH_UNDECIDED : GRAPH_EQUAL;
@@ -413,16 +440,16 @@ static bool start(struct differ *d)
     if (!d->cache[0] || !d->cache[1] || !d->out.facts || !d->pairs || !bdd_init(&d->bdd) ||
         !diff_tests_join(&d->tests, d->g[0], d->g[1]) || !order_tests(d))
         return false;
+    d->tests.arena = &d->kinds;
     d->cap_sets = MAX_SETS / sizeof(*d->sets);
     d->sets = malloc(MAX_SETS);
     d->settled = arena_alloc(&d->arena, d->tests.n + 1u);
     d->bdd.limit = MANY_NODES;
-    d->stack = arena_array(&d->arena, (size_t)d->g[0]->nnodes + d->g[1]->nnodes, sizeof(uint32_t));
+    d->bdd.max_steps = MANY_STEPS;
     for (int s = 0; s < 2; s++) {
         d->made[s] = arena_array(&d->arena, d->g[s]->nnodes, sizeof(uint32_t));
-        d->seen[s] = arena_array(&d->arena, d->g[s]->nnodes, sizeof(uint32_t));
         d->large[s] = arena_array(&d->arena, d->g[s]->nnodes, sizeof(bool));
-        if (!d->made[s] || !d->seen[s] || !d->large[s] || !d->stack)
+        if (!d->made[s] || !d->large[s])
             return false;
         memset(d->made[s], 0xff, sizeof(uint32_t) * d->g[s]->nnodes);
     }
@@ -444,6 +471,7 @@ int graph_diff(const struct graph *a, const struct graph *b, const struct graph_
     d->g[1] = b;
     d->how = how ? *how : (struct graph_diff_how){0};
     arena_init(&d->arena, MAX_BYTES);
+    arena_init(&d->kinds, MAX_KINDS_BYTES);
     d->cache[0] = graph_cache_new(a);
     d->cache[1] = graph_cache_new(b);
     int r = start(d) ? 0 : err_nomem(err);
@@ -454,8 +482,10 @@ int graph_diff(const struct graph *a, const struct graph *b, const struct graph_
     graph_cache_free(d->cache[0]);
     graph_cache_free(d->cache[1]);
     bdd_free(&d->bdd);
+    diff_joint_free(d->joint);
     free(d->sets);
     arena_free(&d->arena);
+    arena_free(&d->kinds);
     free(d);
     return r;
 }

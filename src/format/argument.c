@@ -14,6 +14,7 @@ enum {
     MEMORY_PER_BYTE = 192, /* real profiles take up to 60, small ones the base */
     NET_LOCALHOST_BIT = 0x100,
     DEBUG_MODE = 1, /* of system-attribute */
+    D_SYSCALL_MASK = 0x42,
 };
 
 void budget_init(struct budget *g, const struct blob *b)
@@ -60,8 +61,21 @@ int alternatives_add(struct budget *g, struct alternatives *a, const struct grap
 
 static int unknown_form(const struct blob_node *n, struct bk_err *err)
 {
-    return err_set(err, BK_E_INPUT, "offset 0x%zx: filter 0x%02x is unknown in this form",
-                   n->offset, n->filter);
+    return err_set(err, BK_E_INPUT,
+                   "offset 0x%zx: filter 0x%02x is unknown in this form, with argument 0x%04x",
+                   n->offset, n->filter, n->arg);
+}
+
+/* A test for each bit that is set. */
+static int bit_tests(struct budget *g, const uint8_t *bits, size_t bytes, uint16_t filter,
+                     struct alternatives *out, size_t offset, struct bk_err *err)
+{
+    for (size_t i = 0; i < bytes * 8; i++) {
+        struct graph_test t = {.filter = filter, .how = GRAPH_INT, .num = (int64_t)i};
+        if (bits[i / 8] >> (i % 8) & 1 && alternatives_add(g, out, &t, offset, err) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 /* `u16 1, u16 bytes, bits`, the lowest number in the lowest bit of the first byte. */
@@ -77,14 +91,26 @@ static int bitmap_tests(const struct blob *b, struct budget *g, const struct blo
     size_t bytes = get16(b->data + at + 2);
     if (budget_spend(g, bytes, at, err) < 0)
         return -1;
-    for (size_t i = 0; i < bytes * 8; i++) {
-        if (!(b->data[at + 4 + i / 8] >> (i % 8) & 1))
-            continue;
-        struct graph_test t = {.filter = filter, .how = GRAPH_INT, .num = (int64_t)i};
-        if (alternatives_add(g, out, &t, at, err) < 0)
-            return -1;
-    }
-    return 0;
+    return bit_tests(g, b->data + at + 4, bytes, filter, out, at, err);
+}
+
+/* Era D: `u16 bits, bits`. */
+static int mask_tests(const struct blob *b, struct budget *g, const struct blob_node *n,
+                      struct alternatives *out, struct bk_err *err)
+{
+    size_t at = b->pool + (size_t)n->arg * 8;
+    size_t bits = at > b->size || b->size - at < 2 ? 0 : get16(b->data + at);
+    size_t bytes = (bits + 7) / 8;
+    if (!bits || b->size - at - 2 < bytes)
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: a mask of system calls exceeds the file",
+                       at);
+    if (bits % 8 && b->data[at + 1 + bytes] >> bits % 8)
+        return err_set(err, BK_E_INPUT,
+                       "offset 0x%zx: byte 0x%02x has bits behind a mask of %zu system calls",
+                       at + 1 + bytes, b->data[at + 1 + bytes], bits);
+    return budget_spend(g, bytes, at, err) < 0
+               ? -1
+               : bit_tests(g, b->data + at + 2, bytes, FILTER_SYSCALL_NUMBER, out, at, err);
 }
 
 static int name_test(const struct blob *b, const struct blob_node *n, struct graph_test *t,
@@ -159,6 +185,24 @@ static int network_test(const struct blob *b, const struct blob_node *n, struct 
     return 0;
 }
 
+bool blob_flag_is_zero(const struct blob *b, enum vocab_filter filter)
+{
+    return b->era >= BLOB_D && filter != FILTER_ENTITLEMENT_BOOLEAN &&
+           filter != FILTER_NOTIFICATION_PAYLOAD;
+}
+
+/* A filter without a value has 0 in eras D and E. A boolean 0 is #f, which swaps the edges. */
+static int flag_test(const struct blob *b, const struct blob_node *n, struct graph_test *t,
+                     struct bk_err *err)
+{
+    bool zero = blob_flag_is_zero(b, (enum vocab_filter)t->filter);
+    if (n->arg > !zero || (n->arg == 0 && b->era == BLOB_A))
+        return unknown_form(n, err);
+    t->how = GRAPH_FLAG;
+    t->num = 1;
+    return 0;
+}
+
 static int plain_test(const struct blob *b, const struct blob_node *n, struct graph_test *t,
                       struct bk_err *err)
 {
@@ -177,12 +221,7 @@ static int plain_test(const struct blob *b, const struct blob_node *n, struct gr
         return network_test(b, n, t, err);
     case ARG_NONE:
     case ARG_BOOL:
-        /* how era E writes #f is not established; swapping edges expresses it */
-        if (n->arg > 1 || (n->arg == 0 && (b->era == BLOB_A || b->era == BLOB_E)))
-            return unknown_form(n, err);
-        t->how = GRAPH_FLAG;
-        t->num = 1;
-        return 0;
+        return flag_test(b, n, t, err);
     default:
         return unknown_form(n, err);
     }
@@ -228,13 +267,15 @@ bool blob_is_negated(const struct blob *b, const struct blob_node *n)
     enum vocab_filter f = blob_filter_name(b, n->filter);
     struct graph_test t = {.filter = (uint16_t)f};
     return f != FILTER_NONE && vocab_filters[f].arg == ARG_BOOL && n->arg == 0 &&
-           !takes_nothing(b, &t);
+           !blob_flag_is_zero(b, f) && !takes_nothing(b, &t);
 }
 
 int blob_tests(const struct blob *b, struct budget *g, const struct blob_node *n,
                struct alternatives *out, struct bk_err *err)
 {
     enum vocab_filter filter = blob_filter_name(b, n->filter);
+    if (b->era == BLOB_D && n->filter == D_SYSCALL_MASK)
+        return mask_tests(b, g, n, out, err);
     if (filter == FILTER_NONE)
         return err_set(err, BK_E_INPUT, "offset 0x%zx: unknown filter 0x%02x", n->offset,
                        n->filter);

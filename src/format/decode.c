@@ -10,171 +10,21 @@
  * nested policies: each inlined modifier 19 names one operation and one entry of the table.
  */
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/own.h"
-#include "format/format-int.h"
-#include "graph/build.h"
+#include "format/decode-int.h"
+#include "graph/regex/regex.h"
 
 enum {
     GRAPH_BYTES_BASE = 8 << 20,
     GRAPH_BYTES_PER_BYTE = 4096,
-    TEXT_MAX = 96,
-    EARLY_NO_SANDBOX = 0x10, /* before iOS 12 */
     KEPT_MAX = 1024,
+    NO_KEY = 0xffffffffu,
     UNMADE = 0xffffffffu,
     BEING_MADE = 0xfffffffeu,
 };
-
-struct nested {
-    uint8_t op; /* id on the wire */
-    uint32_t node;
-};
-
-struct decoder {
-    const struct blob *b;
-    const char *name;
-    bool apart;
-    uint32_t nkept; /* regexes */
-    struct graph_build *build;
-    struct budget *budget;
-    uint32_t *made;  /* by node of the blob */
-    uint32_t *stack; /* nodes being walked */
-    struct nested *nested;
-    uint32_t nnested, cap_nested;
-};
-
-/* ---- decisions ---- */
-
-static enum vocab_modifier modifier_with_id(uint8_t id)
-{
-    for (uint32_t m = 0; m < MOD_COUNT; m++)
-        if (vocab_modifiers[m].id_13_0 == id)
-            return (enum vocab_modifier)m;
-    return MOD_NONE;
-}
-
-static int message_filter(struct decoder *d, const struct blob_node *n, struct graph_mod *mod,
-                          struct bk_err *err)
-{
-    const struct blob *b = d->b;
-    enum vocab_op op = blob_op_name(b, n->mod_op);
-    if (n->mod_arg >= b->npolicies)
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: no message filter %u: there are %u",
-                       n->offset + 6, n->mod_arg, b->npolicies);
-    if (op == OP_NONE || !vocab_ops[op].message_filter)
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: operation %u does not filter messages",
-                       n->offset + 5, n->mod_op);
-    if (d->nnested == d->cap_nested) {
-        uint32_t cap = d->cap_nested ? d->cap_nested * 2 : 16;
-        struct nested *more = realloc(d->nested, cap * sizeof(*more));
-        if (!more)
-            return err_nomem(err);
-        d->nested = more;
-        d->cap_nested = cap;
-    }
-    uint16_t node = get16(b->data + b->policies + 2 * (size_t)n->mod_arg);
-    d->nested[d->nnested++] = (struct nested){n->mod_op, node};
-    return graph_build_policy_begin(d->build, err) < 0
-               ? -1
-               : graph_build_policy_end(d->build, &mod->num, err);
-}
-
-static int text_modifier(struct decoder *d, const struct blob_node *n, struct graph_mod *mod,
-                         struct bk_err *err)
-{
-    struct span s;
-    if (n->mod_op)
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: unknown second byte of a modifier",
-                       n->offset + 5);
-    if (blob_text(d->b, n->mod_arg, &s, err) < 0)
-        return -1;
-    if (budget_spend(d->budget, s.n, s.offset, err) < 0)
-        return -1;
-    mod->str = arena_strndup(&d->budget->arena, (const char *)s.p, s.n);
-    return mod->str ? 0 : budget_exhausted(s.offset, err);
-}
-
-static int modifier(struct decoder *d, const struct blob_node *n, struct graph_mod *mod,
-                    struct bk_err *err)
-{
-    enum vocab_modifier id = modifier_with_id(n->mod);
-    *mod = (struct graph_mod){.id = (uint16_t)id};
-    if (id == MOD_MESSAGE_FILTER)
-        return message_filter(d, n, mod, err);
-    if (id != MOD_NONE && vocab_modifiers[id].arg == 3)
-        return text_modifier(d, n, mod, err);
-    return err_set(err, BK_E_INPUT, "offset 0x%zx: how modifier %u is written is not established",
-                   n->offset + 4, n->mod);
-}
-
-static void put_text(const struct blob *b, uint32_t node, const struct blob_node *n, bool all,
-                     char text[TEXT_MAX])
-{
-    const uint8_t *p = b->data + n->offset;
-    int len = snprintf(text, TEXT_MAX, "node %u at 0x%zx", node, n->offset);
-    for (int i = 0; !all && i < BLOB_NODE_SIZE; i++)
-        len += snprintf(text + len, TEXT_MAX - (size_t)len, "%s%02x",
-                        i ? " " : ", not all known: ", p[i]);
-}
-
-/* Eras B to D: the known flags; the rest is kept as text. */
-static uint32_t known_flags(const struct blob *b, const struct blob_node *n, bool *all)
-{
-    bool early = b->era == BLOB_B || (b->era == BLOB_C && !b->late);
-    uint32_t known = VOCAB_FLAG_DENY | VOCAB_FLAG_REPORT | vocab_modifiers[MOD_GRANT].flag;
-    uint32_t flags = n->flags & known;
-    if (early && n->flags & EARLY_NO_SANDBOX) {
-        known |= EARLY_NO_SANDBOX;
-        flags |= vocab_modifiers[MOD_NO_SANDBOX].flag;
-    }
-    *all = !(n->flags & ~known) && !get32(b->data + n->offset + 4) &&
-           !(early && b->data[n->offset + 1]) && !(!early && b->data[n->offset + 3] & 0x80);
-    return flags;
-}
-
-static int decision_flags(const struct blob *b, const struct blob_node *n, uint32_t *flags,
-                          bool *all, struct bk_err *err)
-{
-    bool clean = !get32(b->data + n->offset + 4) && (b->era != BLOB_A || !b->data[n->offset + 1]);
-    *flags = n->flags;
-    *all = true;
-    if (b->era != BLOB_A && b->era != BLOB_E) {
-        *flags = known_flags(b, n, all);
-        return 0;
-    }
-    if (!n->inlined && !clean)
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: a decision's modifiers are not established",
-                       n->offset);
-    if (b->era == BLOB_E)
-        return 0;
-    if (n->flags > VOCAB_FLAG_DENY)
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: flags 0x%x of era A are not established",
-                       n->offset + 2, n->flags);
-    *flags |= n->flags & VOCAB_FLAG_DENY ? VOCAB_FLAG_REPORT : 0; /* as in a plain (deny …) */
-    return 0;
-}
-
-static int make_decision(struct decoder *d, uint32_t node, const struct blob_node *n,
-                         struct bk_err *err)
-{
-    struct graph_mod mod;
-    char text[TEXT_MAX];
-    uint32_t flags;
-    bool all;
-    if (decision_flags(d->b, n, &flags, &all, err) < 0 ||
-        (n->inlined && modifier(d, n, &mod, err) < 0))
-        return -1;
-    put_text(d->b, node, n, all, text);
-    struct graph_rule rule = {.allow = !(flags & VOCAB_FLAG_DENY),
-                              .flags = flags,
-                              .mods = n->inlined ? &mod : NULL,
-                              .nmods = n->inlined,
-                              .origin = {.file = d->name, .text = text}};
-    return graph_build_decision(d->build, &rule, &d->made[node], err);
-}
 
 /* ---- tests ---- */
 
@@ -197,44 +47,195 @@ static int keep_program(struct decoder *d, const struct graph_test *t, const str
     return graph_build_note(d->build, key.s, value.s, err);
 }
 
-static int make_filter(struct decoder *d, uint32_t node, const struct blob_node *n,
+/* ---- entitlements ---- */
+
+static bool is_value(const struct decoder *d, const struct blob_node *n)
+{
+    enum vocab_filter f = n->terminal ? FILTER_NONE : blob_filter_name(d->b, n->filter);
+    return f == FILTER_ENTITLEMENT_BOOLEAN || f == FILTER_ENTITLEMENT_STRING;
+}
+
+static bool is_load(const struct decoder *d, const struct blob_node *n)
+{
+    return !n->terminal && n->filter == BLOB_ENTITLEMENT_LOAD && d->b->era >= BLOB_C;
+}
+
+/* Finds the nodes from which a value is tested before another key is named. Edges lead to later
+ * nodes in files that a compiler wrote, so that one pass is enough. */
+static int find_needs(struct decoder *d, struct bk_err *err)
+{
+    const struct blob *b = d->b;
+    for (bool changed = true; changed;) {
+        changed = false;
+        if (budget_spend(d->budget, b->nnodes, b->nodes, err) < 0)
+            return -1;
+        for (uint32_t i = b->nnodes; i-- > 0;) {
+            struct blob_node n = blob_node_at(b, i);
+            bool needs = is_value(d, &n) || (!n.terminal && d->needs_key[n.unmatch]) ||
+                         (!n.terminal && !is_load(d, &n) && d->needs_key[n.match]);
+            changed = changed || needs != d->needs_key[i];
+            d->needs_key[i] = needs;
+        }
+    }
+    return 0;
+}
+
+static struct keyed *keyed_slot(struct keyed *table, uint32_t mask, uint32_t node, uint32_t key)
+{
+    uint32_t k = (node * 0x9e3779b1u ^ key * 0x85ebca6bu) & mask;
+    while (table[k].node != UNMADE && (table[k].node != node || table[k].key != key))
+        k = (k + 1) & mask;
+    return &table[k];
+}
+
+static int keyed_room(struct decoder *d, struct bk_err *err)
+{
+    if (d->keyed && d->nkeyed < (d->keyed_mask + 1) / 2)
+        return 0;
+    uint32_t size = d->keyed ? (d->keyed_mask + 1) * 2 : 256;
+    struct keyed *more = arena_array(&d->budget->arena, size, sizeof(*more));
+    if (!more)
+        return budget_exhausted(d->b->nodes, err);
+    for (uint32_t i = 0; i < size; i++)
+        more[i].node = UNMADE;
+    for (uint32_t i = 0; d->keyed && i <= d->keyed_mask; i++)
+        if (d->keyed[i].node != UNMADE)
+            *keyed_slot(more, size - 1, d->keyed[i].node, d->keyed[i].key) = d->keyed[i];
+    d->keyed = more;
+    d->keyed_mask = size - 1;
+    return 0;
+}
+
+/* Where a node is, given the key that was named last. */
+static struct place place_of(const struct decoder *d, uint32_t node, uint32_t key)
+{
+    return (struct place){node, d->needs_key[node] ? key : NO_KEY};
+}
+
+static uint32_t made_at(const struct decoder *d, struct place p)
+{
+    if (p.key == NO_KEY)
+        return d->made[p.node];
+    const struct keyed *k = d->keyed ? keyed_slot(d->keyed, d->keyed_mask, p.node, p.key) : NULL;
+    return k && k->node != UNMADE ? k->made : UNMADE;
+}
+
+static int set_made(struct decoder *d, struct place p, uint32_t made, struct bk_err *err)
+{
+    if (p.key == NO_KEY) {
+        d->made[p.node] = made;
+        return 0;
+    }
+    if (keyed_room(d, err) < 0)
+        return -1;
+    struct keyed *k = keyed_slot(d->keyed, d->keyed_mask, p.node, p.key);
+    d->nkeyed += k->node == UNMADE;
+    *k = (struct keyed){p.node, p.key, made};
+    return 0;
+}
+
+/* The places that a node's edges lead to. */
+static void edges(const struct decoder *d, struct place p, const struct blob_node *n,
+                  struct place out[2])
+{
+    out[0] = place_of(d, n->match, is_load(d, n) ? n->arg : p.key);
+    out[1] = place_of(d, n->unmatch, is_load(d, n) ? NO_KEY : p.key);
+}
+
+/* The value of a key, as a test that names the key: KEY=VALUE. */
+static int name_key(struct decoder *d, uint32_t key, const struct blob_node *n,
+                    struct graph_test *t, struct bk_err *err)
+{
+    struct span s;
+    if (key == NO_KEY)
+        return err_set(err, BK_E_INPUT,
+                       "offset 0x%zx: filter 0x%02x tests an entitlement that no node names",
+                       n->offset, n->filter);
+    if (blob_text(d->b, (uint16_t)key, &s, err) < 0)
+        return -1;
+    if (t->filter == FILTER_ENTITLEMENT_BOOLEAN) {
+        *t = (struct graph_test){.filter = FILTER_ENTITLEMENT_IS_BOOL_TRUE,
+                                 .how = GRAPH_LITERAL,
+                                 .str = (const char *)s.p,
+                                 .len = (uint32_t)s.n};
+        return 0;
+    }
+    bool regex = t->how == GRAPH_REGEX;
+    if (t->how == GRAPH_SUBPATH ||
+        (regex && (!t->len || t->str[0] != '^' || memchr(t->str, '|', t->len))))
+        return err_set(err, BK_E_INPUT,
+                       "offset 0x%zx: filter 0x%02x tests an entitlement in an unknown form",
+                       n->offset, n->filter);
+    OWN(buf) struct buf text = {0};
+    if (regex)
+        buf_chr(&text, '^');
+    if (regex)
+        regex_quote((const char *)s.p, s.n, &text);
+    else
+        buf_add(&text, (const char *)s.p, s.n);
+    buf_chr(&text, '=');
+    buf_add(&text, t->str + regex, t->len - regex);
+    if (budget_spend(d->budget, text.n, n->offset, err) < 0)
+        return -1;
+    t->str = buf_ok(&text) ? arena_strndup(&d->budget->arena, text.s, text.n) : NULL;
+    t->len = (uint32_t)text.n;
+    return t->str ? 0 : budget_exhausted(n->offset, err);
+}
+
+/* A key that is true is present. */
+static bool is_implied(const struct decoder *d, const struct blob_node *n, uint32_t match,
+                       uint32_t unmatch)
+{
+    return is_load(d, n) &&
+           graph_build_is_test(d->build, match, FILTER_ENTITLEMENT_IS_BOOL_TRUE, unmatch);
+}
+
+static int make_filter(struct decoder *d, struct place p, const struct blob_node *n,
                        struct bk_err *err)
 {
     struct alternatives any = {0};
+    struct place to[2];
     if (blob_tests(d->b, d->budget, n, &any, err) < 0)
         return -1;
-    bool negated = blob_is_negated(d->b, n);
-    uint32_t match = d->made[negated ? n->unmatch : n->match];
-    uint32_t at = d->made[negated ? n->match : n->unmatch];
-    for (uint32_t i = any.n; i-- > 0;)
-        if (graph_build_filter(d->build, &any.tests[i], match, at, &at, err) < 0 ||
-            keep_program(d, &any.tests[i], n, err) < 0)
+    bool negated = blob_is_negated(d->b, n), value = is_value(d, n);
+    edges(d, p, n, to);
+    uint32_t match = made_at(d, to[negated]), at = made_at(d, to[!negated]);
+    if (is_implied(d, n, match, at))
+        return set_made(d, p, match, err);
+    for (uint32_t i = any.n; i-- > 0;) {
+        struct graph_test t = any.tests[i];
+        if ((value && name_key(d, p.key, n, &t, err) < 0) ||
+            graph_build_filter(d->build, &t, match, at, &at, err) < 0 ||
+            (!value && keep_program(d, &t, n, err) < 0))
             return -1;
-    d->made[node] = at;
-    return 0;
+    }
+    return set_made(d, p, at, err);
 }
 
 /* Makes a node once both its successors exist. */
 static int walk_from(struct decoder *d, uint32_t root, struct bk_err *err)
 {
-    uint32_t depth = 0;
+    uint32_t depth = 0, made;
     if (d->made[root] == UNMADE)
-        d->stack[depth++] = root;
+        d->stack[depth++] = place_of(d, root, NO_KEY);
     while (depth) {
-        uint32_t at = d->stack[depth - 1], next;
-        struct blob_node n = blob_node_at(d->b, at);
-        d->made[at] = BEING_MADE;
+        struct place at = d->stack[depth - 1], to[2], next;
+        struct blob_node n = blob_node_at(d->b, at.node);
+        if (set_made(d, at, BEING_MADE, err) < 0)
+            return -1;
         if (n.terminal) {
-            if (make_decision(d, at, &n, err) < 0)
+            if (decode_decision(d, at.node, &n, err) < 0)
                 return -1;
             depth--;
             continue;
         }
-        next = d->made[n.match] >= BEING_MADE ? n.match : n.unmatch;
-        if (d->made[next] == BEING_MADE)
+        edges(d, at, &n, to);
+        next = made_at(d, to[0]) >= BEING_MADE ? to[0] : to[1];
+        made = made_at(d, next);
+        if (made == BEING_MADE || (made == UNMADE && depth == d->b->nnodes))
             return err_set(err, BK_E_INPUT, "offset 0x%zx: node %u leads back to node %u", n.offset,
-                           at, next);
-        if (d->made[next] == UNMADE) {
+                           at.node, next.node);
+        if (made == UNMADE) {
             d->stack[depth++] = next;
             continue;
         }
@@ -251,11 +252,16 @@ static int make_nodes(struct decoder *d, struct bk_err *err)
     const struct blob *b = d->b;
     for (uint32_t i = 0; i < b->nnodes; i++)
         d->made[i] = UNMADE;
+    if (find_needs(d, err) < 0)
+        return -1;
     for (uint32_t i = 0; blob_is_collection(b) && i < b->nops; i++)
         if (walk_from(d, blob_op_entry(b, i), err) < 0)
             return -1;
     for (uint32_t i = 0; !blob_is_collection(b) && i < b->nnodes; i++)
-        if (walk_from(d, i, err) < 0)
+        if (!d->needs_key[i] && walk_from(d, i, err) < 0)
+            return -1;
+    for (uint32_t i = 0; !blob_is_collection(b) && i < b->nops; i++)
+        if (walk_from(d, blob_op_entry(b, i), err) < 0)
             return -1;
     for (uint32_t i = 0; i < d->nnested; i++) /* grows as message filters are found */
         if (walk_from(d, d->nested[i].node, err) < 0)
@@ -399,10 +405,12 @@ static int decode_blob(const struct blob *b, const char *name, bool apart, struc
     budget_init(&budget, b);
     struct decoder d = {.b = b, .name = name, .apart = apart, .budget = &budget};
     OWN(mem) uint32_t *made = malloc(sizeof(*made) * b->nnodes);
-    OWN(mem) uint32_t *stack = malloc(sizeof(*stack) * b->nnodes);
+    OWN(mem) struct place *stack = malloc(sizeof(*stack) * b->nnodes);
+    OWN(mem) bool *needs_key = calloc(b->nnodes, sizeof(*needs_key));
     d.made = made;
     d.stack = stack;
-    int r = made && stack ? decode(&d, out, err) : err_nomem(err);
+    d.needs_key = needs_key;
+    int r = made && stack && needs_key ? decode(&d, out, err) : err_nomem(err);
     free(d.nested);
     return r;
 }

@@ -221,9 +221,11 @@ static void filter_words(const struct blob *b, struct budget *g, const struct bl
         buf_chr(out, ')');
 }
 
-static void decision_words(const struct blob_node *n, struct buf *out)
+static void decision_words(const struct blob *b, const struct blob_node *n, struct buf *out)
 {
     buf_fmt(out, "%s, flags 0x%x", n->flags & VOCAB_FLAG_DENY ? "deny" : "allow", n->flags);
+    if (b->era == BLOB_D && get32(b->data + n->offset + 4))
+        buf_fmt(out, ", message %u", get32(b->data + n->offset + 4));
     if (n->inlined)
         buf_fmt(out, ", modifier %u, byte 0x%02x, argument %u", n->mod, n->mod_op, n->mod_arg);
 }
@@ -239,7 +241,7 @@ static void nodes(const struct blob *b, struct buf *out)
         print_bytes(b, n.offset, BLOB_NODE_SIZE, out);
         buf_fmt(out, "  %u  ", i);
         if (n.terminal) {
-            decision_words(&n, out);
+            decision_words(b, &n, out);
         } else {
             filter_words(b, &g, &n, out);
             buf_fmt(out, "  yes %u, no %u", n.match, n.unmatch);

@@ -46,6 +46,8 @@ static inline uint32_t get32_big(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
+enum { BLOB_ENTITLEMENT_LOAD = 0x1e };
+
 /* A range of the file. */
 struct span {
     const uint8_t *p;
@@ -70,6 +72,9 @@ int blob_tests(const struct blob *b, struct budget *g, const struct blob_node *n
 
 /* Whether the node is negated: a boolean #f. */
 bool blob_is_negated(const struct blob *b, const struct blob_node *n);
+
+/* Whether a filter without a value has the argument 0, rather than 1. */
+bool blob_flag_is_zero(const struct blob *b, enum vocab_filter filter);
 
 /* Finds the name of a variable that something at `offset` refers to. */
 int blob_variable(const struct blob *b, uint32_t index, size_t offset, struct span *name,

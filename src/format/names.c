@@ -123,7 +123,6 @@ enum {
     SAME_UNTIL_11 = 0x26,
     SAME_UNTIL_12 = 0x3f,
     SAME_UNTIL_13 = 0x41,
-    REQUIRE_ENTITLEMENT = 0x1e
 };
 
 /* FILTER_PATH is 0 and does not occur in these. */
@@ -155,11 +154,13 @@ enum vocab_filter blob_filter_name(const struct blob *b, uint8_t wire)
     if (b->era == BLOB_A)
         return wire && wire < sizeof(ios4) / sizeof(ios4[0]) ? (enum vocab_filter)ios4[wire]
                                                              : FILTER_NONE;
+    if (b->era == BLOB_E && id == BLOB_ENTITLEMENT_LOAD)
+        return FILTER_REQUIRE_ENTITLEMENT;
     if (b->era == BLOB_E)
         return with_id(b->os == VOCAB_MACOS_13_0 ? b->os : VOCAB_MACOS_14_4_1, id);
     bool early = b->era == BLOB_B || (b->era == BLOB_C && !b->late);
     uint8_t same = early ? SAME_UNTIL_11 : b->era == BLOB_C ? SAME_UNTIL_12 : SAME_UNTIL_13;
-    if (id == REQUIRE_ENTITLEMENT)
+    if (id == BLOB_ENTITLEMENT_LOAD)
         return FILTER_REQUIRE_ENTITLEMENT;
     if (id <= same)
         return with_id(VOCAB_MACOS_13_0, id);

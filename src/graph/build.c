@@ -90,17 +90,17 @@ struct graph_test graph_test_inferred(const struct vocab_inferred *rule)
                                .num = rule->value};
 }
 
-/* Bit sets of the operations that written rules allow: at all, and under a condition. */
-struct allowed {
-    bool any[OP_COUNT], filtered[OP_COUNT];
+/* The operations that written rules allow, and those that have rules with a condition. */
+struct causes {
+    bool allowed[OP_COUNT], filtered[OP_COUNT];
 };
 
-static void find_allowed(const struct graph *g, struct allowed *out)
+static void find_causes(const struct graph *g, struct causes *out)
 {
     for (uint32_t i = 0; i < g->nrules; i++) {
         const struct graph_rule_info *r = &g->rules[i];
-        for (uint32_t k = 0; r->allow && !r->implicit && !r->policy && k < r->nops; k++) {
-            out->any[r->ops[k]] = true;
+        for (uint32_t k = 0; !r->implicit && !r->policy && k < r->nops; k++) {
+            out->allowed[r->ops[k]] |= r->allow;
             out->filtered[r->ops[k]] |= r->filtered;
         }
     }
@@ -110,15 +110,15 @@ static void find_allowed(const struct graph *g, struct allowed *out)
  * ones. */
 int build_infer(struct graph_build *b, struct bk_err *err)
 {
-    struct allowed allowed = {{0}, {0}};
+    struct causes causes = {{0}, {0}};
     if (b->g->opt.no_implicit || b->g->opt.no_inferred)
         return 0;
-    find_allowed(b->g, &allowed);
+    find_causes(b->g, &causes);
     for (const struct vocab_inferred *i = vocab_inferred_rules; i->op != OP_NONE; i++) {
         struct graph_test test = graph_test_inferred(i);
         bool call = i->op == OP_SYSCALL_UNIX || i->op == OP_SYSCALL_MACH;
         if (!(i->versions & version_bit(b)) || (call && b->g->opt.no_inference) ||
-            !(i->filtered ? allowed.filtered : allowed.any)[i->cause])
+            !(i->filtered ? causes.filtered : causes.allowed)[i->cause])
             continue;
         if (add_unwritten(b, i->op, &test, err) < 0)
             return -1;

@@ -56,6 +56,9 @@ int graph_build_decision(struct graph_build *b, const struct graph_rule *rule, u
                          struct bk_err *err); /* ignores ops and when */
 int graph_build_filter(struct graph_build *b, const struct graph_test *test, uint32_t match,
                        uint32_t unmatch, uint32_t *node, struct bk_err *err);
+/* Whether a node tests that filter and leads there when the test fails. */
+bool graph_build_is_test(const struct graph_build *b, uint32_t node, enum vocab_filter filter,
+                         uint32_t unmatch);
 /* Sets the entry node of every operation (OP_COUNT) of the profile, or of a nested policy. Give
  * entries for all policies, in the order of graph_build_policy_begin() and _end(). */
 int graph_build_entries(struct graph_build *b, uint32_t policy, const uint32_t *entries,

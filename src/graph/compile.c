@@ -203,16 +203,13 @@ static int put_in_front(struct compiler *c, uint32_t rule, uint32_t *entry, stru
     return 0;
 }
 
-/* An inferred rule comes last in its list, so that a written deny overrides it. Apple's compiler
- * puts it first, which makes no difference where all rules just allow. */
+/* A rule that others for the same operation imply is asked before them, as Apple's compiler has
+ * it. The last rule of a list is asked first. */
 static void advance_inferred(struct compiler *c, uint32_t first, uint32_t end)
 {
     const struct graph *g = c->b->g;
     if (first == end || !g->rules[c->lists[first]].inferred)
         return;
-    for (uint32_t i = first; i < end; i++)
-        if (g->bodies[c->lists[i]].flags || g->bodies[c->lists[i]].nmods)
-            return;
     uint32_t rule = c->lists[first];
     memmove(c->lists + first, c->lists + first + 1, (end - first - 1) * sizeof(*c->lists));
     c->lists[end - 1] = rule;

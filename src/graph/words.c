@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/own.h"
 #include "graph/graph-int.h"
 #include "graph/words.h"
 
@@ -50,8 +51,63 @@ static void print_number(const struct graph_test *t, struct buf *out)
         buf_fmt(out, "%lld", (long long)t->num);
 }
 
+/* The key of a test for KEY=VALUE ends at the first =, which is quoted in no regex. */
+uint32_t graph_entitlement_key(const struct graph_test *t)
+{
+    const char *equals = memchr(t->str, '=', t->len);
+    return equals ? (uint32_t)(equals - t->str) : t->len;
+}
+
+/* (require-entitlement "key" (entitlement-value …)) */
+static void print_entitlement(const struct graph_test *t, struct buf *out)
+{
+    bool regex = t->how == GRAPH_REGEX;
+    uint32_t key = graph_entitlement_key(t), from = key < t->len ? key + 1 : key;
+    OWN(buf) struct buf value = {0};
+    struct graph_test rest = {.filter = FILTER_ENTITLEMENT_STRING, .how = t->how};
+    buf_str(out, "(require-entitlement ");
+    if (t->filter == FILTER_ENTITLEMENT_IS_BOOL_TRUE) {
+        buf_sbpl(out, t->str, t->len);
+        buf_str(out, " (entitlement-value #t))");
+        return;
+    }
+    if (regex) {
+        OWN(buf) struct buf plain = {0};
+        for (uint32_t i = 1; i < key; i++) /* behind ^, without the quotes */
+            if (t->str[i] != '\\' || (i + 1 < key && t->str[i + 1] == '\\' && i++))
+                buf_chr(&plain, t->str[i]);
+        buf_sbpl(out, plain.s ? plain.s : "", plain.n);
+        buf_chr(&value, '^');
+    } else {
+        buf_sbpl(out, t->str, key);
+    }
+    buf_add(&value, t->str + from, t->len - from);
+    rest.str = value.s ? value.s : "";
+    rest.len = (uint32_t)value.n;
+    static const char *const words[] = {[GRAPH_LITERAL] = "entitlement-value",
+                                        [GRAPH_PREFIX] = "entitlement-value-prefix",
+                                        [GRAPH_REGEX] = "entitlement-value-regex"};
+    buf_fmt(out, " (%s ", words[t->how]);
+    if (regex)
+        print_regex(&rest, out);
+    else
+        buf_sbpl(out, rest.str, rest.len);
+    buf_str(out, "))");
+}
+
+bool graph_test_is_keyed(const struct graph_test *t)
+{
+    return t->filter == FILTER_ENTITLEMENT_IS_BOOL_TRUE ||
+           (t->filter == FILTER_ENTITLEMENT_STRING && graph_how_is_string(t->how) &&
+            t->how != GRAPH_SUBPATH && memchr(t->str, '=', t->len));
+}
+
 void graph_test_print(const struct graph_test *t, struct buf *out)
 {
+    if (graph_test_is_keyed(t)) {
+        print_entitlement(t, out);
+        return;
+    }
     buf_fmt(out, "(%s", spelling(t));
     if (t->how != GRAPH_FLAG)
         buf_chr(out, ' ');

@@ -13,6 +13,11 @@ void graph_test_describe(const struct graph_test *t, bool holds, struct buf *out
 /* Only the value: "/usr and below", "what matches ^/dev/", "SIGKILL". */
 void graph_test_briefly(const struct graph_test *t, struct buf *out);
 
+/* Whether it is written as (require-entitlement "key" (entitlement-value …)). */
+bool graph_test_is_keyed(const struct graph_test *t);
+/* Of a test for KEY=VALUE: the length of KEY. */
+uint32_t graph_entitlement_key(const struct graph_test *t);
+
 /* A string test as a regex that matches the same strings. */
 void graph_test_regex(const struct graph_test *t, struct buf *out);
 /* What the filter tests: "service name". */

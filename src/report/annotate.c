@@ -110,8 +110,52 @@ void annotate_strip(const char *text, size_t n, struct buf *out)
         trim(out, from);
 }
 
+static size_t digits(const char *at, size_t left)
+{
+    size_t n = 0;
+    while (n < left && at[n] >= '0' && at[n] <= '9')
+        n++;
+    return n;
+}
+
+/* "cat(4711) deny(1) file-read-data …", or the line above the first one. */
+static bool is_of_block(const char *line, size_t n)
+{
+    static const char denies[] = ") deny(", total[] = " operations were denied; the last ";
+    size_t count = digits(line, n);
+    if (count && begins(line + count, n - count, total, sizeof(total) - 1))
+        return true;
+    const char *deny = memmem(line, n, denies, sizeof(denies) - 1);
+    if (!deny)
+        return false;
+    const char *open = deny;
+    while (open > line && open[-1] >= '0' && open[-1] <= '9')
+        open--;
+    const char *level = deny + sizeof(denies) - 1;
+    size_t left = n - (size_t)(level - line), k = digits(level, left);
+    return open < deny && open - 1 > line && open[-1] == '(' && k &&
+           begins(level + k, left - k, ") ", 2);
+}
+
+/* Whether a piece is the middle of a block: it has no tag, and nothing but lines of a block. */
+static bool is_middle(const char *text, size_t n)
+{
+    bool any = false;
+    for (size_t at = 0; at < n;) {
+        const char *end = memchr(text + at, '\n', n - at);
+        size_t len = end ? (size_t)(end - text) - at : n - at;
+        if (len && !is_of_block(text + at, len))
+            return false;
+        any |= len != 0;
+        at += len + 1;
+    }
+    return any;
+}
+
 void annotate_strip_piece(const char *text, size_t n, struct annotate_piece piece, struct buf *out)
 {
+    if (piece.after && piece.before && is_middle(text, n))
+        return;
     const char *end = piece.after ? memmem(text, n, close_tag, CLOSE_LEN) : NULL;
     const char *begin = end ? memmem(text, n, open_tag, OPEN_LEN) : NULL;
     size_t from = end && (!begin || end < begin) ? (size_t)(end - text) + CLOSE_LEN : 0;

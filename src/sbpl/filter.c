@@ -31,7 +31,7 @@ static struct val *condition_value(struct machine *m, struct condition *k)
     return v;
 }
 
-static struct val *filter_value(struct machine *m, const struct graph_test *test)
+struct val *filter_from_test(struct machine *m, const struct graph_test *test)
 {
     struct condition *k = arena_new(m->arena, struct condition);
     if (!k)
@@ -251,7 +251,7 @@ static struct val *flag_filter(struct machine *m, const struct val *maker, const
             return NULL;
         sense = val_truth(v);
     }
-    struct val *f = filter_value(m, &t);
+    struct val *f = filter_from_test(m, &t);
     return sense || !f ? f : filter_wrap(m, GRAPH_NOT, &f, 1);
 }
 
@@ -293,7 +293,7 @@ static bool ports_arg(struct machine *m, const struct call *c, int i, struct net
  */
 static struct val *unix_filter(struct machine *m, const struct graph_test *t, const struct call *c)
 {
-    struct val *socket = filter_value(m, t);
+    struct val *socket = filter_from_test(m, t);
     if (!socket || c->args->cdr->type == V_NIL)
         return socket;
     struct call rest = call_rest(c);
@@ -331,7 +331,7 @@ static struct val *network_filter(struct machine *m, const struct val *maker, co
                              vocab_filters[maker->id].name, vocab_filters[maker->id].name);
     struct val *what = arg(c, 0);
     if (network_word(what, "port"))
-        return n == 2 && ports_arg(m, c, 1, &t.net) ? filter_value(m, &t)
+        return n == 2 && ports_arg(m, c, 1, &t.net) ? filter_from_test(m, &t)
                : n == 2                             ? NULL
                         : machine_error(m, c->pos, "argument-count", "port takes one argument");
     bool known = what->type == V_SYMBOL
@@ -347,12 +347,12 @@ static struct val *network_filter(struct machine *m, const struct val *maker, co
     struct val *list[64], *l = c->args->cdr;
     size_t made_so_far = 0;
     if (l->type == V_NIL)
-        return filter_value(m, &t);
+        return filter_from_test(m, &t);
     for (int i = 1; l->type == V_PAIR; l = l->cdr, i++) {
         if (made_so_far == sizeof(list) / sizeof(list[0]))
             return machine_error(m, c->pos, "argument-count",
                                  "more than 64 addresses in one filter");
-        if (!endpoint_arg(m, c, i, &t.net) || !(list[made_so_far++] = filter_value(m, &t)))
+        if (!endpoint_arg(m, c, i, &t.net) || !(list[made_so_far++] = filter_from_test(m, &t)))
             return NULL;
     }
     return made_so_far == 1 ? list[0] : filter_wrap(m, GRAPH_ANY, list, made_so_far);
@@ -368,7 +368,7 @@ static struct val *target_pid(struct machine *m, const struct call *c)
     if (!pid)
         return NULL;
     t.num = pid->num;
-    return filter_value(m, &t);
+    return filter_from_test(m, &t);
 }
 
 struct val *filter_make(struct machine *m, struct val *maker, const struct call *c)
@@ -390,7 +390,7 @@ struct val *filter_make(struct machine *m, struct val *maker, const struct call 
     struct call at = *c;
     for (int64_t i = 0; i < n; i++, at = call_rest(&at)) {
         struct graph_test t = {.filter = maker->id};
-        if (!value_test(m, maker, &at, 0, &t) || !(kids[i] = filter_value(m, &t)))
+        if (!value_test(m, maker, &at, 0, &t) || !(kids[i] = filter_from_test(m, &t)))
             return NULL;
     }
     return n == 1 ? kids[0] : filter_wrap(m, GRAPH_ANY, kids, (size_t)n);
@@ -403,5 +403,5 @@ struct val *filter_literal_path(struct machine *m, const char *s, size_t n)
         return machine_no_memory(m);
     struct graph_test t = {
         .filter = FILTER_PATH, .how = GRAPH_LITERAL, .str = copy, .len = (uint32_t)n};
-    return filter_value(m, &t);
+    return filter_from_test(m, &t);
 }

@@ -205,7 +205,8 @@ int sbpl_lower(struct machine *m, struct graph **out, struct bk_err *err)
                                  .fold_case = opt->fold_case,
                                  .no_implicit = has_param(opt, "NO_IMPLICIT_RULES"),
                                  .no_inference = m->no_inference,
-                                 .no_inferred = opt->no_inferred || opt->os < VOCAB_MACOS_14_4_1,
+                                 .no_inferred = m->no_inferred || opt->no_inferred ||
+                                                opt->os < VOCAB_MACOS_14_4_1,
                                  .checked = true,
                                  .lifted = machine_lifted(m),
                                  .kept = m->kept,

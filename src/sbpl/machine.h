@@ -117,6 +117,7 @@ struct machine {
     const char *trace, *debug;
     unsigned lifted, kept;   /* classes: (allow-protected …), (keep-protected …) */
     bool no_inference;       /* (disable-syscall-inference) */
+    bool no_inferred;        /* (disable-rule-inference) */
     bool unchecked;          /* (disable-rule-checks) */
     bool altered;            /* a text that is not shipped has defined something */
     size_t loop_names;       /* counter for names made by the machine */

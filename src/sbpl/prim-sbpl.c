@@ -150,6 +150,14 @@ struct val *prim_disable_syscall_inference(struct machine *m, const struct call 
     return &val_void;
 }
 
+/* For decompiled profiles of systems that infer nothing. */
+struct val *prim_disable_rule_inference(struct machine *m, const struct call *c)
+{
+    (void)c;
+    m->no_inferred = true;
+    return &val_void;
+}
+
 /* For decompiled profiles of systems whose tables we do not have: what their rules accept is
  * unknown. */
 struct val *prim_disable_rule_checks(struct machine *m, const struct call *c)
@@ -181,22 +189,6 @@ struct val *prim_entitlement(struct machine *m, const struct call *c)
         if (l->car->car->n == k->n && memcmp(l->car->car->s, k->s, k->n) == 0)
             return l->car->cdr;
     return &val_false;
-}
-
-/* (require-entitlement "key") requires a true value; with a second argument, a value that this
- * filter accepts. */
-struct val *prim_require_entitlement(struct machine *m, const struct call *c)
-{
-    struct val maker = {.type = V_MAKER, .id = FILTER_REQUIRE_ENTITLEMENT, .form = FORM_PLAIN};
-    if (c->args->cdr->type == V_NIL)
-        return filter_make(m, &maker, c);
-    struct val key = {.type = V_PAIR, .car = arg(c, 0), .cdr = &val_nil};
-    struct call first = {.args = &key, .pos = c->pos, .exprs = c->exprs};
-    struct val *value = want(m, c, 1, V_FILTER);
-    maker.id = FILTER_ENTITLEMENT_LOAD;
-    struct val *load = value ? filter_make(m, &maker, &first) : NULL;
-    struct val *both[] = {load, value};
-    return load ? filter_wrap(m, GRAPH_ALL, both, 2) : NULL;
 }
 
 struct val *prim_regex_quote(struct machine *m, const struct call *c)

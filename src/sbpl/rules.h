@@ -49,6 +49,7 @@ struct val *filter_combine(struct machine *m, enum graph_expr_kind kind, const s
 struct val *filter_wrap(struct machine *m, enum graph_expr_kind kind, struct val *const *kids,
                         size_t n);
 struct val *filter_literal_path(struct machine *m, const char *s, size_t n);
+struct val *filter_from_test(struct machine *m, const struct graph_test *test);
 /* Rejects a path filter that matches every file because its text, or a parameter in it, is empty.
  * Warns about one that matches none (empty-names.c). */
 bool path_is_given(struct machine *m, src_pos pos, const struct val *v, const struct graph_test *t);

@@ -17,8 +17,8 @@ extern const struct vocab_implicit vocab_implicit_rules[];
 /* Rules that a written rule implies; they come where the implicit ones do. The last row has op ==
  * OP_NONE. */
 struct vocab_inferred {
-    uint16_t cause; /* the operation that some rule allows… */
-    bool filtered;  /* … under a condition */
+    uint16_t cause; /* the operation that some rule allows, */
+    bool filtered;  /* or allows or denies under a condition */
     uint16_t op, filter;
     int64_t value;
     const char *text; /* for filters that take one; else NULL */

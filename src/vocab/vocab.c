@@ -126,12 +126,12 @@ const struct vocab_implicit vocab_implicit_rules[] = {
 };
 
 /* Which rules trigger an inferred rule. */
-enum { ANY_ALLOW, FILTERED_ALLOW };
+enum { ANY_ALLOW, FILTERED };
 
 const struct vocab_inferred vocab_inferred_rules[] = {
 #define INFERRED(from, which, what, test, number, words, when)                                     \
     {.cause = OP_##from,                                                                           \
-     .filtered = which == FILTERED_ALLOW,                                                          \
+     .filtered = which == FILTERED,                                                                \
      .op = OP_##what,                                                                              \
      .filter = FILTER_##test,                                                                      \
      .value = number,                                                                              \

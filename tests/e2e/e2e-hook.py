@@ -96,6 +96,51 @@ def gemini(command, folder, **more):
             "tool_input": {"command": command, **more}}
 
 
+def test_gemini_rules(user, t):
+    """Gemini CLI applies its rules to what the hook returns. So what they deny or ask about, the hook does."""
+    folder = user.folder()
+    home, project = user.home + "/.gemini", folder + "/.gemini"
+    user.write(home + "/policies/mine.toml", """
+[[rule]]
+toolName = "run_shell_command"
+commandPrefix = ["rm -rf", "curl"]
+decision = "deny"
+priority = 100
+
+[[rule]]
+commandPrefix = "git"
+decision = "ask_user"
+priority = 100
+
+[[rule]]
+commandPrefix = "git status"
+decision = "allow"
+priority = 200
+
+[[rule]]
+commandRegex = "npm (publish|login)"
+decision = "deny"
+priority = 10
+
+[[rule]]
+toolName = "write_file"
+decision = "deny"
+""")
+    user.write(home + "/settings.json", '{ // mine\n"tools": {"exclude": ["run_shell_command(shutdown)"]},}')
+    user.write(project + "/policies/theirs.toml", '[[rule]]\ncommandPrefix = "curl"\ndecision = "allow"\npriority = 999\n')
+    settings(user)
+    for command, wanted in [("rm -rf x", "deny"), ("ls && rm -rf x", "deny"), ("rmdir x", None), ("git push", "ask"),
+                            ("git status", None), ("curl x", "deny"), ("shutdown now", "deny"), ("env curl x", "deny"),
+                            ("npm publish", "deny"), ("npm test", None), ("echo $(curl x)", "deny")]:
+        _, a = hook(user, gemini(command, folder), cwd=folder)
+        t.equal(a.get("decision"), wanted, f"{command}: {wanted}")
+        t.equal("hookSpecificOutput" in a, wanted != "deny", f"{command}: runs in the sandbox if it runs")
+    user.write(home + "/policies/more.toml", '[[rule]]\ncommandRegex = "(?<=x)y"\ndecision = "deny"\n')
+    _, a = hook(user, gemini("make", folder), cwd=folder)
+    t.equal(a.get("decision"), "ask", "a rule that is not understood is a question")
+    user.sh(f"rm -r {home} {project}")
+
+
 def test_dialects(user, t):
     folder = user.folder()
     settings(user, autoAllowBashIfSandboxed=True)
@@ -551,7 +596,14 @@ def test_events(user, t):
             ("a block", f"a\n{block}\nb", 0, True, "a\n\nb"), ("two", f"{block}a{block}", 0, True, "a"),
             ("no block", "a\n<sandbox>\n", 0, True, None), ("its beginning", "a\n" + block[:30], 0, False, "a\n"),
             ("its end", block[30:] + "b", 1, True, "b"), ("an end alone", block[30:] + "b", 0, True, None),
-            ("a beginning alone", "a\n" + block[:30], 0, True, None), ("nothing", "", 1, True, None)):
+            ("a beginning alone", "a\n" + block[:30], 0, True, None), ("nothing", "", 1, True, None),
+            ("its middle", "cat(1) deny(1) file-read-data /x\n\nsh(22) deny(1) file-write-create /a b\n", 1, False, ""),
+            ("its middle, with the number", "121 operations were denied; the last 100 are:\ncat(1) deny(1) x /y\n", 1,
+             False, ""),
+            ("such lines in a whole message", "cat(1) deny(1) file-read-data /x\n", 0, True, None),
+            ("such lines and others", "cat(1) deny(1) file-read-data /x\nmore\n", 1, False, None),
+            ("lines that look like it", "f() deny(1) x\n", 1, False, None),
+            ("a line about another number", "3 operations were denied\n", 1, False, None)):
         r, a = hook(user, {**common, "hook_event_name": "MessageDisplay", "turn_id": "1", "message_id": "1",
                            "index": index, "final": final, "delta": delta})
         t.ok(r.status == 0 and hook_output(a).get("displayContent") == shown, f"what is shown: {what}", r)
@@ -642,7 +694,8 @@ if __name__ == "__main__":
     if "schemas" in sys.argv[1:]:
         for_everybody([test_schemas])
         sys.exit(done())
-    for_everybody([test_decisions, test_client_rules, test_events, test_annotate, test_dialects, test_foreign, test_never_open,
+    for_everybody([test_decisions, test_client_rules, test_gemini_rules, test_events, test_annotate, test_dialects,
+                   test_foreign, test_never_open,
                    test_session, test_root, test_whole_home, test_settings_of_the_root, test_names,
                    test_at_once, test_installed, test_install])
     sys.exit(done())

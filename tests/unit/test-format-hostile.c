@@ -156,7 +156,7 @@ static void check_structure(void)
     refused(&m, NODES + 16, "unknown filter", "a filter that does not exist");
     start(&m);
     m.nodes[1][4] = 1;
-    refused(&m, NODES + 8, "not established", "a decision with a count of modifiers");
+    refused(&m, NODES + 12, "not established", "a decision with a count of modifiers");
     start(&m);
     maker_decision(&m, 0x800005, 2);
     refused(&m, NODES + 20, "not established", "errno");
@@ -187,7 +187,14 @@ static void check_patterns(void)
                     "az0",
                     0, "exceeds", "ranges cut short");
     REFUSED_PATTERN("\x10\x0f\x0a", 0, "no variable 0", "a variable");
-    REFUSED_PATTERN("\x06\x0f\x0a", 0, "0x06", "a saved position");
+    REFUSED_PATTERN("\x06\x0f\x0a", 1, "0x0f", "a saved position and no test");
+    REFUSED_PATTERN("\x05\x0a", 0, "no test has failed", "a position that nothing saved");
+    REFUSED_PATTERN("\x06\x40/\x80\x0a\x05\x40/\x0f\x09", 9, "0x09", "an unknown byte behind it");
+    REFUSED_PATTERN("\x06\x40/\x83\x40x\x0f\x0a\x05\x0a", 8, "some failures", "some failures only");
+    REFUSED_PATTERN("\x06\x40/\x0f\x07\x0a", 4, "after a success", "a position forgotten early");
+    REFUSED_PATTERN("\x0b\x80\x61z\x0f\x0a", 4, "0x0f", "a repetition has no word on failure");
+    REFUSED_PATTERN("\x0b\x80\x61z\x40m\x0f\x0a", 4, "repetition", "what a repetition has taken");
+    REFUSED_PATTERN("\x03/\x0f\x41x/\x0f\x0a", 3, "searched", "the byte behind the last of them");
     REFUSED_PATTERN("\x40/\x08\x01", 2, "unknown jump", "a long jump cut short");
     REFUSED_PATTERN("\x40/\x08\x00\x01\x0a", 2, "leaves", "a long jump too far");
     REFUSED_PATTERN("\x0b\x00"
