@@ -289,7 +289,7 @@ STAGED = ("e2e-packages.py",)
 ONE_USER = ("e2e-ask-session.py", "e2e-compat.py", "e2e-gate.py", "e2e-git-inside.py",
             "e2e-git.py", "e2e-layers.py", "e2e-loopback.py", "e2e-matrix-languages.py",
             "e2e-matrix-npm.py", "e2e-nested-updates.py", "e2e-nested.py", "e2e-net-ports.py",
-            "e2e-net.py", "e2e-own-record.py", "e2e-protected.py", "e2e-record.py", "e2e-record-forward.py",
+            "e2e-net.py", "e2e-own-record.py", "e2e-patterns.py", "e2e-protected.py", "e2e-record.py", "e2e-record-forward.py",
             "e2e-sentry.py", "e2e-settings.py", "e2e-shared-layers.py", "e2e-whole-agent.py", "e2e-work.py")
 
 
@@ -387,7 +387,8 @@ def bench_suites():
                             [tests("bench", "run-cost.py"), *how, *quick],
                             [tests("bench", "run-net.py"), *how, *quick],
                             [tests("bench", "run-events.py"), *how, *quick],
-                            [tests("bench", "run-released.py"), *how, *quick]],
+                            [tests("bench", "run-released.py"), *how, *quick],
+                            [tests("bench", "run-patterns.py"), *how, *quick]],
                   timeout=900, at_once=1)]
 
 

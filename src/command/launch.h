@@ -29,8 +29,9 @@ enum { LAYERS_PREPARED = 2 };
 /* How a command is to be confined. */
 struct launch_policy {
     const struct plan *plan;
-    const struct graph *graph; /* what the plan was made from */
-    bool kept;                 /* both come from an earlier run */
+    const struct graph *graph;        /* what the plan was made from */
+    bool kept;                        /* both come from an earlier run */
+    const struct name_record *record; /* of a search (kernel/shared/name-search.h), or NULL */
 };
 
 struct parent_proxies;
@@ -112,7 +113,7 @@ struct launch {
      * nothing else to do. */
     void (*on_start)(void *arg);
     /* The same for the caller that prepared the policy. */
-    void (*started)(void *run, bool kept);
+    void (*started)(void *run, bool kept, bool searched);
     void (*on_stop)(void *arg);
     uint32_t ask_ms; /* how long to wait for an answer; 0: CONSENT_MS */
     void *arg;       /* for on_event, on_input, on_question, on_protected, on_start and on_stop */

@@ -22,6 +22,7 @@ struct plan_options {
     uint64_t caps;          /* capabilities that root asks for besides those for work on files */
     uint64_t caps_given_up; /* capabilities that root does not keep in any case */
     bool strict_reads;      /* judge reading where a sentry would do */
+    bool no_search;  /* judge reading where files would be searched for names that are denied */
     bool no_masks;   /* judge reading where a mask would do, which hides more than is denied */
     bool core_dumps; /* a crashing program may dump its memory */
     bool session;    /* the command belongs to a session */

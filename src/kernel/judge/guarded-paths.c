@@ -12,11 +12,13 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/own.h"
 #include "kernel/sentry/sentry-process.h"
 #include "kernel/shared/fd-pass.h"
 
@@ -72,6 +74,7 @@ int guarded_paths_wait(struct guarded_paths *b, const struct plan *plan, int fro
     }
     b->dev = m.dev;
     b->coming = m.index;
+    b->changed = m.step;
     return 0;
 }
 
@@ -161,14 +164,68 @@ static bool is_sentry_view(const struct guarded_paths *b, int fd)
     return b->plan && guarded_paths_glance(fd, &st) == 0 && guarded_paths_shows(b, &st);
 }
 
+/* The file of a sentry on a single name. It must be the one whose view was found: a process outside
+ * may have replaced it, and a view that was detached has no path. */
+static int open_viewed(const struct guarded_paths *b, const char *path, size_t n, int view)
+{
+    struct statx seen;
+    struct stat st;
+    OWN(fd) int real = guarded_paths_open_bare(b, path, n);
+    if (real < 0 || guarded_paths_glance(view, &seen) < 0 || fstat(real, &st) < 0)
+        return real < 0 ? real : -errno;
+    return st.st_ino == seen.stx_ino ? steal_fd(&real) : -EPERM;
+}
+
 int guarded_paths_swap(const struct guarded_paths *b, const char *path, size_t n, int *fd)
 {
-    if (!guarded_paths_covers(b, path, n) || !is_sentry_view(b, *fd))
+    bool planned = guarded_paths_covers(b, path, n);
+    if ((!planned && b->bare <= 0) || !is_sentry_view(b, *fd))
         return 0;
-    int real = guarded_paths_open(b, path, n);
+    int real = planned ? guarded_paths_open(b, path, n) : open_viewed(b, path, n, *fd);
     if (real < 0)
         return real;
     close(*fd);
     *fd = real;
     return 0;
+}
+
+/* ---- names that are searched for ---- */
+
+bool guarded_paths_searched(const struct guarded_paths *b, const char *path, size_t n)
+{
+    for (size_t i = 0; b->bare > 0 && i < b->plan->nsearches; i++) {
+        size_t m = b->plan->searches[i].len;
+        if (n >= m && (n == m || path[m] == '/') && memcmp(path, b->plan->searches[i].path, m) == 0)
+            return true;
+    }
+    return false;
+}
+
+int guarded_paths_open_bare(const struct guarded_paths *b, const char *path, size_t n)
+{
+    char name[2 * 4096];
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
+                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
+    if (n < 2 || path[0] != '/' || n >= sizeof(name))
+        return -EPERM;
+    memcpy(name, path + 1, n - 1);
+    name[n - 1] = '\0';
+    int fd = (int)syscall(SYS_openat2, b->bare, name, &how, sizeof(how));
+    return fd < 0 ? -errno : fd;
+}
+
+int guarded_paths_look(struct guarded_paths *b, const char *path, size_t n)
+{
+    struct search_answer answer;
+    ssize_t got;
+    if (n > 4096)
+        return -ENAMETOOLONG;
+    if (send(b->search, n ? path : "?", n ? n : 1, MSG_NOSIGNAL) < 0)
+        return -errno;
+    while ((got = recv(b->search, &answer, sizeof(answer), 0)) < 0 && errno == EINTR)
+        ;
+    if (got != sizeof(answer))
+        return got < 0 ? -errno : -EPIPE;
+    b->room = answer.room;
+    return answer.err;
 }

@@ -24,6 +24,7 @@
 #include "kernel/judge/git-judge.h"
 #include "kernel/judge/handlers.h"
 #include "kernel/judge/judge.h"
+#include "kernel/judge/new-names.h"
 #include "kernel/judge/own-folders.h"
 #include "kernel/judge/resolve.h"
 #include "kernel/judge/target.h"
@@ -64,7 +65,7 @@ static bool is_nr(const struct request *r, long nr)
 
 /* Pins the folder of a new name and asks whether something of this type may be created there. */
 static int pin_new(struct judge *j, const struct request *r, const struct at_args *a, mode_t type,
-                   int slot, struct pinned *p)
+                   int slot, struct pinned *p, struct new_names *names)
 {
     struct stat st = {.st_mode = type};
     int err = pin_folder(j, r, a->dirfd, a->path, slot, p);
@@ -77,6 +78,8 @@ static int pin_new(struct judge *j, const struct request *r, const struct at_arg
         err = ask_create(j, r, p, type);
     if (err == 0)
         err = git_before_name(j, r, p);
+    if (err == 0 && new_names_add(j, names, p->path, p->path_len, type))
+        err = new_names_room(j, names);
     return err == 0 ? judge_take_umask(j, r) : err;
 }
 
@@ -98,8 +101,9 @@ static bool is_git_folder(const struct pinned *p)
 struct answer handle_mkdir(struct judge *j, const struct request *r)
 {
     struct at_args a = at_args(r, !is_nr(r, SYS_mkdir));
+    struct new_names names = {0};
     OWN(pinned) struct pinned p;
-    int err = pin_new(j, r, &a, S_IFDIR, 0, &p);
+    int err = pin_new(j, r, &a, S_IFDIR, 0, &p, &names);
     if (err < 0)
         return answer_value(err);
     if (mkdirat(p.parent, p.name, (mode_t)a.rest[0]) < 0)
@@ -107,6 +111,7 @@ struct answer handle_mkdir(struct judge *j, const struct request *r)
     if (is_git_folder(&p))
         path_set_add(&j->git.created, p.path, p.path_len);
     own_folders_created(&j->own_folders, p.parent, p.name, p.path, p.path_len);
+    new_names_made(j, &names, p.path, p.path_len);
     return answer_value(0);
 }
 
@@ -114,15 +119,19 @@ struct answer handle_mknod(struct judge *j, const struct request *r)
 {
     struct at_args a = at_args(r, !is_nr(r, SYS_mknod));
     mode_t mode = (mode_t)a.rest[0];
+    struct new_names names = {0};
     OWN(pinned) struct pinned p;
-    int err = pin_new(j, r, &a, mode & S_IFMT ? mode & S_IFMT : S_IFREG, 0, &p);
+    int err = pin_new(j, r, &a, mode & S_IFMT ? mode & S_IFMT : S_IFREG, 0, &p, &names);
     if (err == 0 && (S_ISCHR(mode) || S_ISBLK(mode)))
         err = ask_name(j, r, OP_FILE_MKNOD, p.path, p.path_len, NULL);
     if (err == 0)
         err = ask_setugid(j, r, p.path, p.path_len, mode);
     if (err < 0)
         return answer_value(err);
-    return answer_result(mknodat(p.parent, p.name, mode, (dev_t)a.rest[1]));
+    if (mknodat(p.parent, p.name, mode, (dev_t)a.rest[1]) < 0)
+        return answer_errno(errno);
+    new_names_made(j, &names, p.path, p.path_len);
+    return answer_value(0);
 }
 
 /* Whether a symlink with this text in a folder leads to an own folder, or could later: it leads
@@ -180,8 +189,9 @@ struct answer handle_symlink(struct judge *j, const struct request *r)
 {
     bool at = !is_nr(r, SYS_symlink);
     struct at_args a = {at ? (int)r->args[1] : AT_FDCWD, at ? r->args[2] : r->args[1], NULL};
+    struct new_names none = {0};
     OWN(pinned) struct pinned p;
-    int err = pin_new(j, r, &a, S_IFLNK, 0, &p);
+    int err = pin_new(j, r, &a, S_IFLNK, 0, &p, &none);
     int n = err == 0 ? target_string(r, r->args[0], j->path[1]) : err;
     if (n == 0)
         return answer_errno(ENOENT);
@@ -219,8 +229,9 @@ static int ask_not_freed(struct judge *j, const struct request *r, const char *f
 
 /* Asks about an entry beneath a folder that moves: it must be neither freed nor planted. */
 static int ask_moved_entry(struct judge *j, const struct request *r, const char *from, size_t n,
-                           const char *to, size_t m, const struct stat *st)
+                           const char *to, size_t m, const struct stat *st, struct new_names *names)
 {
+    new_names_add(j, names, to, m, st->st_mode);
     int err = ask_not_freed(j, r, from, n, to, m, st);
     if (err == 0 && would_allow(j, OP_FILE_WRITE_CREATE, from, n, st) &&
         !would_allow(j, OP_FILE_WRITE_CREATE, to, m, st))
@@ -261,10 +272,24 @@ static DIR *open_folder(int base, const char *name)
     return d;
 }
 
+/* Where names are searched for, without the sentries on and in it. */
+static DIR *open_moving(const struct judge *j, const struct pinned *p)
+{
+    struct stat st;
+    if (!guarded_paths_searched(j->guarded, p->path, p->path_len))
+        return open_folder(p->parent, p->name);
+    OWN(fd) int fd = guarded_paths_open_bare(j->guarded, p->path, p->path_len);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return NULL;
+    errno = EPERM; /* a process outside has replaced it */
+    bool same = st.st_ino == p->st.st_ino && st.st_dev == p->st.st_dev;
+    return same ? open_folder(fd, ".") : NULL;
+}
+
 /* Asks about everything beneath a folder that is about to move. Refuses the move if there is too
  * much to check. */
 static int ask_beneath(struct judge *j, const struct request *r, const struct pinned *old,
-                       const struct pinned *new)
+                       const struct pinned *new, struct new_names *names)
 {
     static struct carry c; /* only one thread performs calls */
     int depth = 0;
@@ -273,7 +298,7 @@ static int ask_beneath(struct judge *j, const struct request *r, const struct pi
     memcpy(c.to, new->path, new->path_len + 1);
     c.from_len[0] = old->path_len;
     c.to_len[0] = new->path_len;
-    c.open[0] = open_folder(old->parent, old->name);
+    c.open[0] = open_moving(j, old);
     if (!c.open[0])
         return -errno;
     for (size_t seen = 0; depth >= 0; seen++) {
@@ -292,7 +317,7 @@ static int ask_beneath(struct judge *j, const struct request *r, const struct pi
         if (err == 0 && fstatat(dirfd(c.open[depth]), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             err = errno == ENOENT ? 0 : -errno;
         else if (err == 0)
-            err = ask_moved_entry(j, r, c.from, (size_t)n, c.to, (size_t)m, &st);
+            err = ask_moved_entry(j, r, c.from, (size_t)n, c.to, (size_t)m, &st, names);
         if (err == 0 && folder && S_ISDIR(st.st_mode)) {
             if (recorded)
                 own_folders_notice(&j->own_folders, dirfd(c.open[depth]), e->d_name, &st, c.from,
@@ -333,6 +358,22 @@ static int ask_link(struct judge *j, const struct request *r, const struct pinne
                 : ask_not_freed(j, r, old->path, old->path_len, new->path, new->path_len, &old->st);
 }
 
+static int link_pinned(const struct pinned *old, const struct pinned *new)
+{
+    /* a sentry would not be on the second name at once */
+    if (old->guarded)
+        return -EXDEV;
+    /* directly from the pin if the kernel can (6.10) */
+    if (linkat(old->fd, "", new->parent, new->name, AT_EMPTY_PATH) == 0)
+        return 0;
+    if (errno != ENOENT)
+        return -errno;
+    char name[32];
+    snprintf(name, sizeof(name), "self/fd/%d", old->fd);
+    int result = linkat(AT_FDCWD, name, new->parent, new->name, AT_SYMLINK_FOLLOW);
+    return result < 0 ? -errno : 0;
+}
+
 struct answer handle_link(struct judge *j, const struct request *r)
 {
     bool at = !is_nr(r, SYS_link);
@@ -340,6 +381,7 @@ struct answer handle_link(struct judge *j, const struct request *r)
     int flags = at ? (int)a[4] : 0;
     if (flags & ~(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH))
         return answer_errno(EINVAL);
+    struct new_names names = {0};
     OWN(pinned) struct pinned old;
     OWN(pinned) struct pinned new = {.fd = -1, .parent = -1};
     unsigned how =
@@ -347,23 +389,18 @@ struct answer handle_link(struct judge *j, const struct request *r)
     int err = pin_object(j, r, at ? (int)a[0] : AT_FDCWD, at ? a[1] : a[0], how, 0, &old);
     struct at_args to = {at ? (int)a[2] : AT_FDCWD, at ? a[3] : a[1], NULL};
     if (err == 0)
-        err = pin_new(j, r, &to, old.st.st_mode & S_IFMT, 1, &new);
+        err = pin_new(j, r, &to, old.st.st_mode & S_IFMT, 1, &new, &names);
     if (err == 0)
         err = ask_path(j, r, OP_FILE_LINK, &old);
     if (err == 0)
         err = ask_link(j, r, &old, &new);
     if (err == 0)
         err = ask_replacing_with(j, r, &old, &new);
-    if (err < 0)
-        return answer_value(err);
-    /* directly from the pin if the kernel can (6.10) */
-    if (linkat(old.fd, "", new.parent, new.name, AT_EMPTY_PATH) == 0)
-        return answer_value(0);
-    if (errno != ENOENT)
-        return answer_errno(errno);
-    char name[32];
-    snprintf(name, sizeof(name), "self/fd/%d", old.fd);
-    return answer_result(linkat(AT_FDCWD, name, new.parent, new.name, AT_SYMLINK_FOLLOW));
+    if (err == 0)
+        err = link_pinned(&old, &new);
+    if (err == 0)
+        new_names_made(j, &names, new.path, new.path_len);
+    return answer_value(err);
 }
 
 /* ---- removing ---- */
@@ -402,6 +439,8 @@ struct answer handle_unlink(struct judge *j, const struct request *r)
         return answer_errno(errno);
     if (flags & AT_REMOVEDIR)
         own_folders_removed(own, p.path, p.path_len, &what);
+    if (p.guarded)
+        new_names_unmounted(j);
     return answer_value(0);
 }
 
@@ -414,7 +453,7 @@ struct answer handle_unlink(struct judge *j, const struct request *r)
 /* Whether `old` may replace `new`. What is replaced is judged as it is; what moves stays something
  * that the command created. */
 static int ask_move(struct judge *j, const struct request *r, const struct pinned *old,
-                    const struct pinned *new)
+                    const struct pinned *new, struct new_names *names)
 {
     int err = ask_path(j, r, OP_FILE_WRITE_UNLINK, old);
     if (err == 0 && new->found)
@@ -431,7 +470,9 @@ static int ask_move(struct judge *j, const struct request *r, const struct pinne
     if (err == 0)
         err = ask_not_freed(j, r, old->path, old->path_len, new->path, new->path_len, &old->st);
     if (err == 0 && S_ISDIR(old->st.st_mode))
-        err = ask_beneath(j, r, old, new);
+        err = ask_beneath(j, r, old, new, names);
+    if (err == 0)
+        new_names_add(j, names, new->path, new->path_len, old->st.st_mode);
     j->git.moving = j->git.moving_to = NULL;
     return err;
 }
@@ -483,6 +524,7 @@ struct answer handle_rename(struct judge *j, const struct request *r)
     bool at = !is_nr(r, SYS_rename);
     const uint64_t *a = r->args;
     unsigned flags = is_nr(r, SYS_renameat2) ? (unsigned)a[4] : 0;
+    struct new_names names = {0}, back = {0}; /* at the new path, and at the old one */
     OWN(pinned) struct pinned old;
     OWN(pinned) struct pinned new = {.fd = -1, .parent = -1};
     int err = pin_parent(j, r, at ? (int)a[0] : AT_FDCWD, at ? a[1] : a[0], 0, &old);
@@ -496,9 +538,9 @@ struct answer handle_rename(struct judge *j, const struct request *r)
     if (judged < 0)
         err = judged;
     if (err == 0)
-        err = ask_move(j, r, &old, &new);
+        err = ask_move(j, r, &old, &new, &names);
     if (err == 0 && (flags & RENAME_EXCHANGE))
-        err = ask_move(j, r, &new, &old);
+        err = ask_move(j, r, &new, &old, &back);
     git_clear(j);
     if (err == 0)
         err = ask_replacing_with(j, r, &old, &new);
@@ -509,9 +551,15 @@ struct answer handle_rename(struct judge *j, const struct request *r)
     if (err == 0 && (flags & KABI_RENAME_WHITEOUT)) /* it leaves a device at the old path */
         err = ask_name(j, r, OP_FILE_MKNOD, old.path, old.path_len,
                        &(struct stat){.st_mode = S_IFCHR});
-    if (err < 0)
-        return answer_value(err);
-    if (judged > 0)
-        return answer_value(git_put_copy(&old, &new));
-    return answer_value(move(j, &old, &new, flags));
+    if (err == 0)
+        err = new_names_room(j, &(struct new_names){names.n + back.n});
+    if (err == 0)
+        err = judged > 0 ? git_put_copy(&old, &new) : move(j, &old, &new, flags);
+    if (err == 0) {
+        new_names_made(j, &names, new.path, new.path_len);
+        new_names_made(j, &back, old.path, old.path_len);
+        if (new.guarded)
+            new_names_unmounted(j);
+    }
+    return answer_value(err);
 }

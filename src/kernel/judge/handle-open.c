@@ -23,6 +23,7 @@
 #include "kernel/judge/handle-userns.h"
 #include "kernel/judge/handlers.h"
 #include "kernel/judge/judge.h"
+#include "kernel/judge/new-names.h"
 #include "kernel/judge/procfs.h"
 #include "kernel/judge/resolve.h"
 #include "kernel/judge/target.h"
@@ -210,7 +211,8 @@ static struct answer open_existing(struct judge *j, const struct request *r,
         return answer_errno(ENXIO);
     if (S_ISFIFO(p->st.st_mode) && (o->flags & O_ACCMODE) < O_RDWR && !(o->flags & O_NONBLOCK))
         return wait_fifo(j, r, p, o->flags);
-    if (S_ISDIR(p->st.st_mode) && guarded_paths_covers(j->guarded, p->path, p->path_len))
+    if (S_ISDIR(p->st.st_mode) &&
+        (j->guarded->bare > 0 || guarded_paths_covers(j->guarded, p->path, p->path_len)))
         return send_fd(j, r, reopen_view(p->path, o->flags), o->flags);
     int fd = userns_open(j, r, p, o->flags);
     return send_fd(j, r, fd == -ENOTSUP ? reopen_written(j, p, o->flags) : fd, o->flags);
@@ -260,6 +262,7 @@ static struct answer create_file(struct judge *j, const struct request *r, const
                                  const struct pinned *p)
 {
     const struct stat st = {.st_mode = S_IFREG};
+    struct new_names new = {0};
     if (j->git.wanted && git_holds(j, p, o->flags))
         return send_fd(j, r, git_hold(j, r, p, o->flags, o->mode), o->flags);
     int err = ask_create(j, r, p, S_IFREG);
@@ -271,6 +274,8 @@ static struct answer create_file(struct judge *j, const struct request *r, const
         err = git_before_name(j, r, p);
     if (err == 0)
         err = judge_take_umask(j, r);
+    if (err == 0 && new_names_add(j, &new, p->path, p->path_len, S_IFREG))
+        err = new_names_room(j, &new);
     if (err < 0)
         return answer_value(err);
     /* O_EXCL follows no symlink and leaves no trace; O_NOFOLLOW is for files created outside
@@ -283,6 +288,8 @@ static struct answer create_file(struct judge *j, const struct request *r, const
         path_set_add(&j->git.created, p->path, p->path_len);
     int err_open = errno;
     remember_own(j, p, fd);
+    if (fd >= 0)
+        new_names_made(j, &new, p->path, p->path_len);
     return send_fd(j, r, fd < 0 ? -err_open : fd, o->flags);
 }
 
@@ -346,7 +353,7 @@ static bool open_by_name(struct judge *j, const struct request *r, const struct 
         return false;
     if (!skips_stat(j, o, &p) && pin_stat(j, &p) < 0)
         return false;
-    if (p.found && guarded_paths_covers(j->guarded, p.path, p.path_len))
+    if (p.found && (p.guarded || guarded_paths_covers(j->guarded, p.path, p.path_len)))
         return false;
     if (!p.found && (o->flags & O_CREAT))
         *a = create_file(j, r, o, &p);

@@ -223,6 +223,7 @@ static void phase_judging(struct judge_process *in)
     struct setup *s = in->s;
     if (in->c.net >= 0 && !s->plan->gate)
         judge_check(s, STEP_NAMESPACES, setns(in->c.net, CLONE_NEWNET) < 0 ? -errno : 0);
+    judge_check(s, STEP_NAMESPACES, judge_leave_sentries(in));
     /* to read processes that changed their credentials, or that Yama would hide; its user namespace
      * or Landlock domain keeps it from all others */
     bool bounded = s->plan->user_ns || in->c.walls >= 0;
@@ -368,7 +369,10 @@ void judge_main(struct setup *s)
     judge_phase_unconfined(&in);
     judge_phase_walled(&in);
     phase_command(&in);
-    judge_report_status(s, STATUS_STARTED, s->kept ? STARTED_KEPT : 0, in.command);
+    judge_report_status(s, STATUS_STARTED,
+                        (s->kept ? STARTED_KEPT : 0) |
+                            (in.guarded->changed && s->plan->nsearches ? STARTED_SEARCHED : 0),
+                        in.command);
     phase_judging(&in);
     judge_loop(&in);
 }

@@ -23,6 +23,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/own.h"
 #include "command/own-record.h"
 #include "kernel/gate/resolver-files.h"
 #include "kernel/judge/ask.h"
@@ -173,6 +174,7 @@ static void prepare_policy(struct setup *s)
     s->plan = policy.plan;
     s->graph = policy.graph;
     s->kept = policy.kept;
+    s->record = policy.record;
     s->env = l->env;
     judge_check(s, STEP_FILTER, make_filter(s));
     inherited_list(&s->inherited, l->keep_fds, l->nkeep);
@@ -192,12 +194,15 @@ static void receive_init(struct setup *s)
  * child of the controller, which kills it at the end. */
 static void start_sentries(struct setup *s)
 {
-    int ends[2];
-    s->sentries = -1;
-    if (s->plan->nsentries == 0 && s->plan->nlayers == 0)
+    int ends[2], search[2] = {-1, -1};
+    s->sentries = s->search = -1;
+    if (s->plan->nsentries == 0 && s->plan->nlayers == 0 && s->plan->nsearches == 0)
         return;
     judge_check(s, STEP_SENTRY,
                 socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0 ? -errno : 0);
+    if (s->plan->nsearches)
+        judge_check(s, STEP_SENTRY,
+                    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, search) < 0 ? -errno : 0);
     struct sentries_task task = {
         .plan = s->plan,
         .graph = s->graph,
@@ -208,19 +213,54 @@ static void start_sentries(struct setup *s)
         .host_mounts = s->host_mounts,
         .events = s->events,
         .judge = ends[0],
+        .search = search[0],
+        .record = s->record,
     };
     pid_t pid = sentries_start(&task);
     judge_check(s, STEP_SENTRY, pid);
     judge_report_status(s, STATUS_SENTRY, 0, pid);
     close(ends[0]);
     s->sentries = ends[1];
+    if (search[0] >= 0)
+        close(search[0]);
+    s->search = search[1];
+}
+
+/* ---- a mount namespace without sentries ---- */
+
+static int enter_mounts(int space, int root)
+{
+    return setns(space, CLONE_NEWNS) < 0 || fchdir(root) < 0 || chroot(".") < 0 ? -errno : 0;
+}
+
+/* The kernel refuses to remove or move a name that has a mount in the namespace of the caller. So
+ * the judge will do that from a copy that was made before the sentries' mounts. */
+static void copy_mounts(struct judge_process *in)
+{
+    struct setup *s = in->s;
+    if (s->plan->nsearches == 0)
+        return;
+    OWN(fd) int own = openat(in->proc, "self/ns/mnt", O_RDONLY | O_CLOEXEC);
+    in->root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    judge_check(s, STEP_SEARCH, own < 0 || in->root < 0 ? -errno : 0);
+    judge_check(s, STEP_SEARCH, unshare(CLONE_NEWNS) < 0 ? -errno : 0);
+    in->bare = openat(in->proc, "self/ns/mnt", O_RDONLY | O_CLOEXEC);
+    in->guarded->bare = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    in->guarded->search = s->search;
+    judge_check(s, STEP_SEARCH, in->bare < 0 || in->guarded->bare <= 0 ? -errno : 0);
+    judge_check(s, STEP_SEARCH, enter_mounts(own, in->root));
+}
+
+int judge_leave_sentries(const struct judge_process *in)
+{
+    return in->s->plan->nsearches ? enter_mounts(in->bare, in->root) : 0;
 }
 
 static void send_to_sentry(const struct setup *s, const void *what, size_t n)
 {
-    /* EPIPE: it has exited, and reported why */
+    /* EPIPE or, if it has not read all we sent, ECONNRESET: it has exited, and reported why */
     int err = fd_pass_send(s->sentries, what, n, -1);
-    if (err < 0 && err != -EPIPE)
+    if (err < 0 && err != -EPIPE && err != -ECONNRESET)
         judge_fail(s, STEP_SENTRY, err);
 }
 
@@ -391,13 +431,17 @@ void judge_phase_unconfined(struct judge_process *in)
     if (s->init) {
         int err = init_wait_mounts(s->init, &step, trees);
         judge_check(s, step, err);
-        if (!s->plan->layers_first)
+        if (!s->plan->layers_first && !s->plan->nsearches)
             activate_sentries(s);
         in->c.pids = open_pid_namespace(in);
         judge_check(s, STEP_ENTER_PIDS, in->c.pids);
         enter_init(in);
+        copy_mounts(in);
+        if (!s->plan->layers_first && s->plan->nsearches)
+            activate_sentries(s);
     } else {
         make_own_namespaces(in);
+        copy_mounts(in);
         if (!s->plan->layers_first)
             activate_sentries(s);
     }

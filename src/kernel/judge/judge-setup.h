@@ -21,6 +21,8 @@ struct judge_process {
     struct host_servers host; /* if connections to loopback may lead to this machine's servers */
     struct guarded_paths *guarded;
     struct layers *layers;
+    int bare; /* if names are searched for: a mount namespace without sentries, and */
+    int root; /* the sandbox's own root */
     pid_t command;
     int mounts;   /* mountinfo of the sandbox */
     int outer;    /* mountinfo of the outside; -1: the same */
@@ -42,6 +44,9 @@ void judge_check(const struct setup *s, enum launch_step step, int err);
 /* Each phase exits on failure. */
 void judge_phase_unconfined(struct judge_process *in);
 void judge_phase_walled(struct judge_process *in);
+/* Leaves the sandbox's mount namespace, but not its root: paths mean the same, and names on which a
+ * sentry is can be removed and moved. Call it when the command has started. */
+int judge_leave_sentries(const struct judge_process *in);
 /* Receives what the sentry found behind each sentry. */
 void judge_take_guarded(const struct judge_process *in);
 

@@ -88,8 +88,11 @@ static int swap_sentry_view(const struct judge *j, int *fd, struct statx *at)
     if (err < 0 || !guarded_paths_shows(j->guarded, at))
         return err;
     int n = path_of_fd(*fd, path, sizeof(path));
+    bool planned = n >= 0 && guarded_paths_covers(j->guarded, path, (size_t)n);
     err = n < 0 ? n : guarded_paths_swap(j->guarded, path, (size_t)n, fd);
-    return err < 0 ? err : guarded_paths_glance(*fd, at);
+    /* the real one of a name that was searched for is on a mount that only the judge has: the view
+     * says where it was found */
+    return err < 0 || !planned ? err : guarded_paths_glance(*fd, at);
 }
 
 /* The path of an unlinked open file ends in " (deleted)": judge it by its last path. */
@@ -256,12 +259,14 @@ int pin_describe(struct judge *j, const struct request *r, int slot, struct pinn
     int n = path_of_fd(out->fd, path, PATH_BYTES);
     if (n < 0)
         return n;
+    int view = out->fd;
     int err = guarded_paths_swap(j->guarded, path, (size_t)n, &out->fd);
     if (err < 0)
         return err;
     if (fstat(out->fd, &out->st) < 0)
         return -errno;
-    err = check_object(j, out->fd, path, &out->st);
+    out->guarded = out->fd != view && !guarded_paths_covers(j->guarded, path, (size_t)n);
+    err = out->guarded ? 0 : check_object(j, out->fd, path, &out->st);
     if (err == 0)
         err = procfs_check(j, r, out->fd, &out->st, path);
     if (err < 0)
@@ -460,6 +465,17 @@ static int stat_below_sentry(const struct judge *j, struct pinned *out)
     return out->found || fd == -ENOENT ? 0 : fd < 0 ? fd : -errno;
 }
 
+/* The same for a name that was searched for. */
+static int stat_bare(const struct judge *j, struct pinned *out)
+{
+    ino_t seen = out->st.st_ino;
+    OWN(fd) int fd = guarded_paths_open_bare(j->guarded, out->path, out->path_len);
+    if (fd < 0 || fstat(fd, &out->st) < 0)
+        return fd < 0 ? fd : -errno;
+    out->guarded = true;
+    return out->st.st_ino == seen ? 0 : -EPERM;
+}
+
 int pin_stat(const struct judge *j, struct pinned *out)
 {
     char name[256 + 1];
@@ -473,7 +489,9 @@ int pin_stat(const struct judge *j, struct pinned *out)
     memcpy(name, out->name, n);
     name[n] = '\0';
     out->found = fstatat(out->parent, name, &out->st, AT_SYMLINK_NOFOLLOW) == 0;
-    return out->found || errno == ENOENT ? 0 : -errno;
+    if (!out->found)
+        return errno == ENOENT ? 0 : -errno;
+    return j->guarded->bare > 0 && out->st.st_dev == j->guarded->dev ? stat_bare(j, out) : 0;
 }
 
 static int pin_folder_at(struct judge *j, const struct request *r, int *base, int slot,

@@ -13,6 +13,7 @@ struct pinned {
     int fd;           /* the object (O_PATH), or -1 if only its folder is pinned */
     int parent;       /* the folder (O_PATH), or -1 if only the object is pinned */
     bool found;       /* the object exists */
+    bool guarded;     /* a sentry is on its very name, and is not in the plan */
     bool procfs;      /* it, or its folder, is in a procfs */
     const char *name; /* last component in the copied string, with trailing slashes */
     const char *path; /* canonical path of the object, existing or not; may lack a leading / */

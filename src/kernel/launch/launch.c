@@ -174,7 +174,7 @@ static void receive_status(struct control *c)
         if (c->l->give_stdio)
             release_stdio();
         if (c->l->started)
-            c->l->started(c->l->run, m.step & STARTED_KEPT);
+            c->l->started(c->l->run, m.step & STARTED_KEPT, m.step & STARTED_SEARCHED);
         break;
     case STATUS_SENTRY: /* our child, so its pid stays valid until we reap it */
         c->sentry = m.value;

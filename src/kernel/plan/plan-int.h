@@ -66,6 +66,19 @@ bool plan_allows_within(const struct graph *g, enum vocab_op op, const struct bo
 /* Tiers of the operations that read, and the sentries that follow. */
 int plan_reads(struct plan *p, const struct graph *g, struct bk_err *err);
 
+/* Whether a folder, or one that it is in, must not get a sentry: every program reads there. */
+bool plan_is_out_of_place(const struct bound_path *bound);
+/* Whether a folder has other names, by which it may be denied. */
+bool plan_is_aliased(const struct plan *p, const struct bound_path *f);
+/* Whether there can be a judge. */
+bool plan_can_judge(const struct host *h);
+
+/* ---- plan-search.c ---- */
+
+/* Removes from a list of n folders, in which file-read-data is denied, those that are searched for
+ * names instead. Returns how many are left, or -1 without memory. */
+int plan_take_searches(struct plan *p, const struct graph *g, struct bound_path *list, size_t n);
+
 /* ---- plan-devices.c ---- */
 
 /* Call the first before plan_reads(): it sets whether a wall around device files makes judging them

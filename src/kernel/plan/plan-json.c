@@ -94,6 +94,19 @@ static void put_sentries(const struct plan *p, const struct graph *g, struct buf
     buf_str(out, p->nsentries ? "\n  ],\n" : "],\n");
 }
 
+static void put_searches(const struct plan *p, const struct graph *g, struct buf *out)
+{
+    for (size_t i = 0; i < p->nsearches; i++) {
+        buf_str(out, i ? ",\n    {\"path\": " : "  \"searched\": [\n    {\"path\": ");
+        put_string(out, p->searches[i].path);
+        buf_str(out, ", \"rule\": ");
+        put_rule(out, g, p->searches[i].rule);
+        buf_chr(out, '}');
+    }
+    if (p->nsearches)
+        buf_str(out, "\n  ],\n");
+}
+
 static void put_layers(const struct plan *p, const struct graph *g, struct buf *out)
 {
     buf_str(out, "  \"layers\": [");
@@ -210,6 +223,7 @@ void plan_print_json(const struct plan *p, const struct graph *g, struct buf *ou
     buf_fmt(out, "  \"grantable\": %s,\n", p->opt.grantable ? "true" : "false");
     put_operations(p, g, out);
     put_sentries(p, g, out);
+    put_searches(p, g, out);
     put_layers(p, g, out);
     put_landlock(p, g, out);
     put_calls(p, out);

@@ -116,6 +116,7 @@ static bool list_real(struct plan *p, const struct opened *o, const struct bound
     struct bound_path cwd = bound_of(p->opt.cwd ? p->opt.cwd : "/nonexistent", false);
     if (bound_covers(&cwd, b) || !add_real(p, b, &cwd, l))
         return false;
+    p->layers_first |= p->nsearches && bound_covers(b, &cwd);
     size_t before = l->nreal;
     for (size_t i = 0; i < p->nsentries; i++) {
         struct bound_path one = bound_of(p->sentries[i].path, false);

@@ -32,6 +32,9 @@ static void pack_places(struct packer *k, struct plan *p)
     p->sentries = pack(k, p->sentries, p->nsentries, sizeof(*p->sentries));
     for (size_t i = 0; i < p->nsentries && !k->full; i++)
         p->sentries[i].path = pack_word(k, p->sentries[i].path);
+    p->searches = pack(k, p->searches, p->nsearches, sizeof(*p->searches));
+    for (size_t i = 0; i < p->nsearches && !k->full; i++)
+        p->searches[i].path = pack_word(k, p->searches[i].path);
     p->layers = pack(k, p->layers, p->nlayers, sizeof(*p->layers));
     for (size_t i = 0; i < p->nlayers && !k->full; i++) {
         p->layers[i].path = pack_word(k, p->layers[i].path);

@@ -258,6 +258,18 @@ static void print_sentries(const struct plan *p, const struct graph *g, struct b
             print_sentry(p, g, i, done, out);
 }
 
+static void print_searches(const struct plan *p, const struct graph *g, struct buf *out)
+{
+    if (p->nsearches)
+        buf_str(out, "\nSearched for names that are denied\n");
+    for (size_t i = 0; i < p->nsearches; i++) {
+        buf_str(out, "  ");
+        buf_safe(out, p->searches[i].path, p->searches[i].len);
+        buf_chr(out, '\n');
+        print_rule(g, p->searches[i].rule, "a rule wants a report", out);
+    }
+}
+
 /* ---- layers ---- */
 
 /* Groups the layers of one rule. */
@@ -374,6 +386,7 @@ void plan_print_text(const struct plan *p, const struct graph *g, struct buf *ou
     print_surroundings(p, out);
     print_operations(p, g, out);
     print_sentries(p, g, out);
+    print_searches(p, g, out);
     print_layers(p, g, out);
     print_walls(p, g, out);
     print_calls(p, out);

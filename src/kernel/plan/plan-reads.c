@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/own.h"
 #include "kernel/plan/judged-calls.h"
 #include "kernel/plan/plan-int.h"
 
@@ -60,7 +61,7 @@ static struct bound_path folder(const char *path)
     return (struct bound_path){path, (uint32_t)strlen(path), false, GRAPH_NO_RULE, 0};
 }
 
-static bool is_out_of_place(const struct bound_path *bound)
+bool plan_is_out_of_place(const struct bound_path *bound)
 {
     struct bound_path all = {bound->path, bound->len, false, bound->rule, 0};
     for (size_t i = 0; i < sizeof(unguarded) / sizeof(unguarded[0]); i++) {
@@ -211,12 +212,12 @@ static const struct graph_test **inner_folders(struct reads *r, size_t *n)
 }
 
 /* A folder that has other names may be denied by one of them: then the sentry checks it. */
-static bool is_aliased(const struct reads *r, const struct bound_path *f)
+bool plan_is_aliased(const struct plan *p, const struct bound_path *f)
 {
-    const struct mounts *m = r->p->opt.mounts ? &r->p->opt.mounts->now : NULL;
+    const struct mounts *m = p->opt.mounts ? &p->opt.mounts->now : NULL;
     if (!m || !m->aliased)
         return false;
-    struct mount_names *names = arena_alloc(&r->p->arena, sizeof(*names));
+    OWN(mem) struct mount_names *names = malloc(sizeof(*names));
     return !names || mounts_places(m, f->path, f->len, names) < 0 || names->n > 0;
 }
 
@@ -230,7 +231,7 @@ static bool open_inner_folders(struct reads *r)
     for (size_t i = 0; i < n; i++) {
         struct bound_path f = {list[i]->str, list[i]->len, false, GRAPH_NO_RULE, 0};
         const struct plan_sentry *in = innermost(r, f.path, f.len);
-        if (!in || in->open || in->len == f.len || is_aliased(r, &f) ||
+        if (!in || in->open || in->len == f.len || plan_is_aliased(r->p, &f) ||
             !denied_within(r, &f, denied, &inside))
             continue;
         if (!add_sentry(r, &f, true))
@@ -402,10 +403,16 @@ static int find_denied(struct reads *r, size_t i, const char *against)
     else if (plan_asks_about(r->p, r->g, reading[i], FILTER_PROCESS_PATH) ||
              plan_asks_about(r->p, r->g, reading[i], FILTER_PROCESS_COMMAND))
         ask_instead(d, "a sentry does not know which program reads", rule);
+    if (d->guarded && reading[i] == OP_FILE_READ_DATA) {
+        int left = plan_take_searches(r->p, r->g, d->list, d->n);
+        if (left < 0)
+            return -1;
+        d->n = (size_t)left;
+    }
     if (add_aliases(r, d) < 0)
         return -1;
     for (size_t k = 0; k < d->n; k++)
-        if (is_out_of_place(&d->list[k]))
+        if (plan_is_out_of_place(&d->list[k]))
             ask_instead(d, "a sentry would cover system folders", d->list[k].rule);
     for (size_t k = 0; k < d->n; k++)
         if (folds_case(r, &d->list[k]))
@@ -426,7 +433,10 @@ static bool covers_work(struct reads *r)
             struct bound_path bound = r->ops[i].list[k];
             bound.exact = false;
             if (bound_covers(&bound, &here))
-                ask_instead(&r->ops[i], "a sentry would cover the working directory",
+                ask_instead(&r->ops[i],
+                            r->p->opt.no_search
+                                ? "the working directory has too much to search for such names"
+                                : "a sentry would cover the working directory",
                             r->ops[i].list[k].rule);
         }
     return true;
@@ -500,8 +510,16 @@ static int set_tier(struct reads *r, size_t i)
     if (r->p->masked) {
         o->note = "there is no FUSE for a sentry: hidden as if it were empty, and not reported";
         o->remedy = REMEDY_STRICT_READS_JUDGE;
+    } else if (reading[i] == OP_FILE_READ_DATA && r->p->nsearches) {
+        o->note = "names that match a pattern are searched for, and each has a sentry";
     }
     return 0;
+}
+
+bool plan_can_judge(const struct host *h)
+{
+    return h->seccomp_notify && h->notify_addfd && !h->listener_taken && h->pidfd_getfd &&
+           h->read_memory;
 }
 
 /* A sentry passes on reading and nothing else. The judge performs writes there, on the real folder.
@@ -512,9 +530,7 @@ static void ask_about_writing(struct plan *p)
         OP_FILE_WRITE_DATA,  OP_FILE_WRITE_CREATE, OP_FILE_WRITE_UNLINK, OP_FILE_WRITE_MODE,
         OP_FILE_WRITE_OWNER, OP_FILE_WRITE_TIMES,  OP_FILE_WRITE_XATTR,  OP_FILE_WRITE_FLAGS,
         OP_FILE_LINK,        OP_FILE_MKNOD,        OP_FILE_WRITE_SETUGID};
-    const struct host *h = &p->host;
-    bool judge = h->seccomp_notify && h->notify_addfd && !h->listener_taken && h->pidfd_getfd &&
-                 h->read_memory;
+    bool judge = plan_can_judge(&p->host);
     if (!judge)
         plan_note(p, "permits less: without a judge nothing can be written beneath a sentry");
     for (size_t i = 0; judge && i < sizeof(writing) / sizeof(writing[0]); i++)
@@ -533,6 +549,8 @@ int plan_reads(struct plan *p, const struct graph *g, struct bk_err *err)
         if (find_denied(&r, i, against) < 0)
             return err_nomem(err);
     choose_sentries(&r);
+    if (!r.ops[0].guarded)
+        p->nsearches = 0;
     if (choose_masks(&r) < 0)
         return err_nomem(err);
     for (size_t i = 0; i < READING; i++)
@@ -544,7 +562,7 @@ int plan_reads(struct plan *p, const struct graph *g, struct bk_err *err)
     p->nsentries = r.nsentries;
     if (p->masked)
         plan_note(p, "permits less: nothing can be written beneath a mask");
-    else if (p->nsentries)
+    else if (p->nsentries || p->nsearches)
         ask_about_writing(p);
     return 0;
 }

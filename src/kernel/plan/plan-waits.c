@@ -78,6 +78,14 @@ static bool is_guarded(const struct plan *p, const struct plan_sentry *one)
     return guarded;
 }
 
+static bool is_searched(const struct plan *p, const struct plan_search *one)
+{
+    for (size_t i = 0; i < p->nsearches; i++)
+        if (strcmp(p->searches[i].path, one->path) == 0)
+            return true;
+    return false;
+}
+
 static void compare_sentries(struct waits *w, enum vocab_op op)
 {
     static const char why[] = "no sentry covers it";
@@ -90,6 +98,9 @@ static void compare_sentries(struct waits *w, enum vocab_op op)
     for (size_t i = 0; i < wanted->nsentries && (tier == TIER_SENTRY || tier == TIER_MASKED); i++)
         if (!wanted->sentries[i].open && !is_guarded(w->running, &wanted->sentries[i]))
             wait_for(w, op, wanted->sentries[i].path, why);
+    for (size_t i = 0; i < wanted->nsearches && op == OP_FILE_READ_DATA; i++)
+        if (!is_searched(w->running, &wanted->searches[i]))
+            wait_for(w, op, wanted->searches[i].path, why);
 }
 
 /* ---- operations ---- */

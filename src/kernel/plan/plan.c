@@ -449,6 +449,12 @@ int plan_make(const struct graph *g, const struct plan_options *opt, const struc
         plan_free(&p);
         return -1;
     }
+    if (plan_has_layer_in_search(&p)) {
+        struct plan_options judged = *opt;
+        judged.no_search = true;
+        plan_free(&p);
+        return plan_make(g, &judged, host, out, err);
+    }
     *out = p;
     return 0;
 }

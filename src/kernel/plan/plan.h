@@ -75,6 +75,16 @@ struct plan_sentry {
     bool whole; /* nothing in it may be read */
 };
 
+enum { PLAN_SEARCHES = 16 };
+
+/* A folder in which patterns deny reading some names. The launch searches it for those, and each
+ * one that exists, or is created later, gets a sentry of its own. */
+struct plan_search {
+    const char *path;
+    uint32_t len;
+    uint32_t rule;
+};
+
 /* ---- layers: what is written there stays private ---- */
 
 enum { PLAN_LAYERS = 64, PLAN_LAYER_REALS = 64 };
@@ -166,6 +176,9 @@ struct plan {
     struct plan_sentry *sentries;
     size_t nsentries;
 
+    struct plan_search *searches;
+    size_t nsearches;
+
     const char **notes; /* what the user should know: where it permits less or more than the policy,
                            and why */
     size_t nnotes;
@@ -180,6 +193,9 @@ void plan_free(struct plan *p);
  * visible.
  */
 void plan_show_layers(struct plan *p, const struct plan *outer);
+/* Whether a layer is in a folder that is searched: then names there are not the host's, and it must
+ * be planned without searching. */
+bool plan_has_layer_in_search(const struct plan *p);
 /* Whether a path is in one of the layers, and not one of the real paths there. */
 bool plan_has_in_layer(const struct plan *p, const char *path);
 

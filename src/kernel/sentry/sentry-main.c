@@ -225,6 +225,16 @@ static int copy_tree(int at, const char *path, unsigned flags)
     return tree < 0 ? -errno : tree;
 }
 
+int sentry_process_copy(int at, const char *path)
+{
+    return copy_tree(at, path, 0);
+}
+
+int sentry_process_attach(int tree, int on)
+{
+    return attach(tree, on);
+}
+
 /* The sandbox's own mounts are closed to devices by now, or will be soon. */
 static int copy_folder(const struct sentry_process *p, size_t i)
 {
@@ -422,6 +432,8 @@ static void place_all(struct sentry_process *p)
         if (p->there.at[i])
             fail_on(p, STEP_SENTRY_BIND,
                     p->serving ? place_first(p, i) : sentry_process_place_at(p, i));
+    if (p->search)
+        fail_on(p, STEP_SENTRY_BIND, sentry_search_place(p));
 }
 
 /* ---- phases ---- */
@@ -455,8 +467,9 @@ static void phase_outside(struct sentry_process *p)
     role_take(ROLE_SENTRY);
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* processes that see each other must not read this one */
     /* the controller's pipes would never end while we had them open */
-    int keep[] = {t->namespaces, t->events, t->judge, t->host_mounts,
-                  t->launch->layer_server > 0 ? t->launch->layer_server : -1};
+    int keep[] = {t->namespaces, t->events,
+                  t->judge,      t->host_mounts,
+                  t->search,     t->launch->layer_server > 0 ? t->launch->layer_server : -1};
     fd_close_others(keep, sizeof(keep) / sizeof(keep[0]));
     /* already inside: a copy, in which our own mounts will not show */
     p->root = t->namespaces < 0 ? copy_tree(AT_FDCWD, "/", KABI_AT_RECURSIVE)
@@ -557,12 +570,12 @@ static void use_all_processors(struct sentry_process *p)
 /* Without sentries, the process only watches what is below layers. */
 static bool needs_server(const struct plan *p)
 {
-    return p->nsentries > 0 && !p->masked;
+    return (p->nsentries > 0 || p->nsearches > 0) && !p->masked;
 }
 
 static void phase_inside(struct sentry_process *p)
 {
-    struct sentry_msg ready = {.kind = SENTRY_MSG_READY};
+    struct sentry_msg ready = {.kind = SENTRY_MSG_READY, .step = p->search_changed};
     enter(p);
     p->mounts = open_mounts(p);
     if (needs_server(p->plan)) /* while the judge looks them up */
@@ -606,8 +619,13 @@ static void __attribute__((noreturn)) sentry_main(const struct sentries_task *ta
     phase_outside(&p);
     if (needs_server(p.plan))
         prepare(&p);
+    if (p.plan->nsearches)
+        fail_on(&p, STEP_SEARCH, sentry_search_first(&p));
     phase_inside(&p);
-    usleep(SETTLE_US); /* this thread gets no requests meanwhile */
+    if (!p.search)
+        usleep(SETTLE_US); /* this thread gets no requests meanwhile */
+    else if (sentry_search_rest(&p, SETTLE_US / 1000) < 0)
+        _exit(1);
     /* The serving thread needs more than we keep, and the working directory where it is. */
     if (unshare(CLONE_FS) == 0 && fchdir(p.proc) == 0 && sentry_process_confine(&p, false) == 0)
         watch_names(&p);

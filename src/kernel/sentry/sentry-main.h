@@ -47,8 +47,10 @@ struct sentry_process {
     struct sentries_there there; /* at the start */
     struct sentry_place mounted[PLAN_SENTRIES];
     struct sentry_first first[PLAN_SENTRIES];
-    struct graph_cache *cache; /* masks only */
-    struct file_names *names;  /* all names of files: the serving thread's, or that of masks */
+    struct graph_cache *cache;    /* masks only */
+    struct file_names *names;     /* all names of files: the serving thread's, or that of masks */
+    struct sentry_search *search; /* NULL: nothing is searched */
+    bool search_changed;          /* not all of it was as in the record */
     int mounts, later; /* mountinfo of the sandbox, and of the host: the watching thread's */
     uint64_t dev;      /* of the sentries' file system */
 };
@@ -77,6 +79,27 @@ int sentry_process_confine(const struct sentry_process *p, bool serving);
 /* sentry-watch.c: mounts sentries again whenever a guarded name gets another meaning. Returns only
  * on failure: a negative errno. */
 int watch_names(struct sentry_process *p);
+
+/* A copy of a mount, to be attached elsewhere. Returns a file descriptor or a negative errno. */
+int sentry_process_copy(int at, const char *path);
+int sentry_process_attach(int tree, int on);
+
+/* sentry-search.c: sentries on names that patterns deny. These return 0 or a negative errno. The
+ * first searches, before anything is mounted; the second mounts what was found; the third begins to
+ * watch. */
+int sentry_search_first(struct sentry_process *p);
+int sentry_search_place(struct sentry_process *p);
+int sentry_search_begin(struct sentry_process *p);
+/* Searches everything again. */
+int sentry_search_again(struct sentry_process *p);
+/* When something can be read from their descriptors: about changed folders, and from the judge. */
+int sentry_search_events(struct sentry_process *p);
+int sentry_search_request(struct sentry_process *p);
+int sentry_search_events_fd(const struct sentry_process *p);
+/* In how many milliseconds to search again; -1: never. */
+int sentry_search_timeout(const struct sentry_process *p);
+/* Waits, and answers the judge meanwhile. */
+int sentry_search_rest(struct sentry_process *p, int ms);
 
 /* sentry-layers.c: makes what changes below layers visible. The first watches them, once; the
  * second takes an event; the third makes the kernel forget old names if there was one, and returns

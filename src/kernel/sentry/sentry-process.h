@@ -36,6 +36,8 @@ struct sentries_task {
     pid_t inside;    /* if so: that process, as seen from here; else 0 */
     int host_mounts; /* /proc/PID/mountinfo outside; -1: the caller is outside */
     int events;      /* socket to the controller */
+    const struct name_record *record; /* of an earlier run's search, or NULL */
+    int search; /* socket on which the judge asks about new names; -1: nothing is searched */
     int judge; /* socket to the judge, which sends a byte when its mounts are ready, and then struct
                   sentries_there */
 };
@@ -60,6 +62,11 @@ struct guarded_paths {
     int32_t coming;          /* how many messages follow the first */
     int real[PLAN_SENTRIES]; /* the real file under each sentry (O_PATH), or -1 */
     uint32_t len[PLAN_SENTRIES];
+    /* If names are searched for: */
+    int bare;      /* the root of a mount table that has no sentries (O_PATH), or 0 */
+    int search;    /* socket to ask the sentry about new names */
+    uint32_t room; /* how many more names can get a sentry */
+    bool changed;  /* the folders are not as an earlier run recorded them */
 };
 
 /* Whether a canonical path is a sentry's or is beneath one. */
@@ -86,6 +93,27 @@ bool guarded_paths_shows(const struct guarded_paths *b, const struct statx *st);
  * 0 or a negative errno. */
 int guarded_paths_swap(const struct guarded_paths *b, const char *path, size_t n, int *fd);
 
+/* ---- names that are searched for ---- */
+
+/* Whether a path is in a folder that is searched. */
+bool guarded_paths_searched(const struct guarded_paths *b, const char *path, size_t n);
+/* Opens what is at a canonical path under all sentries. Returns a file descriptor (O_PATH) or a
+ * negative errno. */
+int guarded_paths_open_bare(const struct guarded_paths *b, const char *path, size_t n);
+/* Has the sentry look at a new name and, if it is a folder, at all below it. Call it before the
+ * command can use it. An empty path only asks for b->room. Returns 0 or a negative errno. */
+int guarded_paths_look(struct guarded_paths *b, const char *path, size_t n);
+
+/* The most files and folders with a sentry of their own at a time. */
+enum { SEARCH_NAMES_MAX = 2048 };
+
+/* The answer to the path of a new name, whose sentry is mounted by then, if it needs one. An empty
+ * question ("") only asks how many more there can be. */
+struct search_answer {
+    int32_t err; /* 0 or a negative errno */
+    uint32_t room;
+};
+
 /* ---- messages between them ---- */
 
 enum sentry_msg_kind {
@@ -98,7 +126,7 @@ enum sentry_msg_kind {
 struct sentry_msg {
     int32_t kind;  /* enum sentry_msg_kind */
     int32_t index; /* REAL, GONE: index of the plan's sentry; READY: how many REAL follow */
-    int32_t step;  /* FAILED: enum launch_step */
+    int32_t step;  /* FAILED: enum launch_step; READY: whether searched folders have changed */
     int32_t err;   /* FAILED: errno */
     uint64_t dev;  /* READY: of the sentries' file system */
 };

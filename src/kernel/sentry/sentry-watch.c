@@ -173,6 +173,13 @@ static int hide_aliases(struct watching *w)
         if (err < 0)
             return err;
     }
+    for (size_t i = 0; m->aliased && i < plan->nsearches; i++) {
+        int err = mounts_places(m, plan->searches[i].path, plan->searches[i].len, &w->names);
+        for (size_t k = 0; err == 0 && k < w->names.n; k++)
+            err = sentry_process_hide(w->process, w->names.at[k].path);
+        if (err < 0)
+            return err;
+    }
     return 0;
 }
 
@@ -268,14 +275,26 @@ static int wait_event(struct watching *w)
                            {p->crowd, POLLIN, 0},
                            {p->task->judge, POLLIN, 0},
                            {p->mounts, POLLPRI, 0},
-                           {p->later, POLLPRI, 0}};
+                           {p->later, POLLPRI, 0},
+                           {p->search ? p->task->search : -1, POLLIN, 0},
+                           {sentry_search_events_fd(p), POLLIN, 0}};
     eventfd_t times;
-    int soon = sentry_layers_refresh(p);
-    int n = poll(fds, 5, soon >= 0 ? soon : w->blind ? LOOK_MS : -1);
-    if (n <= 0)
-        return n == 0 ? w->blind : errno == EINTR ? 0 : -errno;
+    int soon = sentry_layers_refresh(p), search = sentry_search_timeout(p);
+    int wait = soon >= 0 ? soon : w->blind ? LOOK_MS : -1;
+    int n = poll(fds, 7, search >= 0 && (wait < 0 || search < wait) ? search : wait);
+    if (n < 0)
+        return errno == EINTR ? 0 : -errno;
+    int err = search >= 0 && sentry_search_timeout(p) == 0 ? sentry_search_again(p) : 0;
+    if (err == 0 && fds[5].revents)
+        err = sentry_search_request(p);
+    if (err == 0 && fds[6].revents)
+        err = sentry_search_events(p);
+    if (err == 0 && p->search && (fds[4].revents & POLLPRI))
+        err = sentry_search_again(p);
+    if (err < 0 || n == 0)
+        return err < 0 ? err : w->blind;
     if (fds[2].revents) {
-        int err = receive_update(p);
+        err = receive_update(p);
         if (err < 0)
             return err; /* it is gone */
     }
@@ -298,6 +317,8 @@ int watch_names(struct sentry_process *p)
     /* our own mounts are no news */
     poll((struct pollfd[]){{p->mounts, POLLPRI, 0}, {p->later, POLLPRI, 0}}, 2, 0);
     sentry_layers_watch(p, w.events);
+    if (p->search && sentry_search_begin(p) < 0)
+        return -EIO;
     while (changed >= 0) {
         int err = changed ? look_again(&w) : 0;
         changed = err < 0 ? err : wait_event(&w);

@@ -23,7 +23,10 @@ enum status_kind {
     STATUS_FINISHED, /* work that had to wait until the sandbox was empty is done */
 };
 
-enum { STARTED_KEPT = 1 }; /* with a policy of an earlier run */
+enum {
+    STARTED_KEPT = 1,    /* with a policy of an earlier run */
+    STARTED_SEARCHED = 2 /* what was searched has changed since the record was made */
+};
 
 /* What is left after the command has exited. */
 enum {
@@ -43,10 +46,11 @@ struct setup {
     const struct launch *launch;
     const struct plan *plan; /* set once the judge has it, as well as the graph */
     const struct graph *graph;
-    bool kept;               /* both come from an earlier run */
-    char *const *env;        /* the command's */
-    const struct init *init; /* NULL: the judge makes what namespaces it can */
-    struct init taken;       /* set once the controller has reported it */
+    bool kept;                        /* both come from an earlier run */
+    const struct name_record *record; /* of an earlier run's search, or NULL */
+    char *const *env;                 /* the command's */
+    const struct init *init;          /* NULL: the judge makes what namespaces it can */
+    struct init taken;                /* set once the controller has reported it */
     pid_t controller;
     uid_t uid;
     gid_t gid;
@@ -57,6 +61,7 @@ struct setup {
     int asks;                   /* the gate's socket to the controller, or -1 */
     int questions;              /* the judge's, or -1 */
     int sentries;               /* the judge's socket to the sentry, or -1 */
+    int search;                 /* another one, for new names; -1: nothing is searched */
     sigset_t mask;              /* the caller's, for the command */
     struct rlimit descriptors;  /* the same */
     struct inherited inherited; /* file descriptors that the command must not inherit */

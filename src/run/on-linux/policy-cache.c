@@ -59,6 +59,16 @@ static bool is_worth_keeping(const struct run *r)
            (r->spec->bare || r->spec->tmpdir || r->private_tmpdir.number);
 }
 
+bool policy_cache_inputs(const struct run *r, struct buf *out)
+{
+    struct run_kernel *k = r->kernel;
+    bool before = k->options.no_search;
+    k->options.no_search = false; /* the search decides that */
+    bool put = is_worth_keeping(r) && put_inputs(r, out);
+    k->options.no_search = before;
+    return put;
+}
+
 /* ---- files ---- */
 
 static const char in_folder[] = "policies";

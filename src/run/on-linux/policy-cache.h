@@ -18,6 +18,11 @@ struct run;
 /* Takes graph and plan of this run from there. Returns false if they have to be made. */
 bool policy_cache_load(struct run *r);
 
+/* Appends all that they depend on, for other things that do. Returns false if a later run cannot
+ * have the same. */
+struct buf;
+bool policy_cache_inputs(const struct run *r, struct buf *out);
+
 /* Keeps them for the next run. Compiles the policy once more, so it is called while the command
  * runs. Failing has no effect. */
 void policy_cache_save(struct run *r);

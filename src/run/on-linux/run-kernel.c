@@ -19,11 +19,13 @@
 #include "base/own.h"
 #include "kernel/host/case-fold.h"
 #include "kernel/launch/host-mounts.h"
+#include "kernel/shared/name-search.h"
 #include "macos/macos-run.h"
 #include "policy/target.h"
 #include "run/on-linux/leave.h"
 #include "run/on-linux/nest.h"
 #include "run/on-linux/policy-cache.h"
+#include "run/on-linux/search-record.h"
 #include "run/run-int.h"
 
 /* ---- preparing ---- */
@@ -154,9 +156,14 @@ int run_plan(struct run *r, struct bk_err *err)
     struct run_kernel *k = r->kernel;
     if (plan_make(r->policy.graph, &k->options, &k->host, &k->plan, err) < 0)
         return -1;
-    if (k->outer)
-        plan_show_layers(&k->plan, k->outer);
-    return 0;
+    if (!k->outer)
+        return 0;
+    plan_show_layers(&k->plan, k->outer);
+    if (!plan_has_layer_in_search(&k->plan))
+        return 0;
+    k->options.no_search = true;
+    plan_free(&k->plan);
+    return run_plan(r, err);
 }
 
 /* Inside a sandbox of ours: appends the plan that the run gets there, by asking the outer
@@ -189,6 +196,22 @@ static int describe_nested(struct run *r, bool json, struct buf *out, struct bk_
     return 1;
 }
 
+/* Describes what a launch would do: judge, if there is too much to search. */
+static int replan_unsearched(struct run *r, struct bk_err *err)
+{
+    struct plan *p = &r->kernel->plan;
+    const char *paths[PLAN_SEARCHES];
+    for (size_t i = 0; i < p->nsearches; i++)
+        paths[i] = p->searches[i].path;
+    const struct name_record *known = p->nsearches ? search_record_load(r) : NULL;
+    if (p->nsearches == 0 || (known && !known->too_big) ||
+        name_search_fits(r->policy.graph, paths, p->nsearches))
+        return 0;
+    r->kernel->options.no_search = true;
+    plan_free(p);
+    return run_plan(r, err);
+}
+
 int run_print_plan(struct run *r, bool json, struct buf *out, struct bk_err *err)
 {
     if (policy_on_macos())
@@ -196,7 +219,7 @@ int run_print_plan(struct run *r, bool json, struct buf *out, struct bk_err *err
     int nested = run_policy_compile(&r->policy, err) < 0 ? -1 : describe_nested(r, json, out, err);
     if (nested)
         return nested > 0 ? 0 : -1;
-    if (run_plan(r, err) < 0)
+    if (run_plan(r, err) < 0 || replan_unsearched(r, err) < 0)
         return -1;
     (json ? plan_print_json : plan_print_text)(&r->kernel->plan, r->policy.graph, out);
     return 0;
@@ -211,24 +234,35 @@ static int prepare(void *arg, struct launch_policy *out)
     struct bk_err err;
     r->policy.unit.opt.terse = true;
     r->kernel->options.terse = true;
+    const struct name_record *record = NULL;
     bool kept = policy_cache_load(r);
     if (!kept && run_plan(r, &err) < 0)
         return run_refused(r, &err);
+    if (r->kernel->plan.nsearches)
+        record = search_record_load(r);
+    if (record && record->too_big) {
+        record = NULL;
+        r->kernel->options.no_search = true;
+        if (run_plan(r, &err) < 0)
+            return run_refused(r, &err);
+    }
     if (r->spec->upstream && !r->kernel->plan.gate) {
         err_set(&err, BK_E_INPUT,
                 "upstream proxy: the network is not filtered, so nothing uses it");
         err_remedy(&err, REMEDY_FILTER_NETWORK);
         return run_refused(r, &err);
     }
-    *out = (struct launch_policy){&r->kernel->plan, r->policy.graph, kept};
+    *out = (struct launch_policy){&r->kernel->plan, r->policy.graph, kept, record};
     return 0;
 }
 
-static void started(void *arg, bool kept)
+static void started(void *arg, bool kept, bool searched)
 {
     struct run *r = arg;
     if (!kept)
         policy_cache_save(r);
+    if (searched || r->kernel->options.no_search)
+        search_record_save(r);
     if (r->kernel->links)
         kept_links_save(r->kernel->links, &r->targets);
 }
@@ -332,7 +366,11 @@ static int launch_and_learn(void *arg, struct launch_end *end, struct bk_err *er
         int result = launch_run(&r->kernel->launch, end, err);
         if (r->kernel->nests.n)
             nest_end_all(r);
-        if (result == 0 || !learn_from(&r->kernel->host, end))
+        if (result == 0)
+            return result;
+        if (end->step == STEP_SEARCH && !r->kernel->options.no_search)
+            r->kernel->options.no_search = true; /* it is judged instead */
+        else if (!learn_from(&r->kernel->host, end))
             return result;
     }
 }
