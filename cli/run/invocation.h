@@ -11,6 +11,7 @@
 #include "cli/run/run-flags.h"
 #include "cli/run/run-live.h"
 #include "cli/run/run-settings.h"
+#include "cli/run/run-spare.h"
 #include "cli/run/run-watch.h"
 #include "run/ask-tty.h"
 #include "run/run.h"
@@ -28,7 +29,9 @@ struct invocation {
     struct ask_tty asker;
     struct live live;
     struct end_folder ended;
-    bool stays; /* with background processes */
+    struct spare spare;
+    bool stays;       /* with background processes */
+    struct run *like; /* it does not run, but is compared with this one; or NULL */
     struct watch_settings watch;
     struct report *report;
     enum report_how how;
@@ -38,6 +41,24 @@ struct invocation {
     int *keep_fds;
     char cwd[PATH_MAX], start[PATH_MAX], tmpdir[PATH_MAX], record[PATH_MAX];
 };
+
+/* Fills the spec from the command line and the settings; the session has been joined. */
+int invocation_fill(struct invocation *r, struct bk_err *err);
+int invocation_check_place(struct invocation *r, struct bk_err *err);
+void invocation_free(struct invocation *r);
+
+/* ---- run-spare.c: a run that holds its command until it is known (run/run.h) ---- */
+
+/* Reads --spare. */
+int spare_choose(struct invocation *r, struct bk_err *err);
+/* After the session was joined: keeps its grants, which rules are then made from. */
+void spare_note_grants(struct invocation *r);
+/* Before run_go(): waits for the holder, too. */
+int spare_open(struct invocation *r, struct bk_err *err);
+void spare_held(void *arg); /* for launch.on_held */
+/* After run_go(): reports how the command ended, and exits. Returns if this is no spare. */
+void spare_end(struct invocation *r, int status);
+void spare_free(struct spare *s);
 
 /* ---- run-session.c: a run that belongs to a session ---- */
 

@@ -30,7 +30,7 @@ struct live {
     const char *root;      /* then: the project's folder */
     char folder[PATH_MAX]; /* where the command starts; empty: unchanged */
     bool left;             /* the command has ended, and background processes go on */
-    int own[4];            /* for launch.user_fds */
+    int own[6];            /* for launch.user_fds */
     uint64_t missed;       /* denials that it did not get */
     int channel;           /* where its answers to questions go */
     bool heard;            /* we listen to it */

@@ -104,6 +104,6 @@ void session_begin_staying(struct invocation *r)
     if (!args_has(r->args, "leave-background") || !args_has(r->args, "session") ||
         args_has(r->args, "dry-run") || getenv("SANDBOX_RUNTIME"))
         return;
-    r->stays = stay_begin();
+    r->stays = args_has(r->args, "spare") || stay_begin();
     staying = r;
 }

@@ -28,6 +28,7 @@ struct session_run {
     char *command;
     int link;                 /* to its servers (session-loopback.h); 0: none */
     bool left;                /* the command has ended, and background processes go on */
+    bool spare;               /* it has no command yet */
     struct folder_user moves; /* whose folder it changes */
 };
 
@@ -37,6 +38,14 @@ static struct session_run *find_run(const struct session *k, int client)
 {
     for (size_t i = 0; i < k->nruns; i++)
         if (k->runs[i].client == client)
+            return &k->runs[i];
+    return NULL;
+}
+
+static struct session_run *find_number(const struct session *k, uint64_t number)
+{
+    for (size_t i = 0; i < k->nruns; i++)
+        if (k->runs[i].number == number)
             return &k->runs[i];
     return NULL;
 }
@@ -81,18 +90,37 @@ int session_admit(struct session *k, const char *command, uint64_t *number, stru
     return steal_fd(&theirs);
 }
 
+int session_admit_spare(struct session *k, uint64_t *number, struct bk_err *err)
+{
+    int sock = session_admit(k, "", number, err);
+    struct session_run *run = sock >= 0 ? find_number(k, *number) : NULL;
+    if (run)
+        run->spare = true;
+    return sock;
+}
+
+void session_use_spare(struct session *k, const char *command, uint64_t *number)
+{
+    struct session_run *run = find_number(k, *number);
+    char *text = run ? strdup(command) : NULL;
+    if (!text)
+        return;
+    free(run->command);
+    run->command = text;
+    run->spare = false;
+    *number = run->number = ++k->last;
+}
+
 bool session_expects(const struct session *k, uint64_t number)
 {
-    for (size_t i = 0; i < k->nruns; i++)
-        if (k->runs[i].number == number)
-            return !k->runs[i].left;
-    return false;
+    const struct session_run *run = find_number(k, number);
+    return run && !run->left;
 }
 
 bool session_is_busy(const struct session *k)
 {
     for (size_t i = 0; i < k->nruns; i++)
-        if (!k->runs[i].left)
+        if (!k->runs[i].left && !k->runs[i].spare)
             return true;
     return false;
 }
@@ -266,8 +294,11 @@ static void do_grant(struct session *k, const json_t *m, struct buf *out)
     if (rule_write(option, what, "/", true, &rule, &links, &err) < 0)
         return control_server_refuse(out, err.msg);
     json_array_append_new(k->grants, json_pack("{s:s, s:s}", "grant", option, "what", what));
+    if (k->on_grant)
+        k->on_grant(k->arg);
     for (size_t i = 0; i < k->nruns; i++)
-        grant_to(&k->runs[i], m, &waits);
+        if (!k->runs[i].spare)
+            grant_to(&k->runs[i], m, &waits);
     control_server_answer(out, json_pack("{s:b, s:s}", "ok", 1, "waits", waits.s ? waits.s : ""));
 }
 
@@ -335,6 +366,8 @@ static void do_list(const struct session *k, struct buf *out)
     for (size_t i = 0; i < k->nruns && i < SHOWN; i++) {
         const struct session_run *run = &k->runs[i];
         OWN(buf) struct buf command = {0};
+        if (run->spare)
+            continue;
         buf_safe(&command, run->command, strnlen(run->command, COMMAND));
         json_array_append_new(
             runs, json_pack("{s:I, s:i, s:s, s:b, s:o}", "number", (json_int_t)run->number, "pid",

@@ -68,6 +68,8 @@ struct session {
     bool client_asks; /* on_question() can ask */
     /* A run has reported so many denials more. May be NULL. */
     void (*on_count)(void *arg, uint64_t run, uint64_t denied);
+    /* A grant was given, which future runs get, too. May be NULL. */
+    void (*on_grant)(void *arg);
     void *arg;
 };
 
@@ -80,6 +82,10 @@ void session_close(struct session *k);
 /* Prepares a command: sets its number and returns the socket for its `buckle run --session=fd:N`,
  * or -1. */
 int session_admit(struct session *k, const char *command, uint64_t *number, struct bk_err *err);
+/* The same for a spare: a run whose command is not known yet, and that nobody sees. It gets its
+ * command, and a new number, when it is used. */
+int session_admit_spare(struct session *k, uint64_t *number, struct bk_err *err);
+void session_use_spare(struct session *k, const char *command, uint64_t *number);
 /* Answers question `id` of a run, see consent_word(). */
 void session_answer(const struct session *k, uint64_t run, uint32_t id, const char *word);
 /* A request as those above, from the process that keeps the session. Appends the answer. */

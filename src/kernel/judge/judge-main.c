@@ -131,6 +131,9 @@ static void judge_command(struct judge_process *in)
 static void phase_command(struct judge_process *in)
 {
     enum launch_step step;
+    /* what is judged before it starts must be known then, and the reaper can't wait */
+    if (in->s->launch->on_held && (in->s->pass || in->c.pids < 0))
+        judge_fail(in->s, STEP_HOLD, ENOTSUP);
     if (in->s->pass)
         judge_command(in);
     if (in->c.pids < 0) {

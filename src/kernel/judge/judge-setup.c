@@ -119,6 +119,8 @@ static void tie_to_controller(struct judge_process *in)
     /* first: a later descriptor could get one of these numbers */
     for (size_t i = 0; i < s->launch->nuser_fds; i++)
         close(s->launch->user_fds[i]);
+    if (s->hold[1] >= 0) /* only the controller can say what a held command is */
+        close(s->hold[1]);
     judge_check(s, STEP_DESCRIPTORS, raise_descriptors(&s->descriptors));
     /* before opening files: they must be as readable in the new namespace as outside */
     struct host_spaces spaces = host_spaces(s->launch->host);

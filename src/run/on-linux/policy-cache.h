@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 
+struct buf;
+struct host;
 struct run;
 
 /*
@@ -21,5 +23,8 @@ bool policy_cache_load(struct run *r);
 /* Keeps them for the next run. Compiles the policy once more, so it is called while the command
  * runs. Failing has no effect. */
 void policy_cache_save(struct run *r);
+
+/* Appends all that they are made from. */
+bool policy_put_inputs(const struct run *r, const struct host *host, struct buf *out);
 
 #endif

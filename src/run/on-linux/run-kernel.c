@@ -83,6 +83,7 @@ static int probe_host(struct run *r, bool probe, struct bk_err *err)
         return -1;
     int result = pretend ? host_pretend(&r->kernel->host, pretend, err) : 0;
     host_find_disks(&r->kernel->host);
+    r->kernel->first = r->kernel->host;
     return result;
 }
 
@@ -92,6 +93,10 @@ static int read_mounts(struct run *r, struct bk_err *err)
     if (policy_on_macos())
         return 0;
     r->kernel->options.mounts = &r->kernel->mounts;
+    if (r->spec->like && run_mounts_unchanged(r->spec->like)) {
+        r->kernel->options.mounts = &r->spec->like->kernel->mounts;
+        return 0;
+    }
     return r->kernel->init.mounts >= 0 ? 0 : run_mounts(&r->kernel->mounts, r->spec, err);
 }
 
@@ -100,6 +105,7 @@ void run_kernel_init(struct run_kernel *k)
     *k = (struct run_kernel){.cgroup.fd = -1,
                              .init = {.pidfd = -1, .ready = -1, .mounts = -1},
                              .kept.lock = -1,
+                             .mounts_watch = -1,
                              .channel = -1};
 }
 
@@ -130,7 +136,8 @@ int run_system_open(struct run *r, bool probe, struct bk_err *err)
         r->kernel->channel = nest_call();
     /* this takes longest, and needs nothing of what follows */
     r->kernel->init.reads = true;
-    if (!probe && r->kernel->channel < 0 && !policy_on_macos() && !spec->may_leave)
+    bool starts = !spec->may_leave && !spec->like;
+    if (!probe && r->kernel->channel < 0 && !policy_on_macos() && starts)
         init_start(&r->kernel->init, &r->kernel->host, spec->launch.cwd, spec->launch.prepared);
     if (read_mounts(r, err) < 0)
         return -1;
@@ -420,6 +427,8 @@ void run_system_close(struct run *r)
         return;
     if (k->channel >= 0)
         close(k->channel);
+    if (k->mounts_watch >= 0)
+        close(k->mounts_watch);
     init_end(&k->init);
     kept_layers_close(&k->kept);
     cgroup_remove(&k->cgroup);
