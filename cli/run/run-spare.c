@@ -14,11 +14,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/own.h"
 #include "cli/run/invocation.h"
 #include "cli/run/run-presets.h"
 #include "run/stay.h"
 #include "system/descriptors.h"
+#include "system/process.h"
 
 /* ---- what it depends on ---- */
 
@@ -121,7 +123,6 @@ static bool choose_start(struct invocation *r, const char *start)
 static void become(struct invocation *r)
 {
     struct spare *s = &r->spare;
-    s->taken = true;
     r->spec.launch.argv = s->order.argv;
     r->spec.command_text = s->order.text[0] ? s->order.text : r->spec.command_text;
     if (s->nstdio == ORDER_STDIO)
@@ -133,11 +134,21 @@ static void become(struct invocation *r)
     watch_begin(&r->watch, &r->settings, &r->live);
 }
 
+/* The holder has announced its command, and nothing had changed a moment ago. A launch as usual
+ * takes longer from reading settings to starting its command. */
+static bool was_checked(const struct invocation *r)
+{
+    enum { MOMENT_MS = 3 };
+    const struct spare *s = &r->spare;
+    return !r->settings.now->by_command && s->order.asks == r->live.asks && s->checked_ms &&
+           now_ms() - s->checked_ms < MOMENT_MS;
+}
+
 static void let_go(struct invocation *r)
 {
     struct spare *s = &r->spare;
     struct launch_order o = {.argv = s->order.argv, .env = s->order.env, .nfds = s->nstdio};
-    if (!is_current(r, (const char **)s->order.argv, s->order.asks) ||
+    if ((!was_checked(r) && !is_current(r, (const char **)s->order.argv, s->order.asks)) ||
         !choose_start(r, s->order.start) || !wrap_line(r, s->order.argv))
         return give_up(r);
     o.start = r->spec.launch.start;
@@ -146,9 +157,10 @@ static void let_go(struct invocation *r)
         o.as[i] = i;
     }
     answer(s, ORDER_TAKEN);
-    become(r);
+    s->taken = true;
     if (run_release(&r->run, &o) < 0)
         run_cancel(true);
+    become(r);
     for (size_t i = 0; i < s->nstdio; i++)
         close(s->stdio[i]);
 }
@@ -180,6 +192,14 @@ static void take_descriptor(struct invocation *r, int passed)
         let_go(r);
 }
 
+static void check_soon(struct invocation *r)
+{
+    if (is_current(r, (const char **)r->args->pos, r->live.asks))
+        r->spare.checked_ms = now_ms();
+    else
+        give_up(r);
+}
+
 /* Returns false at the end. */
 static bool receive(struct invocation *r, int from)
 {
@@ -195,7 +215,9 @@ static bool receive(struct invocation *r, int from)
     }
     if (passed >= 0)
         take_descriptor(r, passed);
-    else if (s->taken && n == 2 && bytes[0] == 'k')
+    else if (n == 1 && bytes[0] == ORDER_SOON && !s->taken)
+        check_soon(r);
+    else if (s->taken && n == 2 && bytes[0] == ORDER_SIGNAL)
         run_signal(bytes[1]);
     else if (!s->taken && !s->order.argv)
         take_order(r, bytes, (size_t)n);
@@ -230,6 +252,7 @@ int spare_choose(struct invocation *r, struct bk_err *err)
         return err_set(err, BK_E_INPUT, "--spare: %s is not an open file descriptor", where);
     if (args_has(r->args, "control-fd") || args_has(r->args, "dry-run"))
         return err_set(err, BK_E_INPUT, "--spare: not with --control-fd or --dry-run");
+    process_keep_memory(); /* what is compared needs the same memory each time */
     r->spare.holds = true;
     r->spare.holder = (int)fd;
     return 0;

@@ -200,6 +200,13 @@ bool job_is_ready(struct job *j)
     return j->ready;
 }
 
+void job_announce(const struct job *j)
+{
+    const char soon = ORDER_SOON;
+    if (j->ready)
+        (void)!fd_packet_send(j->order, &soon, 1, -1, true);
+}
+
 bool job_has_ended(const struct job *j)
 {
     struct pollfd ended = {j->watch, POLLIN, 0};

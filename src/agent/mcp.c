@@ -234,6 +234,8 @@ static void run_once(struct mcp *m)
             mcp_update_call(m, &m->calls[i]);
     if (fds[1].revents)
         rpc_flush(&m->rpc);
+    if (fds[0].revents && m->spare.used && job_is_ready(&m->spare.job))
+        job_announce(&m->spare.job);
     if (fds[0].revents)
         rpc_read(&m->rpc, on_message, m);
 }

@@ -15,6 +15,8 @@
  */
 enum { ORDER_MOST = 112 << 10, ORDER_STDIO = 3 };
 enum order_answer { ORDER_READY = 'r', ORDER_TAKEN = 'g', ORDER_STALE = 's' };
+/* What the holder may send before the order, and later: it comes soon; a signal follows. */
+enum order_word { ORDER_SOON = 'c', ORDER_SIGNAL = 'k' };
 
 struct order {
     const char *start; /* where the command starts; "": where the run says */

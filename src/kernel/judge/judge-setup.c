@@ -264,7 +264,7 @@ static bool can_overlap_sentries(const struct judge_process *in)
 {
     const struct setup *s = in->s;
     char here[4096];
-    if (s->sentries < 0 || in->c.pids < 0 || s->pass || s->plan->gate)
+    if (s->sentries < 0 || in->c.pids < 0 || s->pass || s->plan->gate || s->launch->on_held)
         return false;
     for (size_t i = 0; i < s->plan->nwalls; i++)
         if (s->plan->walls[i].loader || sentries_cover(s->plan, s->plan->walls[i].path))

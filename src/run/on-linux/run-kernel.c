@@ -77,6 +77,10 @@ static void complete_options(struct run *r)
 static int probe_host(struct run *r, bool probe, struct bk_err *err)
 {
     const char *pretend = getenv("BUCKLE_PRETEND");
+    if (r->spec->like) { /* what this process can do does not change */
+        r->kernel->host = r->kernel->first = r->spec->like->kernel->first;
+        return 0;
+    }
     if (!probe)
         host_quick(&r->kernel->host);
     else if (host_probe(&r->kernel->host, err) < 0)

@@ -49,10 +49,10 @@ static void put_files(const struct plan *p, struct buf *out)
         put_file(out, "/dev", true);
 }
 
-static void put_words(char *const *words, struct buf *out)
+static void put_words(const char *const *words, size_t n, struct buf *out)
 {
-    for (; words && *words; words++)
-        buf_sized(out, *words, strlen(*words));
+    for (size_t i = 0; i < n; i++)
+        buf_sized(out, words[i], strlen(words[i]));
     buf_sized(out, "", 0);
 }
 
@@ -63,6 +63,20 @@ static void put_places(const struct places *p, struct buf *out)
         buf_sized(out, p->at[i].path, strlen(p->at[i].path));
     }
     buf_sized(out, "", 0);
+}
+
+/* All that the command's variables are made from, apart from this process's own. */
+static void put_environ(const struct run *r, struct buf *out)
+{
+    const struct run_spec *s = r->spec;
+    const char *tmpdir = run_tmpdir(r);
+    put_words(s->keep_env, s->nkeep_env, out);
+    put_words(s->set_env, s->nset_env, out);
+    put_words(s->opened, s->nopened, out);
+    put_words(&tmpdir, 1, out);
+    put_places(s->writable, out);
+    const bool facts[] = {s->whole_env, s->bare, s->private_places};
+    buf_sized(out, facts, sizeof(facts));
 }
 
 /* Not inside another sandbox, whose controller decides; and a record begins with the command. */
@@ -94,13 +108,11 @@ bool run_put_inputs(struct run *r, struct run *planned, struct buf *out)
     const struct run_spec *s = r->spec;
     if (!can_wait(r) || (!planned->kernel->plan.opt.cwd && run_plan(planned, &err) < 0))
         return false;
-    if (s->like && run_prepare_env(r, &err) < 0)
-        return false;
     if (!s->like)
         watch_mounts(r->kernel);
     if (!policy_put_inputs(r, &r->kernel->first, out))
         return false;
-    put_words(r->env.env, out);
+    put_environ(r, out);
     put_places(s->caches, out);
     buf_sized(out, &r->parents, sizeof(r->parents));
     buf_sized(out, s->upstream ? s->upstream : "", s->upstream ? strlen(s->upstream) : 0);
