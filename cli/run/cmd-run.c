@@ -384,7 +384,7 @@ static int join(struct invocation *r, struct bk_err *err)
     if (args_has(r->args, "session") && session_join(r, err) < 0)
         return -1;
     live_link(&r->live);
-    spare_note_grants(r);
+    spare_note_grants(&r->spare, &r->flags.rules, &r->flags.links);
     return 0;
 }
 
@@ -415,7 +415,7 @@ int invocation_fill(struct invocation *r, struct bk_err *err)
         .warn = run_warn,
         .command_text = args_value(r->args, "command-text"),
         .like = r->like,
-        .launch.on_held = r->spare.holds ? spare_held : NULL,
+        .launch.on_held = r->spare.holds ? invocation_held : NULL,
         .launch.on_event = on_event,
         .complain = report_policy,
         .launch.on_input = on_input,
@@ -452,7 +452,7 @@ static void __attribute__((noreturn)) finish(struct invocation *r, const struct 
                     ((!r->spec.plan.perf && program_hint(r->spec.launch.argv, &hint)) ||
                      program_mounts_hint(&r->mounts, "buckle", &hint));
     if (spare_is_unused(&r->spare))
-        spare_end(r, 0);
+        spare_end(&r->spare, 0);
     if (r->live.left)
         _exit(0); /* the last background process has ended */
     session_report_folder(r);
@@ -476,7 +476,8 @@ static void __attribute__((noreturn)) finish(struct invocation *r, const struct 
         run_settings_warn(&r->settings);
     if (end->timed_out)
         fprintf(stderr, "buckle: the command exceeded its time limit\n");
-    spare_end(r, end->timed_out ? 124 << 8 : end->status);
+    spare_end(&r->spare, end->timed_out ? 124 << 8 : end->status);
+    invocation_next_spare(r);
     run_clean(&r->run);
     int status = exit_as(end);
     /* The kernel frees the rest faster than we could. */
@@ -511,7 +512,7 @@ static int run_all(struct invocation *r)
     struct launch_end end = {0};
     bool dry = args_has(r->args, "dry-run");
     session_begin_staying(r);
-    if (choose_report(r, &err) < 0 || spare_choose(r, &err) < 0 || invocation_fill(r, &err) < 0 || invocation_check_place(r, &err) < 0)
+    if (choose_report(r, &err) < 0 || invocation_spare(r, &err) < 0 || invocation_fill(r, &err) < 0 || invocation_check_place(r, &err) < 0)
         return cli_fail(&err), FAILED;
     r->spec.launch.on_exit = r->stays ? session_command_exit : NULL;
     if (run_open(&r->run, &r->spec, dry, &err) < 0)
@@ -522,7 +523,7 @@ static int run_all(struct invocation *r)
         return dry_run(r);
     live_open(&r->live, &r->run, &r->spec);
     r->watch.quiet = r->how == REPORT_NONE;
-    if (r->spare.holds && spare_open(r, &err) < 0)
+    if (r->spare.holds && spare_open(&r->spare, &r->spec, &err) < 0)
         return cli_fail(&err), FAILED;
     if (!r->spare.holds)
         watch_begin(&r->watch, &r->settings, &r->live);
@@ -531,7 +532,7 @@ static int run_all(struct invocation *r)
     ask_tty_end(&r->asker);
     if (went < 0) {
         int status = failed(r, &end, &err);
-        spare_end(r, status << 8);
+        spare_end(&r->spare, status << 8);
         return status;
     }
     finish(r, &end);
@@ -557,11 +558,14 @@ static int run_main(struct cli_args *args)
     if (args->npos == 0 && !args_has(args, "dry-run"))
         return cli_usage(args, "no command given");
     struct invocation *r = calloc(1, sizeof(*r));
+    int status;
     if (!r)
         return CLI_ERROR;
     r->args = args;
+    if (invocation_take_spare(r, &status))
+        return free(r), status;
     debug_start(args_has(args, "debug") ? "buckle: debug:" : NULL);
-    int status = run_all(r);
+    status = run_all(r);
     watch_end(&r->watch);
     live_close(&r->live);
     invocation_free(r);

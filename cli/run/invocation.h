@@ -30,6 +30,7 @@ struct invocation {
     struct live live;
     struct end_folder ended;
     struct spare spare;
+    bool may_use_spare; /* of the session */
     bool stays;       /* with background processes */
     struct run *like; /* it does not run, but is compared with this one; or NULL */
     struct watch_settings watch;
@@ -47,18 +48,14 @@ int invocation_fill(struct invocation *r, struct bk_err *err);
 int invocation_check_place(struct invocation *r, struct bk_err *err);
 void invocation_free(struct invocation *r);
 
-/* ---- run-spare.c: a run that holds its command until it is known (run/run.h) ---- */
+/* ---- invocation-spare.c ---- */
 
-/* Reads --spare. */
-int spare_choose(struct invocation *r, struct bk_err *err);
-/* After the session was joined: keeps its grants, which rules are then made from. */
-void spare_note_grants(struct invocation *r);
-/* Before run_go(): waits for the holder, too. */
-int spare_open(struct invocation *r, struct bk_err *err);
-void spare_held(void *arg); /* for launch.on_held */
-/* After run_go(): reports how the command ended, and exits. Returns if this is no spare. */
-void spare_end(struct invocation *r, int status);
-void spare_free(struct spare *s);
+int invocation_spare(struct invocation *r, struct bk_err *err); /* reads --spare */
+void invocation_held(void *arg);                                /* for launch.on_held */
+/* Runs the command in the session's spare. Returns false if it has to run as usual. */
+bool invocation_take_spare(struct invocation *r, int *status);
+/* At the end: starts a spare if the session would keep one. */
+void invocation_next_spare(const struct invocation *r);
 
 /* ---- run-session.c: a run that belongs to a session ---- */
 

@@ -171,6 +171,12 @@ int run_settings_read(struct run_settings *rs, const struct cli_args *args, stru
     return 0;
 }
 
+void run_settings_command(struct run_settings *rs, char *const *argv)
+{
+    free(rs->command);
+    rs->command = join_words(argv);
+}
+
 void run_settings_free(struct run_settings *rs)
 {
     run_settings_free_policy(rs->now);

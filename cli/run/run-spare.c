@@ -2,11 +2,13 @@
 /* Copyright The Buckle Authors */
 
 /*
- * `buckle run --spare`: everything up to the command's exec happens in advance. When the command
- * comes, all that the sandbox was made from is gathered again, by the code that an ordinary run
- * uses, with the real command. Only if not one byte of it has changed, the command is let go.
- * Otherwise this run ends, and whoever has the command runs it as usual.
+ * Everything up to the command's exec happens in advance. When the command comes, all that the
+ * sandbox was made from is gathered again, by the code that an ordinary run uses, with the real
+ * command. Only if not one byte of it has changed, the command is let go. Otherwise this run ends,
+ * and the process that has the command runs it as usual.
  */
+
+#include "cli/run/run-spare.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,65 +18,57 @@
 
 #include "base/clock.h"
 #include "base/own.h"
-#include "cli/run/invocation.h"
-#include "cli/run/run-presets.h"
 #include "run/stay.h"
 #include "system/descriptors.h"
 #include "system/process.h"
 
 /* ---- what it depends on ---- */
 
-void spare_note_grants(struct invocation *r)
+static void copy_text(struct buf *to, const struct buf *from)
 {
-    if (!r->spare.holds)
+    buf_add(to, from->s ? from->s : "", from->n);
+}
+
+void spare_note_grants(struct spare *s, const struct buf *rules, const struct buf *links)
+{
+    if (!s->holds)
         return;
-    buf_add(&r->spare.grants, r->flags.rules.s ? r->flags.rules.s : "", r->flags.rules.n);
-    buf_add(&r->spare.links, r->flags.links.s ? r->flags.links.s : "", r->flags.links.n);
+    copy_text(&s->grants, rules);
+    copy_text(&s->links, links);
 }
 
-/* What runs of this session share is known already; a grant makes the session drop its spare. */
-static void copy_session(struct invocation *q, const struct invocation *r)
+/* A grant makes the session drop its spare. */
+void spare_copy_session(const struct spare *s, struct live *live, struct buf *rules,
+                        struct buf *links)
 {
-    q->live.link = r->live.link;
-    q->live.layers = r->live.layers;
-    q->live.session = r->live.session;
-    memcpy(q->live.tmpdir, r->live.tmpdir, sizeof(q->live.tmpdir));
-    buf_add(&q->flags.rules, r->spare.grants.s ? r->spare.grants.s : "", r->spare.grants.n);
-    buf_add(&q->flags.links, r->spare.links.s ? r->spare.links.s : "", r->spare.links.n);
-}
-
-static bool gather(struct invocation *q, struct invocation *r, struct buf *out)
-{
-    struct bk_err err;
-    return invocation_fill(q, &err) == 0 && invocation_check_place(q, &err) == 0 &&
-           q->spec.tmpdir && !q->spec.record.path && q->spec.nset_env == r->spec.nset_env &&
-           !q->spec.launch.on_question == !r->spec.launch.on_question &&
-           run_open(&q->run, &q->spec, false, &err) == 0 &&
-           run_put_inputs(&q->run, &r->run, out);
+    live->link = s->live->link;
+    live->layers = s->live->layers;
+    live->session = s->live->session;
+    memcpy(live->tmpdir, s->live->tmpdir, sizeof(live->tmpdir));
+    copy_text(rules, &s->grants);
+    copy_text(links, &s->links);
 }
 
 /* Whether a launch of this command would build the sandbox that waits here. */
-static bool is_current(struct invocation *r, const char **argv, bool asks)
+static bool is_current(const struct spare *s, char **argv, bool asks)
 {
-    struct invocation *q = calloc(1, sizeof(*q));
     OWN(buf) struct buf now = {0};
-    struct cli_args args = *r->args;
-    if (!q)
-        return false;
-    args.pos = argv;
-    for (args.npos = 0; argv[args.npos];)
-        args.npos++;
-    q->args = &args;
-    q->how = r->how;
-    q->stays = r->stays;
-    q->like = &r->run;
-    q->live.asks = asks;
-    q->run.private_tmpdir.lock = -1;
-    copy_session(q, r);
-    const struct buf *then = &r->spare.inputs;
-    bool same = gather(q, r, &now) && now.n == then->n && memcmp(now.s, then->s, now.n) == 0;
-    invocation_free(q);
-    return same;
+    return s->gather(s->arg, argv, asks, &now) && now.n == s->inputs.n &&
+           memcmp(now.s, s->inputs.s, now.n) == 0;
+}
+
+static char **placeholder(const struct spare *s)
+{
+    return (char **)s->run->spec->launch.argv;
+}
+
+/* The holder has announced its command, and nothing had changed a moment ago. A launch as usual
+ * takes longer from reading settings to starting its command. */
+static bool was_checked(const struct spare *s)
+{
+    enum { MOMENT_MS = 3 };
+    return s->checked_ms && now_ms() - s->checked_ms < MOMENT_MS && s->asks == s->live->asks &&
+           s->is_for_any(s->arg);
 }
 
 /* ---- the command ---- */
@@ -85,126 +79,76 @@ static void answer(const struct spare *s, char what)
 }
 
 /* Nothing has run in it. */
-static void give_up(struct invocation *r)
+static void give_up(const struct spare *s)
 {
-    if (r->spare.client > 0)
-        answer(&r->spare, ORDER_STALE);
+    if (s->client > 0)
+        answer(s, ORDER_STALE);
     run_cancel(true);
 }
 
-/* The shell reports the folder in which it ends, as in an ordinary run. */
-static bool wrap_line(struct invocation *r, char **argv)
+static void let_go(struct spare *s)
 {
-    OWN(buf) struct buf line = {0};
-    bool shell = argv[0] && argv[1] && argv[2] && !argv[3] && strcmp(argv[1], "-c") == 0;
-    if (!r->live.folder_of)
-        return true;
-    if (!shell || r->ended.from <= 0)
-        return false;
-    buf_fmt(&line, END_FOLDER_TRAP "%s", argv[2]);
-    if (!buf_ok(&line))
-        return false;
-    argv[2] = line.s;
-    line = (struct buf){0};
-    return true;
-}
-
-static bool choose_start(struct invocation *r, const char *start)
-{
-    if (!start[0])
-        return true;
-    if (!realpath(start, r->start))
-        return false;
-    r->spec.launch.start = r->start;
-    return true;
-}
-
-/* From now on this run is the client's: what it says, and how it ends. */
-static void become(struct invocation *r)
-{
-    struct spare *s = &r->spare;
-    r->spec.launch.argv = s->order.argv;
-    r->spec.command_text = s->order.text[0] ? s->order.text : r->spec.command_text;
-    if (s->nstdio == ORDER_STDIO)
-        dup2(s->stdio[2], STDERR_FILENO);
-    if (r->how != REPORT_NONE)
-        run_presets_announce(r->settings.now);
-    if (r->stays)
-        stay_report(s->client);
-    watch_begin(&r->watch, &r->settings, &r->live);
-}
-
-/* The holder has announced its command, and nothing had changed a moment ago. A launch as usual
- * takes longer from reading settings to starting its command. */
-static bool was_checked(const struct invocation *r)
-{
-    enum { MOMENT_MS = 3 };
-    const struct spare *s = &r->spare;
-    return !r->settings.now->by_command && s->order.asks == r->live.asks && s->checked_ms &&
-           now_ms() - s->checked_ms < MOMENT_MS;
-}
-
-static void let_go(struct invocation *r)
-{
-    struct spare *s = &r->spare;
-    struct launch_order o = {.argv = s->order.argv, .env = s->order.env, .nfds = s->nstdio};
-    if ((!was_checked(r) && !is_current(r, (const char **)s->order.argv, s->order.asks)) ||
-        !choose_start(r, s->order.start) || !wrap_line(r, s->order.argv))
-        return give_up(r);
-    o.start = r->spec.launch.start;
+    const char *start = s->start[0] ? s->start : s->order.start;
+    struct launch_order o = {.argv = s->order.argv,
+                             .env = s->order.env,
+                             .nfds = s->nstdio,
+                             .start = start[0] ? start : NULL};
+    if ((!was_checked(s) && !is_current(s, s->order.argv, s->asks)) || !s->complete(s->arg, &o))
+        return give_up(s);
     for (int i = 0; i < (int)s->nstdio; i++) {
         o.fds[i] = s->stdio[i];
         o.as[i] = i;
     }
     answer(s, ORDER_TAKEN);
     s->taken = true;
-    if (run_release(&r->run, &o) < 0)
+    if (run_release(s->run, &o) < 0)
         run_cancel(true);
-    become(r);
+    if (s->nstdio == ORDER_STDIO)
+        dup2(s->stdio[STDERR_FILENO], STDERR_FILENO); /* for our reports */
     for (size_t i = 0; i < s->nstdio; i++)
         close(s->stdio[i]);
+    s->begin(s->arg);
 }
 
 /* ---- messages ---- */
 
-static void take_order(struct invocation *r, const char *bytes, size_t n)
+static void take_order(struct spare *s, const char *bytes, size_t n)
 {
-    struct spare *s = &r->spare;
-    s->bytes = s->bytes ? NULL : malloc(n);
+    s->bytes = malloc(n);
     if (!s->bytes)
-        return give_up(r);
+        return give_up(s);
     memcpy(s->bytes, bytes, n);
     if (!order_read(s->bytes, n, &s->order))
-        return give_up(r);
+        return give_up(s);
+    if (!s->registers)
+        s->asks = s->order.asks;
     if (!s->order.stdio)
-        let_go(r);
+        let_go(s);
 }
 
-static void take_descriptor(struct invocation *r, int passed)
+static void take_descriptor(struct spare *s, int passed)
 {
-    struct spare *s = &r->spare;
     if (s->nstdio == ORDER_STDIO || !s->order.argv || s->taken) {
         close(passed);
         return;
     }
     s->stdio[s->nstdio++] = passed;
     if (s->nstdio == ORDER_STDIO)
-        let_go(r);
+        let_go(s);
 }
 
-static void check_soon(struct invocation *r)
+static void check_soon(struct spare *s)
 {
-    if (is_current(r, (const char **)r->args->pos, r->live.asks))
-        r->spare.checked_ms = now_ms();
+    if (is_current(s, placeholder(s), s->live->asks))
+        s->checked_ms = now_ms();
     else
-        give_up(r);
+        give_up(s);
 }
 
 /* Returns false at the end. */
-static bool receive(struct invocation *r, int from)
+static bool receive(struct spare *s, int from)
 {
     static char bytes[ORDER_MOST];
-    struct spare *s = &r->spare;
     int passed = -1;
     ssize_t n = fd_packet_receive(from, bytes, sizeof(bytes), &passed, true);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -214,79 +158,120 @@ static bool receive(struct invocation *r, int from)
         return false;
     }
     if (passed >= 0)
-        take_descriptor(r, passed);
+        take_descriptor(s, passed);
     else if (n == 1 && bytes[0] == ORDER_SOON && !s->taken)
-        check_soon(r);
-    else if (s->taken && n == 2 && bytes[0] == ORDER_SIGNAL)
+        check_soon(s);
+    else if (n == 2 && bytes[0] == ORDER_SIGNAL && s->taken)
         run_signal(bytes[1]);
     else if (!s->taken && !s->order.argv)
-        take_order(r, bytes, (size_t)n);
+        take_order(s, bytes, (size_t)n);
     return true;
 }
 
 static void on_client(void *arg, int fd)
 {
-    struct invocation *r = arg;
-    if (!receive(r, fd))
-        fd_watch_drop(&r->live.fd_watch, fd);
+    struct spare *s = arg;
+    if (!receive(s, fd))
+        fd_watch_drop(&s->live->fd_watch, fd);
 }
 
-/* The holder has a command itself, or a client that has one. */
+/* The holder has a command itself. */
 static void on_holder(void *arg, int fd)
 {
-    struct invocation *r = arg;
-    r->spare.client = r->spare.client ? r->spare.client : fd;
+    struct spare *s = arg;
+    s->client = fd;
     on_client(arg, fd);
+}
+
+/* The session passes a client on. What comes with it: whether the user can be asked, and the folder
+ * to start in. */
+static void on_session(void *arg, int fd)
+{
+    struct spare *s = arg;
+    char bytes[PATH_MAX + 2];
+    struct bk_err err;
+    int passed = -1;
+    ssize_t n = fd_packet_receive(fd, bytes, sizeof(bytes) - 1, &passed, true);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    fd_watch_drop(&s->live->fd_watch, fd);
+    if (n <= 0 || n >= (ssize_t)sizeof(bytes) || passed < 0 ||
+        fd_watch_add(&s->live->fd_watch, passed, on_client, s, &err) < 0) {
+        run_cancel(true);
+        return;
+    }
+    bytes[n] = '\0';
+    s->asks = bytes[0] == 'a';
+    memcpy(s->start, bytes + 1, (size_t)n);
+    s->client = passed;
 }
 
 /* ---- beginning and end ---- */
 
-int spare_choose(struct invocation *r, struct bk_err *err)
+int spare_choose(struct spare *s, const struct cli_args *args, struct bk_err *err)
 {
-    const char *where = args_value(r->args, "spare");
-    char *end;
+    const char *where = args_value(args, "spare");
+    char *end = NULL;
     if (!where)
         return 0;
+    s->args = args;
+    s->registers = strcmp(where, "session") == 0;
     long fd = strncmp(where, "fd:", 3) == 0 ? strtol(where + 3, &end, 10) : -1;
-    if (fd <= STDERR_FILENO || *end || fcntl((int)fd, F_SETFD, FD_CLOEXEC) < 0)
+    if (!s->registers && (!end || *end || fd <= STDERR_FILENO || fd > INT_MAX ||
+                          fcntl((int)fd, F_SETFD, FD_CLOEXEC) < 0))
         return err_set(err, BK_E_INPUT, "--spare: %s is not an open file descriptor", where);
-    if (args_has(r->args, "control-fd") || args_has(r->args, "dry-run"))
+    if (args_has(args, "control-fd") || args_has(args, "dry-run"))
         return err_set(err, BK_E_INPUT, "--spare: not with --control-fd or --dry-run");
     process_keep_memory(); /* what is compared needs the same memory each time */
-    r->spare.holds = true;
-    r->spare.holder = (int)fd;
+    s->holds = true;
+    s->holder = s->registers ? 0 : (int)fd;
     return 0;
 }
 
-int spare_open(struct invocation *r, struct bk_err *err)
+int spare_open(struct spare *s, struct run_spec *spec, struct bk_err *err)
 {
-    struct live *l = &r->live;
-    r->spec.launch.user_fds = l->own;
-    l->own[r->spec.launch.nuser_fds++] = r->spare.holder;
-    return fd_watch_add(&l->fd_watch, r->spare.holder, on_holder, r, err);
+    const struct spare_call call = {.args = s->args, .name = s->name, .argv = placeholder(s)};
+    if (s->registers)
+        return spare_key(&call, s->key) ? 0 : err_set(err, BK_E_INPUT, "--spare: not here");
+    s->live->own[spec->launch.nuser_fds++] = s->holder;
+    return fd_watch_add(&s->live->fd_watch, s->holder, on_holder, s, err);
+}
+
+static bool report_ready(struct spare *s)
+{
+    const char ready = ORDER_READY;
+    struct bk_err err;
+    int ends[2];
+    if (!s->registers)
+        return fd_packet_send(s->holder, &ready, 1, -1, true) == 1;
+    if (fd_packet_pair(ends) < 0)
+        return false;
+    OWN(fd) int theirs = ends[1];
+    s->holder = ends[0];
+    return live_offer(s->live, s->key, theirs) &&
+           fd_watch_add(&s->live->fd_watch, s->holder, on_session, s, &err) == 0;
 }
 
 /* Also looks whether anything has changed since it was read. */
-void spare_held(void *arg)
+void spare_held(struct spare *s)
 {
-    struct invocation *r = arg;
-    struct spare *s = &r->spare;
-    const char ready = ORDER_READY;
-    if (!run_put_inputs(&r->run, &r->run, &s->inputs) ||
-        !is_current(r, (const char **)r->args->pos, r->live.asks))
+    s->asks = s->live->asks;
+    if (!run_put_inputs(s->run, s->run, &s->inputs) ||
+        !is_current(s, placeholder(s), s->live->asks) || !report_ready(s))
         run_cancel(true);
-    else
-        (void)!fd_packet_send(s->holder, &ready, 1, -1, true);
 }
 
-void spare_end(struct invocation *r, int status)
+void spare_end(struct spare *s, int status)
 {
-    struct spare *s = &r->spare;
     if (!s->holds)
         return;
     if (s->taken)
         (void)!fd_packet_send(s->client, &status, sizeof(status), -1, true);
-    run_clean(&r->run);
+    bool again = s->taken && s->registers;
+    struct spare_call next = {.args = s->args, .name = s->name, .argv = placeholder(s)};
+    if (again)
+        spare_start_next(&next);
+    run_clean(s->run);
     _exit(0);
 }
 

@@ -67,6 +67,8 @@ static void on_left(void *arg, int client)
     struct session *k = arg;
     struct session_run *run = find_run(k, client);
     session_ask_watch(k, client, false);
+    if (k->spare.client == client)
+        session_drop_spare(k, false);
     if (!run)
         return;
     session_ask_withdraw(k, run->number, 0);
@@ -127,6 +129,20 @@ bool session_is_busy(const struct session *k)
 
 /* Accepted only from runs that have joined. */
 
+static bool can_ask(const struct session *k)
+{
+    return k->client_asks || k->ask.nwatchers > 0;
+}
+
+/* One that waits, or is being prepared. */
+static bool has_spare(const struct session *k)
+{
+    for (size_t i = 0; i < k->nruns; i++)
+        if (k->runs[i].spare)
+            return true;
+    return false;
+}
+
 static void do_join(struct session *k, int client, const json_t *m, struct buf *out)
 {
     const char *command = json_text(m, "join");
@@ -136,11 +152,12 @@ static void do_join(struct session *k, int client, const json_t *m, struct buf *
     if (!run)
         return control_server_refuse(out, command ? "out of memory" : "the command is missing");
     run->pid = (pid_t)json_integer_value(json_object_get(m, "pid"));
+    run->spare |= json_is_true(json_object_get(m, "spare"));
     session_layers_join(&k->layers, k->server.passed);
     folder_user_read(&run->moves, m);
-    control_server_answer(out, json_pack("{s:b, s:O, s:s, s:b, s:s*}", "ok", 1, "grants", k->grants,
-                                         "tmpdir", k->tmpdir.path, "asks",
-                                         k->client_asks || k->ask.nwatchers > 0, "folder",
+    control_server_answer(out, json_pack("{s:b, s:O, s:s, s:b, s:b, s:s*}", "ok", 1, "grants",
+                                         k->grants, "tmpdir", k->tmpdir.path, "asks", can_ask(k),
+                                         "spares", !k->spare.refused && !has_spare(k), "folder",
                                          session_folder(k->folders, &run->moves)));
 }
 
@@ -294,6 +311,7 @@ static void do_grant(struct session *k, const json_t *m, struct buf *out)
     if (rule_write(option, what, "/", true, &rule, &links, &err) < 0)
         return control_server_refuse(out, err.msg);
     json_array_append_new(k->grants, json_pack("{s:s, s:s}", "grant", option, "what", what));
+    session_drop_spare(k, false);
     if (k->on_grant)
         k->on_grant(k->arg);
     for (size_t i = 0; i < k->nruns; i++)
@@ -359,6 +377,52 @@ static void do_link(struct session *k, int client, struct buf *out)
         control_server_answer(out, json_pack("{s:b}", "ok", 1));
 }
 
+/* Only of runs, which have joined. */
+static void do_spare(struct session *k, int client, const json_t *m, struct buf *out)
+{
+    const struct session_run *run = find_run(k, client);
+    const char *key = json_text(m, "spare");
+    bool fits = run && run->spare && !k->spare.refused && strlen(key) < sizeof(k->spare.key);
+    int sock = fits ? steal_fd(&k->server.passed) : -1;
+    if (sock < 0)
+        return control_server_refuse(out, "not a spare of this session");
+    session_drop_spare(k, false);
+    k->spare = (struct session_spare){.sock = sock, .client = client, .since_ms = now_ms()};
+    memcpy(k->spare.key, key, strlen(key) + 1);
+    control_server_answer(out, json_pack("{s:b}", "ok", 1));
+}
+
+/* Whoever has the descriptor's other end has a command, and runs it as usual if that is closed. */
+static void do_take(struct session *k, const json_t *m)
+{
+    OWN(fd) int channel = steal_fd(&k->server.passed);
+    const char *key = json_text(m, "take"), *command = json_text(m, "command");
+    struct session_spare *s = &k->spare;
+    session_drop_spare(k, true);
+    struct session_run *run = s->sock ? find_run(k, s->client) : NULL;
+    if (channel < 0 || !run || !key || !command || strcmp(key, s->key) != 0)
+        return;
+    char words[PATH_MAX + 1];
+    folder_user_move(&run->moves, json_text(m, "cwd"));
+    const char *folder = session_folder(k->folders, &run->moves);
+    int n = snprintf(words, sizeof(words), "%c%s", can_ask(k) ? 'a' : '-', folder ? folder : "");
+    if (n < (int)sizeof(words))
+        (void)!fd_packet_send(s->sock, words, (size_t)n, channel, true);
+    session_use_spare(k, command, &run->number);
+    s->client = 0; /* it lives on */
+    session_drop_spare(k, false);
+}
+
+void session_drop_spare(struct session *k, bool if_old)
+{
+    enum { OLD_MS = 10 * 60 * 1000 };
+    struct session_spare *s = &k->spare;
+    if (!s->sock || (if_old && now_ms() - s->since_ms < OLD_MS))
+        return;
+    close(s->sock);
+    *s = (struct session_spare){.refused = s->refused};
+}
+
 static void do_list(const struct session *k, struct buf *out)
 {
     enum { SHOWN = 200, COMMAND = 200 };
@@ -395,6 +459,10 @@ static void handle_message(void *arg, int client, const json_t *m, struct buf *o
         session_ask_answer(k, client, m);
     } else if (json_object_get(m, "join")) {
         do_join(k, client, m, out);
+    } else if (json_object_get(m, "spare")) {
+        do_spare(k, client, m, out);
+    } else if (json_object_get(m, "take")) {
+        do_take(k, m);
     } else if (json_object_get(m, "folder")) {
         do_folder(k, client, m);
     } else if (json_object_get(m, "left")) {
@@ -469,6 +537,7 @@ int session_open(struct session *k, const char *kind, pid_t owner, const char *t
 
 void session_close(struct session *k)
 {
+    session_drop_spare(k, false);
     control_server_close(&k->server);
     session_loopback_free(&k->loopback);
     fd_watch_end(&k->fds);

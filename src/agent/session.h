@@ -24,6 +24,11 @@
  *                                       "tmpdir": PATH}
  *                                    with a descriptor: a socket for kernel/launch/layer-server.h;
  *                                    with "of", "root", "cwd": also "folder" (session-folder.h)
+ *                                    with "spare": it has no command yet; the answer's "spares"
+ *                                    says whether the session would keep one
+ *   {"spare": KEY}, with a descriptor  → {"ok": true}      from such runs: it waits there
+ *   {"take": KEY, "command": TEXT, "cwd": PATH}, with a descriptor    no answer; the descriptor
+ *                                    goes to the spare, or is closed
  *   {"folder": PATH}                 no answer; where that command ended
  *   {"left": true}                   no answer; it has ended, its background processes go on
  *   {"event": {…}, "missed": N}      no answer; missed: events lost before this one
@@ -59,6 +64,13 @@ struct session {
     char cwd[PATH_MAX];       /* its start folder */
     struct session_run *runs; /* running */
     size_t nruns;
+    struct session_spare {
+        bool refused; /* it keeps none */
+        int sock;     /* to the run that waits; 0: none */
+        int client;   /* its connection here */
+        uint64_t since_ms;
+        char key[65];
+    } spare;
     struct session_ask ask; /* users who watch, and what they are asked */
     /* A run asks about a protected name or a host; answer with session_answer(). If it returns
      * false, or is NULL, those who watch are asked. */
@@ -92,6 +104,8 @@ void session_answer(const struct session *k, uint64_t run, uint32_t id, const ch
 void session_request(struct session *k, const json_t *message, struct buf *answer);
 /* Whether that command may still send events. */
 bool session_expects(const struct session *k, uint64_t number);
+/* Ends the spare, if it keeps one; if_old: only if it has waited long. */
+void session_drop_spare(struct session *k, bool if_old);
 /* Whether a command runs that is not in the background. */
 bool session_is_busy(const struct session *k);
 
