@@ -408,8 +408,8 @@ int invocation_fill(struct invocation *r, struct bk_err *err)
                                ? NULL
                                : run_usual_layers,
         /* We end right after the command. But a container's PID 1 would inherit what we leave
-         * behind, and may take its end for ours (firejail does). */
-        .launch.leave_judge = getppid() != 1,
+         * behind, and may take its end for ours (firejail does). A spare is not waited for. */
+        .launch.leave_judge = getppid() != 1 || r->spare.holds,
         .launch.give_stdio = true,
         .debug = debug_line,
         .warn = run_warn,

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -60,14 +61,22 @@ bool spare_words(const struct spare_call *c, struct buf *out)
     return buf_ok(out);
 }
 
-/* Descriptors besides the standard streams would be the command's, too. */
+/* Whether the command would inherit it: not a folder, a socket or a device (docs/linux.md). */
+static bool is_passed_on(int fd)
+{
+    struct stat st;
+    return !(fcntl(fd, F_GETFD) & FD_CLOEXEC) && fstat(fd, &st) == 0 &&
+           (S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode) || S_ISLNK(st.st_mode));
+}
+
+/* Descriptors besides the standard streams that would be the command's, too. */
 static bool has_others(void)
 {
     DIR *d = opendir("/proc/self/fd");
     bool found = !d;
     for (struct dirent *e; d && !found && (e = readdir(d));) {
         int fd = e->d_name[0] == '.' ? -1 : (int)strtol(e->d_name, NULL, 10);
-        found = fd > STDERR_FILENO && fd != dirfd(d) && !(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+        found = fd > STDERR_FILENO && fd != dirfd(d) && is_passed_on(fd);
     }
     if (d)
         closedir(d);
@@ -80,9 +89,14 @@ static bool has_terminal(void)
     return fd >= 0 || isatty(0) || isatty(1) || isatty(2);
 }
 
+/* A folder among them is not the command's. */
 static bool has_streams(void)
 {
-    return fcntl(0, F_GETFD) >= 0 && fcntl(1, F_GETFD) >= 0 && fcntl(2, F_GETFD) >= 0;
+    struct stat st;
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        if (fstat(fd, &st) < 0 || S_ISDIR(st.st_mode))
+            return false;
+    return true;
 }
 
 static bool is_possible(const struct spare_call *c)
