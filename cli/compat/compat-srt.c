@@ -356,6 +356,13 @@ static void on_held(void *arg)
     spare_held(&s->spare);
 }
 
+static void on_start(void *arg)
+{
+    struct compat *d = arg;
+    struct srt *s = d->owner;
+    spare_started(&s->spare);
+}
+
 static int srt_spare(struct srt *s, struct bk_err *err)
 {
     if (spare_choose(&s->spare, &s->args, err) < 0)
@@ -371,6 +378,7 @@ static int srt_spare(struct srt *s, struct bk_err *err)
     s->live.spare = s->spare.holds;
     if (s->spare.holds) {
         s->compat.spec.launch.on_held = on_held;
+        s->compat.spec.launch.on_start = on_start;
         s->compat.spec.launch.leave_judge = true;
     }
     return 0;

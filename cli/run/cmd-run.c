@@ -416,6 +416,7 @@ int invocation_fill(struct invocation *r, struct bk_err *err)
         .command_text = args_value(r->args, "command-text"),
         .like = r->like,
         .launch.on_held = r->spare.holds ? invocation_held : NULL,
+        .launch.on_start = r->spare.holds ? invocation_started : NULL,
         .launch.on_event = on_event,
         .complain = report_policy,
         .launch.on_input = on_input,

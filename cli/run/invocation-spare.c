@@ -117,6 +117,12 @@ void invocation_held(void *arg)
     spare_held(&r->spare);
 }
 
+void invocation_started(void *arg)
+{
+    struct invocation *r = arg;
+    spare_started(&r->spare);
+}
+
 /* ---- a run that may use one ---- */
 
 static struct spare_call call_of(const struct cli_args *args)

@@ -52,6 +52,7 @@ void invocation_free(struct invocation *r);
 
 int invocation_spare(struct invocation *r, struct bk_err *err); /* reads --spare */
 void invocation_held(void *arg);                                /* for launch.on_held */
+void invocation_started(void *arg);                             /* for launch.on_start */
 /* Runs the command in the session's spare. Returns false if it has to run as usual. */
 bool invocation_take_spare(struct invocation *r, int *status);
 /* At the end: starts a spare if the session would keep one. */

@@ -10,6 +10,8 @@
 
 #include "cli/run/run-spare.h"
 
+#include "cli/run/spare-words.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -145,6 +147,22 @@ static void check_soon(struct spare *s)
         give_up(s);
 }
 
+static void send_signal(struct spare *s, int sig)
+{
+    if (s->started)
+        run_signal(sig);
+    else if (sig > 0 && sig < 64)
+        s->signals |= UINT64_C(1) << sig;
+}
+
+void spare_started(struct spare *s)
+{
+    s->started = true;
+    for (int sig = 1; sig < 64 && s->taken; sig++)
+        if (s->signals >> sig & 1)
+            run_signal(sig);
+}
+
 /* Returns false at the end. */
 static bool receive(struct spare *s, int from)
 {
@@ -162,7 +180,7 @@ static bool receive(struct spare *s, int from)
     else if (n == 1 && bytes[0] == ORDER_SOON && !s->taken)
         check_soon(s);
     else if (n == 2 && bytes[0] == ORDER_SIGNAL && s->taken)
-        run_signal(bytes[1]);
+        send_signal(s, bytes[1]);
     else if (!s->taken && !s->order.argv)
         take_order(s, bytes, (size_t)n);
     return true;
@@ -230,6 +248,7 @@ int spare_choose(struct spare *s, const struct cli_args *args, struct bk_err *er
 
 int spare_open(struct spare *s, struct run_spec *spec, struct bk_err *err)
 {
+    spare_remember_mask();
     const struct spare_call call = {.args = s->args, .name = s->name, .argv = placeholder(s)};
     if (s->registers)
         return spare_key(&call, s->key) ? 0 : err_set(err, BK_E_INPUT, "--spare: not here");

@@ -21,6 +21,8 @@ struct spare {
     int holder;          /* socket to who keeps it; 0: not yet */
     int client;          /* to the process whose command it is; 0: not yet */
     bool taken;          /* it has its command */
+    bool started;        /* which has been started */
+    uint64_t signals;    /* for it, as bits, that came before */
     bool asks;           /* the session can ask the user now */
     uint64_t checked_ms; /* when nothing had changed for sure; 0: never */
     struct buf inputs;   /* that the sandbox depends on (run/run.h) */
@@ -60,7 +62,8 @@ void spare_copy_session(const struct spare *s, struct live *live, struct buf *ru
                         struct buf *links);
 /* Before run_go(), after live_open(). The front end has filled its part. */
 int spare_open(struct spare *s, struct run_spec *spec, struct bk_err *err);
-void spare_held(struct spare *s); /* for launch.on_held */
+void spare_held(struct spare *s);    /* for launch.on_held */
+void spare_started(struct spare *s); /* for launch.on_start */
 /* After run_go(): reports how the command ended (waitpid), and exits. Returns if this is no spare.
  */
 void spare_end(struct spare *s, int status);

@@ -26,6 +26,8 @@
 #include "system/descriptors.h"
 #include "system/process.h"
 
+static sigset_t caller_mask; /* of this process at its start, for the next spare */
+
 /* ---- whether ---- */
 
 static bool is_listed(const char *name, const char *const *list)
@@ -173,6 +175,11 @@ static bool ask_session(const struct spare_call *c, const char *key, int passed)
     return line && fd_packet_send(session, line, strlen(line), passed, true) > 0;
 }
 
+void spare_remember_mask(void)
+{
+    sigprocmask(SIG_SETMASK, NULL, &caller_mask);
+}
+
 static const int forwarded[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 static int to_spare;
 
@@ -208,6 +215,7 @@ bool spare_take(struct spare_call *c, int *status)
 {
     int ends[2];
     char key[SHA256_HEX + 1];
+    spare_remember_mask();
     c->possible = is_possible(c);
     if (!c->possible || !spare_key(c, key) || fd_packet_pair(ends) < 0)
         return false;
@@ -253,6 +261,7 @@ static void __attribute__((noreturn)) exec_next(struct buf *words, const struct 
     argv[n++] = nothing;
     argv[n] = NULL;
     OWN(fd) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    sigprocmask(SIG_SETMASK, &caller_mask, NULL);
     setsid();
     for (int fd = 0; fd <= STDERR_FILENO && null >= 0; fd++)
         dup2(null, fd);

@@ -28,7 +28,7 @@ struct session_run {
     char *command;
     int link;                 /* to its servers (session-loopback.h); 0: none */
     bool left;                /* the command has ended, and background processes go on */
-    bool spare;               /* it has no command yet */
+    bool spare, dropped;      /* it has no command yet, and will not get one */
     struct folder_user moves; /* whose folder it changes */
 };
 
@@ -138,7 +138,7 @@ static bool can_ask(const struct session *k)
 static bool has_spare(const struct session *k)
 {
     for (size_t i = 0; i < k->nruns; i++)
-        if (k->runs[i].spare)
+        if (k->runs[i].spare && !k->runs[i].dropped)
             return true;
     return false;
 }
@@ -419,6 +419,9 @@ void session_drop_spare(struct session *k, bool if_old)
     struct session_spare *s = &k->spare;
     if (!s->sock || (if_old && now_ms() - s->since_ms < OLD_MS))
         return;
+    struct session_run *run = find_run(k, s->client);
+    if (run)
+        run->dropped = true;
     close(s->sock);
     *s = (struct session_spare){.refused = s->refused};
 }

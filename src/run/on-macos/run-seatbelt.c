@@ -6,6 +6,8 @@
  * executes anything; where the system has no function for that, sandbox-exec does it.
  */
 
+#include <errno.h>
+
 #include "macos/macos-run.h"
 #include "run/run-int.h"
 #include "system/seatbelt.h"
