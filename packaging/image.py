@@ -79,17 +79,23 @@ def add_image(layout, processor, program, version, when):
     return {**layout.add("manifest.v1+json", manifest), "platform": {"architecture": processor, "os": "linux"}}
 
 
+def with_name(descriptor, name):
+    return {**descriptor, "annotations": {"org.opencontainers.image.ref.name": name}}
+
+
 def write(programs, version, when, path):
     """PROGRAMS: {folder of `make dist`: the program}."""
     layout = Layout()
     images = [add_image(layout, PROCESSORS[folder], program, version, when)
               for folder, program in sorted(programs.items())]
-    # a list of images has one name; tools that load a single one find it through that list
+    # tools that know lists choose from the one with the version's name; umoci takes no list, so each
+    # image has a name of its own too
     listed = layout.add("index.v1+json", {"schemaVersion": 2, "manifests": images,
                                           "mediaType": "application/vnd.oci.image.index.v1+json"})
-    listed["annotations"] = {"org.opencontainers.image.ref.name": version}
+    named = [with_name(listed, version),
+             *(with_name(one, f"{version}-{one['platform']['architecture']}") for one in images)]
     files = {"oci-layout": b'{"imageLayoutVersion":"1.0.0"}',
-             "index.json": json.dumps({"schemaVersion": 2, "manifests": [listed]}, sort_keys=True).encode(),
+             "index.json": json.dumps({"schemaVersion": 2, "manifests": named}, sort_keys=True).encode(),
              **layout.blobs}
     with open(path, "wb") as f:
         f.write(tar(files, when, {"blobs": 0o755, "blobs/sha256": 0o755}))

@@ -287,6 +287,49 @@ def test_own_creations(user, t):
         t.equal(f.read(), "mine\nmore\n", "into the real one")
 
 
+REOPEN = r"""
+import os, sys
+flags = {"append": os.O_APPEND, "plain": 0, "create": os.O_CREAT, "empty": os.O_TRUNC}
+try:
+    fd = os.open(sys.argv[1], os.O_WRONLY | flags[sys.argv[2]])
+    print("==", os.read(os.open(f"/proc/self/fd/{fd}", os.O_RDONLY), 100))
+except OSError as e:
+    print("==", e.strerror)
+"""
+
+
+def test_opened_again(user, t):
+    """What may be written but not read is not opened again for reading through its descriptor."""
+    home = Home(user)
+    rules = '(deny file-read-data (subpath "~/work/conf") (literal "~/work/token"))'
+    profile = home.profile(rules)
+    t.ok(uses_sentries(home, "--profile", profile), "by sentry")
+    for tier, flags in TIERS:
+        for name in ("work/conf/key", "work/token"):
+            home.write(name, "HIDDEN")
+            for how in ("append", "plain", "create", "empty"):
+                r = home.run("python3", "-c", REOPEN, home.path(name), how,
+                             flags=["--profile", profile, *flags])
+                t.ok("HIDDEN" not in r.out and "==" in r.out, f"{tier}: {name}, {how}", r)
+        r = home.sh("echo 1 >>conf/log && echo 2 >>conf/log && echo 3 >conf/key && echo 4 >>conf/key && "
+                    "touch token", "--profile", profile, *flags)
+        t.ok(r.status == 0, f"{tier}: its own files grow", r)
+        with open(home.path("work/conf/log"), encoding="utf-8") as f:
+            t.equal(f.read(), "1\n2\n", f"{tier}: all of it")
+        os.unlink(home.path("work/conf/log"))
+
+
+def test_own_and_held(user, t):
+    """Not promised: what is added to a file that the command made and holds open."""
+    home = Home(user)
+    talk = Talk(home, "--profile", home.profile('(deny file-read-data (subpath "~/made"))'))
+    talk.ask("mkdir ../made; exec 7>../made/file")
+    home.write("made/file", "ADDED")
+    held = talk.ask("cat /proc/self/fd/7")
+    t.ok("ADDED" in held, "it can be read", held)
+    talk.end()
+
+
 def test_working_directory(user, t):
     """Trap 18: a cwd inside a denied folder, and folders that were open before."""
     home = Home(user)
@@ -513,7 +556,8 @@ def main():
         for_everybody([globals()["test_" + name] for name in sys.argv[1:]])
         return done()
     for_everybody([test_tiers_agree, test_metadata, test_flags, test_carve_out, test_writing_below,
-                   test_replaced, test_shut, test_own_creations, test_working_directory,
+                   test_replaced, test_shut, test_own_creations, test_opened_again,
+                   test_own_and_held, test_working_directory,
                    test_killed_server, test_stopped_server, test_killed_controller, test_out_of_reach,
                    test_fallback, test_masks,
                    test_without_pid_namespace, test_judged_without_pid_namespace, test_older_kernel, test_no_watches, test_nested])

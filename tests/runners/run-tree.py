@@ -82,6 +82,12 @@ def check_sources():
     tap.equal(marked, [], "no file leaves work for later")
 
 
+def check_products():
+    """A compiler's output beside the sources is committed by accident sooner or later."""
+    left = [name for name in os.listdir(TOP) if name.endswith((".o", ".a", ".so")) or name == "a.out"]
+    tap.equal(left, [], "no compiler left its output beside the sources")
+
+
 # Flags of other programs, and the one place that starts `buckle run` itself.
 FOREIGN_FLAGS = {
     "src/agent/job.c": None,
@@ -259,6 +265,7 @@ def check_installation():
 def main():
     check_pages()
     check_sources()
+    check_products()
     check_flags()
     check_names()
     check_glossary()

@@ -155,6 +155,42 @@ static int copy_own_fd(struct judge *j, const struct request *r, const struct op
 
 /* ---- existing files ---- */
 
+/* Whether reading is checked by sentries: opening for reading is not judged then. */
+static bool reads_meet_sentries(const struct judge *j)
+{
+    return j->guarded->plan && j->guarded->plan->ops[OP_FILE_READ_DATA].tier != TIER_JUDGED;
+}
+
+/* A sentry is on the file's name. Through its descriptor in /proc, what is opened for writing can
+ * be opened again for reading, and no sentry is there. So a file whose contents are denied must be
+ * empty, or the command's own. */
+static int ask_written(struct judge *j, const struct request *r, int flags, const struct pinned *p)
+{
+    if (!reads_meet_sentries(j) || !wants_write(flags) || (flags & O_TRUNC) ||
+        !S_ISREG(p->st.st_mode) || p->st.st_size == 0 ||
+        would_allow(j, OP_FILE_READ_DATA, p->path, p->path_len, &p->st) ||
+        own_file_is(&j->own_files, p->fd))
+        return 0;
+    return ask_path(j, r, OP_FILE_READ_DATA, p);
+}
+
+/* Remembers a file that has just been created or emptied, if its contents are denied. */
+static void remember_own(struct judge *j, const struct pinned *p, int fd)
+{
+    const struct stat st = {.st_mode = S_IFREG};
+    if (fd >= 0 && reads_meet_sentries(j) &&
+        !would_allow(j, OP_FILE_READ_DATA, p->path, p->path_len, &st))
+        own_file_add(&j->own_files, fd);
+}
+
+static int reopen_written(struct judge *j, const struct pinned *p, int flags)
+{
+    int fd = reopen(p->fd, flags);
+    if ((flags & O_TRUNC) && S_ISREG(p->st.st_mode))
+        remember_own(j, p, fd);
+    return fd;
+}
+
 static struct answer open_existing(struct judge *j, const struct request *r,
                                    const struct opening *o, struct pinned *p)
 {
@@ -165,6 +201,8 @@ static struct answer open_existing(struct judge *j, const struct request *r,
     if ((o->flags & O_CREAT) && S_ISDIR(p->st.st_mode))
         return answer_errno(EISDIR);
     int err = ask_open(j, r, o->flags, p);
+    if (err == 0)
+        err = ask_written(j, r, o->flags, p);
     if (err < 0)
         return answer_value(err);
     /* the judge's terminal is the target's only in the same session */
@@ -175,7 +213,7 @@ static struct answer open_existing(struct judge *j, const struct request *r,
     if (S_ISDIR(p->st.st_mode) && guarded_paths_covers(j->guarded, p->path, p->path_len))
         return send_fd(j, r, reopen_view(p->path, o->flags), o->flags);
     int fd = userns_open(j, r, p, o->flags);
-    return send_fd(j, r, fd == -ENOTSUP ? reopen(p->fd, o->flags) : fd, o->flags);
+    return send_fd(j, r, fd == -ENOTSUP ? reopen_written(j, p, o->flags) : fd, o->flags);
 }
 
 /* A nameless file in the folder that the path names. */
@@ -243,7 +281,9 @@ static struct answer create_file(struct judge *j, const struct request *r, const
         fd = openat(p->parent, p->name, flags | O_NOFOLLOW, o->mode);
     if (fd >= 0 && j->git.wanted && git_is_state_file(p->path, p->path_len))
         path_set_add(&j->git.created, p->path, p->path_len);
-    return send_fd(j, r, fd < 0 ? -errno : fd, o->flags);
+    int err_open = errno;
+    remember_own(j, p, fd);
+    return send_fd(j, r, fd < 0 ? -err_open : fd, o->flags);
 }
 
 /* Opens a regular file by its name in the pinned folder. Every call inside that could replace it is

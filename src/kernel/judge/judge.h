@@ -18,6 +18,7 @@
 #include "kernel/judge/handle-datagram.h"
 #include "kernel/judge/handle-exec.h"
 #include "kernel/judge/handle-socket.h"
+#include "kernel/judge/own-file.h"
 #include "kernel/judge/own-object.h"
 #include "kernel/judge/pidfd-cache.h"
 #include "kernel/judge/procfs.h"
@@ -83,6 +84,7 @@ struct judge {
     struct pidfd_cache pidfds;
     struct git_judge git;
     struct own_folders own_folders;
+    struct own_files own_files;
     struct questions questions;
     struct sysv_use sysv;
     struct socket_use net;
