@@ -197,8 +197,8 @@ static int join_session(struct srt *s, struct bk_err *err)
     const char *text = args_value(&s->args, "command-text");
     if (!where)
         return 0;
-    if (!s->like && live_join(&s->live, where, text ? text : s->command.s, false, &s->rules, &s->links, err) <
-        0)
+    if (!s->like && live_join(&s->live, where, text ? text : s->command.s, false, &s->rules,
+                              &s->links, err) < 0)
         return -1;
     if (!s->like)
         spare_note_grants(&s->spare, &s->rules, &s->links);

@@ -513,7 +513,8 @@ static int run_all(struct invocation *r)
     struct launch_end end = {0};
     bool dry = args_has(r->args, "dry-run");
     session_begin_staying(r);
-    if (choose_report(r, &err) < 0 || invocation_spare(r, &err) < 0 || invocation_fill(r, &err) < 0 || invocation_check_place(r, &err) < 0)
+    if (choose_report(r, &err) < 0 || invocation_spare(r, &err) < 0 ||
+        invocation_fill(r, &err) < 0 || invocation_check_place(r, &err) < 0)
         return cli_fail(&err), FAILED;
     r->spec.launch.on_exit = r->stays ? session_command_exit : NULL;
     if (run_open(&r->run, &r->spec, dry, &err) < 0)
@@ -537,21 +538,6 @@ static int run_all(struct invocation *r)
         return status;
     }
     finish(r, &end);
-}
-
-void invocation_free(struct invocation *r)
-{
-    if (r->run.spec)
-        run_close(&r->run);
-    report_free(r->report);
-    run_flags_free(&r->flags);
-    run_settings_free(&r->settings);
-    spare_free(&r->spare);
-    free(r->keep_env);
-    free(r->opened);
-    free(r->set_env);
-    free(r->keep_fds);
-    free(r);
 }
 
 static int run_main(struct cli_args *args)

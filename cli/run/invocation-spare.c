@@ -15,6 +15,21 @@
 
 /* ---- a run that holds its command ---- */
 
+void invocation_free(struct invocation *r)
+{
+    if (r->run.spec)
+        run_close(&r->run);
+    report_free(r->report);
+    run_flags_free(&r->flags);
+    run_settings_free(&r->settings);
+    spare_free(&r->spare);
+    free(r->keep_env);
+    free(r->opened);
+    free(r->set_env);
+    free(r->keep_fds);
+    free(r);
+}
+
 static bool gather_all(struct invocation *q, const struct invocation *r, struct buf *out)
 {
     struct bk_err err;

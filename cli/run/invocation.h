@@ -31,8 +31,8 @@ struct invocation {
     struct end_folder ended;
     struct spare spare;
     bool may_use_spare; /* of the session */
-    bool stays;       /* with background processes */
-    struct run *like; /* it does not run, but is compared with this one; or NULL */
+    bool stays;         /* with background processes */
+    struct run *like;   /* it does not run, but is compared with this one; or NULL */
     struct watch_settings watch;
     struct report *report;
     enum report_how how;

@@ -317,10 +317,9 @@ int live_join(struct live *l, const char *where, const char *command, bool shipp
     OWN(buf) struct buf text = {0};
     buf_safe(&text, command, strnlen(command, 4000)); /* any bytes, as text */
     OWN(json)
-    json_t *hello =
-        json_pack("{s:s, s:i, s:s*, s:s*, s:s*, s:b}", "join", text.s ? text.s : "", "pid",
-                  getpid(), "of", l->folder_of, "root", l->root, "cwd",
-                  l->folder[0] ? l->folder : NULL, "spare", l->spare);
+    json_t *hello = json_pack("{s:s, s:i, s:s*, s:s*, s:s*, s:b}", "join", text.s ? text.s : "",
+                              "pid", getpid(), "of", l->folder_of, "root", l->root, "cwd",
+                              l->folder[0] ? l->folder : NULL, "spare", l->spare);
     int ends[2] = {-1, -1};
     if (fd_packet_pair(ends) < 0)
         return err_sys(err, "cannot join the session");

@@ -98,8 +98,8 @@ void session_command_exit(const struct launch_end *end)
     stay_leave(end->status);
     invocation_next_spare(r);
     if (r->spare.registers)
-        spare_start_next(&(struct spare_call){
-            .args = r->args, .name = "run", .argv = r->spec.launch.argv});
+        spare_start_next(
+            &(struct spare_call){.args = r->args, .name = "run", .argv = r->spec.launch.argv});
 }
 
 /* Another sandbox around this one would wait for its processes. */

@@ -39,8 +39,8 @@ static bool is_listed(const char *name, const char *const *list)
 }
 
 /* What a spare cannot do, and what means something else in another folder. */
-static const char *const never[] = {"spare", "dry-run", "debug",  "control-fd", "keep-fd",
-                                    "ask",   "record",  "updatable", "cap",     NULL};
+static const char *const never[] = {"spare", "dry-run", "debug",     "control-fd", "keep-fd",
+                                    "ask",   "record",  "updatable", "cap",        NULL};
 static const char *const own_words[] = {"command-text", "command", NULL}; /* not the spare's */
 
 bool spare_words(const struct spare_call *c, struct buf *out)
@@ -113,8 +113,8 @@ static bool is_possible(const struct spare_call *c)
             return false;
         report = strcmp(g->option->name, "report") == 0 ? g->value : report;
     }
-    bool shell = c->argv[0] && c->argv[1] && strcmp(c->argv[1], "-c") == 0 && c->argv[2] &&
-                 !c->argv[3];
+    bool shell =
+        c->argv[0] && c->argv[1] && strcmp(c->argv[1], "-c") == 0 && c->argv[2] && !c->argv[3];
     return shell && (!report || strncmp(report, "fd:", 3) != 0) && has_streams() &&
            !has_terminal() && !has_others();
 }
@@ -169,8 +169,8 @@ static bool ask_session(const struct spare_call *c, const char *key, int passed)
     if (session < 0 || !getcwd(folder, sizeof(folder)))
         return false;
     OWN(json)
-    json_t *m = json_pack("{s:s, s:s, s:s}", "take", key, "command", text.s ? text.s : "", "cwd",
-                          folder);
+    json_t *m =
+        json_pack("{s:s, s:s, s:s}", "take", key, "command", text.s ? text.s : "", "cwd", folder);
     OWN(mem) char *line = m ? json_dumps(m, JSON_COMPACT) : NULL;
     return line && fd_packet_send(session, line, strlen(line), passed, true) > 0;
 }

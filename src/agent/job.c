@@ -106,8 +106,7 @@ static bool enter_cwd_outside(const struct job_spec *s)
 
 /* Runs in the child. Moves its descriptors up first: they may have the numbers that it needs. */
 static void __attribute__((noreturn)) exec_job(const struct job_spec *s, const struct argv_list *w,
-                                               pid_t owner, const int writing[JOB_PIPES],
-                                               int order)
+                                               pid_t owner, const int writing[JOB_PIPES], int order)
 {
     int high[JOB_PIPES], null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     int session = s->sandboxed ? fcntl(s->session, F_DUPFD_CLOEXEC, 20) : -1;

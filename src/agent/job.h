@@ -51,7 +51,7 @@ int job_start(struct job *j, const struct job_spec *spec, struct bk_err *err);
 int job_release(struct job *j, const struct job_spec *spec, bool asks);
 /* Whether the spare waits for its command. Does not block. */
 bool job_is_ready(struct job *j);
-void job_announce(const struct job *j); /* job_release() comes soon */
+void job_announce(const struct job *j);  /* job_release() comes soon */
 bool job_has_ended(const struct job *j); /* its process; before job_read() */
 /* Reads what is available and reaps the process, without blocking. */
 void job_read(struct job *j);

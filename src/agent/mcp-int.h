@@ -55,7 +55,7 @@ struct mcp {
         uint64_t number; /* in the session */
         uint64_t since_ms;
     } spare;
-    uint64_t events_ms;              /* when events were last reported */
+    uint64_t events_ms; /* when events were last reported */
 };
 
 /* Minimum time between notifications. */

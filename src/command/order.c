@@ -50,8 +50,7 @@ static bool read_words(struct reader *r, struct order *out)
     const char *flags = next(r), *start = next(r), *text = start ? next(r) : NULL;
     const char *count = text ? next(r) : NULL;
     size_t argc = count ? strtoul(count, NULL, 10) : 0;
-    if (!count || strncmp(flags, "order", 5) != 0 || strlen(flags) != 7 || argc < 1 ||
-        argc > WORDS)
+    if (!count || strncmp(flags, "order", 5) != 0 || strlen(flags) != 7 || argc < 1 || argc > WORDS)
         return false;
     out->asks = flags[5] == 'a';
     out->stdio = flags[6] == 's';

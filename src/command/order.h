@@ -19,10 +19,10 @@ enum order_answer { ORDER_READY = 'r', ORDER_TAKEN = 'g', ORDER_STALE = 's' };
 enum order_word { ORDER_SOON = 'c', ORDER_SIGNAL = 'k' };
 
 struct order {
-    const char *start; /* where the command starts; "": where the run says */
-    const char *text;  /* the command as people wrote it, or "" */
-    bool asks;         /* the session can ask the user */
-    bool stdio;        /* three descriptors follow */
+    const char *start;  /* where the command starts; "": where the run says */
+    const char *text;   /* the command as people wrote it, or "" */
+    bool asks;          /* the session can ask the user */
+    bool stdio;         /* three descriptors follow */
     char **argv, **env; /* env: see struct launch_order. Both end in NULL */
 };
 

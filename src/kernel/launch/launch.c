@@ -125,13 +125,6 @@ static void receive_question(const struct control *c, int *from,
 
 /* ---- the command ---- */
 
-static void release_stdio(void)
-{
-    OWN(fd) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    for (int fd = 0; fd <= 1 && null >= 0; fd++)
-        dup2(null, fd);
-}
-
 /* The command has ended, and other processes go on. */
 static void leave_command(struct control *c)
 {
@@ -180,7 +173,7 @@ static void receive_status(struct control *c)
         if (c->l->on_start)
             c->l->on_start(c->l->arg);
         if (c->l->give_stdio)
-            release_stdio();
+            job_release_stdio();
         if (c->l->started)
             c->l->started(c->l->run, m.step & STARTED_KEPT);
         break;
@@ -418,18 +411,6 @@ static int give_up(const struct control *c)
     return -1;
 }
 
-/* If the caller has closed 0, 1 or 2, none of our file descriptors may get these numbers: the judge
- * passes them on. The command finds them closed again. */
-static void keep_off_stdio(void)
-{
-    int fd;
-    for (fd = 0; fd <= 2 && fcntl(fd, F_GETFD) >= 0; fd++)
-        ;
-    while (fd <= 2 && (fd = open("/dev/null", O_RDWR | O_CLOEXEC)) >= 0)
-        if (fd > 2)
-            close(fd);
-}
-
 static int launch_with_sockets(struct control *c, struct setup *s, struct bk_err *err)
 {
     int status[2], events[2], asks[2] = {-1, -1}, questions[2] = {-1, -1};
@@ -500,7 +481,7 @@ static int launch_with_signals(struct control *c, struct setup *s, struct bk_err
         sigaddset(&received, passed_on[i]);
     for (size_t i = 0; i < sizeof(from_terminal) / sizeof(from_terminal[0]); i++)
         sigaddset(&received, from_terminal[i]);
-    keep_off_stdio();
+    job_keep_off_stdio();
     OWN(fd) int signals = signalfd(-1, &received, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals < 0)
         return err_sys(err, "signalfd");

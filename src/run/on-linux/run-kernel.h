@@ -26,7 +26,7 @@ struct nests {
 
 /* What a run has on Linux besides struct run. */
 struct run_kernel {
-    struct host host, first; /* first: before a launch found anything missing */
+    struct host host, first;   /* first: before a launch found anything missing */
     struct mounts_view mounts; /* at the start */
     int mounts_watch;          /* for run_mounts_unchanged(), or -1 */
     bool mounts_compared;      /* since it is open */

@@ -24,9 +24,9 @@ static void put_limits(struct buf *out)
 static bool put_status(struct buf *out)
 {
     static const char *const lines[] = {
-        "\nUmask:",  "\nUid:",    "\nGid:",    "\nGroups:", "\nSigBlk:",  "\nSigIgn:",
-        "\nCapInh:", "\nCapPrm:", "\nCapEff:", "\nCapBnd:", "\nCapAmb:",  "\nNoNewPrivs:",
-        "\nSeccomp", "\nCpus_allowed:", "\nMems_allowed:"};
+        "\nUmask:",  "\nUid:",        "\nGid:",    "\nGroups:",       "\nSigBlk:",
+        "\nSigIgn:", "\nCapInh:",     "\nCapPrm:", "\nCapEff:",       "\nCapBnd:",
+        "\nCapAmb:", "\nNoNewPrivs:", "\nSeccomp", "\nCpus_allowed:", "\nMems_allowed:"};
     char text[8192];
     if (proc_read(-1, text, sizeof(text), "/proc/self/status") < 0)
         return false;
