@@ -388,6 +388,7 @@ def bench_suites():
                             [tests("bench", "run-cost.py"), *how, *quick],
                             [tests("bench", "run-net.py"), *how, *quick],
                             [tests("bench", "run-events.py"), *how, *quick],
+                            [tests("bench", "run-spare.py"), *how, *quick],
                             [tests("bench", "run-released.py"), *how, *quick]],
                   timeout=900, at_once=1)]
 

@@ -6,6 +6,7 @@
  * this process had started it.
  */
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -49,6 +50,28 @@ bool spare_is_anywhere(const struct spare_call *c)
     return root && root[0] == '/' && !names_paths(c->args);
 }
 
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Shells change their order. */
+static bool put_variables(struct buf *out)
+{
+    size_t n = 0;
+    while (environ[n])
+        n++;
+    OWN(mem) char **sorted = calloc(n + 1, sizeof(*sorted));
+    if (!sorted)
+        return false;
+    memcpy(sorted, environ, n * sizeof(*sorted));
+    qsort(sorted, n, sizeof(*sorted), by_text);
+    for (size_t i = 0; i < n; i++)
+        if (!is_volatile(sorted[i]))
+            buf_add(out, sorted[i], strlen(sorted[i]) + 1);
+    return true;
+}
+
 bool spare_key(const struct spare_call *c, char out[SHA256_HEX + 1])
 {
     char folder[PATH_MAX] = "";
@@ -56,10 +79,7 @@ bool spare_key(const struct spare_call *c, char out[SHA256_HEX + 1])
     if (!spare_words(c, &all) || (!spare_is_anywhere(c) && !getcwd(folder, sizeof(folder))))
         return false;
     buf_add(&all, folder, strlen(folder) + 1);
-    for (char **e = environ; *e; e++)
-        if (!is_volatile(*e))
-            buf_add(&all, *e, strlen(*e) + 1);
-    if (!process_put_inherited(&all) || !buf_ok(&all))
+    if (!put_variables(&all) || !process_put_inherited(&all) || !buf_ok(&all))
         return false;
     sha256_hex(all.s, all.n, out);
     return true;

@@ -395,13 +395,19 @@ static void do_spare(struct session *k, int client, const json_t *m, struct buf 
 /* Whoever has the descriptor's other end has a command, and runs it as usual if that is closed. */
 static void do_take(struct session *k, const json_t *m)
 {
+    enum { MISSES = 2 };
     OWN(fd) int channel = steal_fd(&k->server.passed);
     const char *key = json_text(m, "take"), *command = json_text(m, "command");
     struct session_spare *s = &k->spare;
     session_drop_spare(k, true);
     struct session_run *run = s->sock ? find_run(k, s->client) : NULL;
-    if (channel < 0 || !run || !key || !command || strcmp(key, s->key) != 0)
+    if (channel < 0 || !run || !key || !command)
         return;
+    if (strcmp(key, s->key) != 0) {
+        if (++s->misses >= MISSES) /* commands are run in another way now */
+            session_drop_spare(k, false);
+        return;
+    }
     char words[PATH_MAX + 1];
     folder_user_move(&run->moves, json_text(m, "cwd"));
     const char *folder = session_folder(k->folders, &run->moves);

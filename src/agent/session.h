@@ -69,6 +69,7 @@ struct session {
         int sock;     /* to the run that waits; 0: none */
         int client;   /* its connection here */
         uint64_t since_ms;
+        unsigned misses; /* commands that could not use it, one after another */
         char key[65];
     } spare;
     struct session_ask ask; /* users who watch, and what they are asked */
