@@ -318,6 +318,8 @@ static bool gather(void *arg, char **argv, bool asks, struct buf *out)
                !spec->launch.on_question == !s->compat.spec.launch.on_question &&
                run_open(&q->compat.run, spec, false, &err) == 0 &&
                run_put_inputs(&q->compat.run, q->like, out);
+    if (gathered)
+        run_settings_put(&q->settings, out);
     if (q->compat.run.spec)
         run_close(&q->compat.run);
     if (q->pipe >= 0)
@@ -370,6 +372,7 @@ static int srt_spare(struct srt *s, struct bk_err *err)
     s->spare.name = "srt";
     s->spare.run = &s->compat.run;
     s->spare.live = &s->live;
+    s->spare.settings = &s->settings;
     s->spare.gather = gather;
     s->spare.is_for_any = is_for_any;
     s->spare.complete = complete;

@@ -57,6 +57,8 @@ static bool gather(void *arg, char **argv, bool asks, struct buf *out)
     q->run.private_tmpdir.lock = -1;
     spare_copy_session(&r->spare, &q->live, &q->flags.rules, &q->flags.links);
     bool gathered = gather_all(q, r, out);
+    if (gathered)
+        run_settings_put(&q->settings, out);
     invocation_free(q);
     return gathered;
 }
@@ -115,6 +117,7 @@ int invocation_spare(struct invocation *r, struct bk_err *err)
     r->spare.name = "run";
     r->spare.run = &r->run;
     r->spare.live = &r->live;
+    r->spare.settings = &r->settings;
     r->spare.gather = gather;
     r->spare.is_for_any = is_for_any;
     r->spare.complete = complete;

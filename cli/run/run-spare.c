@@ -275,8 +275,10 @@ static bool report_ready(struct spare *s)
 void spare_held(struct spare *s)
 {
     s->asks = s->live->asks;
-    if (!run_put_inputs(s->run, s->run, &s->inputs) ||
-        !is_current(s, placeholder(s), s->live->asks) || !report_ready(s))
+    bool known = run_put_inputs(s->run, s->run, &s->inputs);
+    run_settings_put(s->settings, &s->inputs);
+    if (!known || !buf_ok(&s->inputs) || !is_current(s, placeholder(s), s->live->asks) ||
+        !report_ready(s))
         run_cancel(true);
 }
 

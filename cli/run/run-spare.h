@@ -9,6 +9,7 @@
 #include "base/sha256.h"
 #include "cli/args.h"
 #include "cli/run/run-live.h"
+#include "cli/run/run-settings.h"
 #include "command/order.h"
 
 /*
@@ -39,7 +40,9 @@ struct spare {
     const char *name; /* its own */
     struct run *run;
     struct live *live;
-    /* run_put_inputs() for this command, from what is true now. */
+    /* Settings also say what to report. */
+    const struct run_settings *settings;
+    /* run_put_inputs() and run_settings_put() for this command, from what is true now. */
     bool (*gather)(void *arg, char **argv, bool asks, struct buf *out);
     bool (*is_for_any)(void *arg); /* whether the policy is the same for every command */
     /* Completes the order. Returns false if that cannot be done. */

@@ -283,6 +283,11 @@ def test_changes(user, t):
     changed("settings that deny reading", lambda: settings(user, filesystem={"denyRead": [f"{folder}/data"]}),
             "cat data/file", lambda r: r.status != 0 and r.out == "")
     changed("and allow it again", lambda: settings(user), "cat data/file", lambda r: r.out == "text\n")
+    changed("settings that say what to report",
+            lambda: settings(user, ignoreViolations={"*": ["quiet"]}), "touch /etc/buckle-quiet",
+            lambda r: "sandbox_violations" not in r.err)
+    settings(user)
+    s.run("true")
     changed("the project's settings", lambda: user.write(folder + "/.buckle/settings.json",
                                                         '{"filesystem": {"denyWrite": ["data"]}}'),
             "echo more >>data/file", lambda r: r.status != 0)
