@@ -47,6 +47,7 @@ static const struct cli_option options[] = {
     {"define", 'D', "KEY=VALUE", "set a parameter, for (param \"KEY\")", NULL},
     {"allow-write", 'w', "PATH", "allow writing to PATH and below, or to what a glob matches", "file"},
     {"deny-write", 0, "PATH", "deny writing to PATH and below, or to what a glob matches", "file"},
+    {"allow-command", 0, "PATTERN", "do not ask about commands of this pattern of the setting commands", NULL},
     {"allow-protected", 0, "CLASS,…", "do not protect names of these classes, which are listed above", protected_class_words},
     {"allow-read", 'r', "PATH", "allow reading PATH and below, or what a glob matches", "file"},
     {"deny-read", 0, "PATH", "deny reading the contents of PATH and below, or of what a glob matches", "file"},
@@ -195,6 +196,8 @@ static bool remember_answer(void *arg, const struct consent_question *q)
     struct bk_err err;
     struct peer host;
     char where[PEER_TEXT];
+    if (q->class == CONSENT_COMMAND) /* the rule stays: it is for this run */
+        return false;
     if (!q->class && !peer_parse(q->host, strlen(q->host), &host))
         return false;
     if (!q->class)

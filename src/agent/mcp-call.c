@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/line-rules.h"
 #include "agent/mcp-int.h"
 #include "base/clock.h"
 #include "base/own.h"
@@ -257,17 +258,35 @@ struct job_spec mcp_job_spec(const struct mcp *m, const struct call *c, int sess
                              .max_output = m->o->max_output};
 }
 
-static bool start_as_usual(struct mcp *m, struct call *c, struct bk_err *err)
+/* Patterns of commands that the user has agreed to with the line. */
+struct agreed {
+    const char *at[COMMAND_PATTERNS];
+    size_t n;
+};
+
+static void add_agreed(void *arg, const char *pattern)
+{
+    struct agreed *a = arg;
+    if (a->n < COMMAND_PATTERNS)
+        a->at[a->n++] = pattern;
+}
+
+static bool start_as_usual(struct mcp *m, struct call *c, const struct agreed *agreed,
+                           struct bk_err *err)
 {
     OWN(fd) int session = session_admit(&m->session, c->command, &c->number, err);
     struct job_spec spec = mcp_job_spec(m, c, session);
+    spec.agreed = agreed->at;
+    spec.nagreed = agreed->n;
     return session >= 0 && job_start(&c->job, &spec, err) == 0;
 }
 
-static void start_job(struct mcp *m, struct call *c)
+/* A spare knows nothing of what the user has agreed to. */
+static void start_job(struct mcp *m, struct call *c, const struct agreed *agreed)
 {
     struct bk_err err;
-    if (!mcp_spare_use(m, c) && !start_as_usual(m, c, &err)) {
+    bool spare = !agreed->n && mcp_spare_use(m, c);
+    if (!spare && !start_as_usual(m, c, agreed, &err)) {
         mcp_refuse_error(m, c->id, &err);
         call_free(c);
         return;
@@ -300,11 +319,12 @@ static void ask_user(struct mcp *m, struct call *c)
 static void refuse_decided(struct mcp *m, struct call *c, const struct decision *d)
 {
     OWN(buf) struct buf why = {0};
-    buf_fmt(&why, "Not run: %s", d->reason);
+    buf_str(&why, "Not run: ");
+    decide_reason(d, &why);
     if (d->action != DECIDE_REFUSE)
         buf_str(&why, "; the user has to approve it, and this client can't ask");
-    if (d->action != DECIDE_REFUSE &&
-        d->row != DECIDE_ROW_BYPASS_ALLOWED) /* that is always asked */
+    if (d->action != DECIDE_REFUSE && d->row != DECIDE_ROW_BYPASS_ALLOWED &&
+        !d->rule) /* these are always asked */
         buf_fmt(&why, " (%s)", remedy_words(REMEDY_MCP_MODE_OPEN));
     buf_chr(&why, '.');
     refuse_call(m, c, buf_ok(&why) ? why.s : "Not run.");
@@ -332,6 +352,7 @@ static void decide_again(struct mcp *m, struct call *c, bool approved)
         call_free(c);
         return;
     }
+    struct agreed agreed = {0};
     struct decide_settings s = view_decides(&v);
     struct decision d = decide(&s, &(struct decide_request){.command = c->command,
                                                             .bypass = c->bypass,
@@ -347,8 +368,11 @@ static void decide_again(struct mcp *m, struct call *c, bool approved)
         refuse_root(m, c, all);
     else if (question)
         ask_user(m, c);
-    else
-        start_job(m, c);
+    else {
+        if (approved && d.row == DECIDE_ROW_COMMAND_ASKED)
+            line_rules_asked(&v.result.policy, c->command, add_agreed, &agreed);
+        start_job(m, c, &agreed);
+    }
 }
 
 void call_decide(struct mcp *m, struct call *c)
