@@ -26,6 +26,7 @@ static const struct cli_option options[] = {
     {"timeout", 't', "SECONDS", "time limit of commands that set none (default 120)", NULL},
     {"max-timeout", 0, "SECONDS", "highest time limit that a command can set (default 600)", NULL},
     {"max-procs", 0, "N", "maximum number of processes per command (default 4096)", NULL},
+    {"no-spare", 0, NULL, "keep no sandbox ready for the next command", NULL},
     {"max-output", 0, "BYTES", "how much to keep of each output stream (default 30000)", NULL},
     {0},
 };
@@ -68,6 +69,7 @@ static int cmd_mcp_run(struct cli_args *args)
                             .mode = PERMISSION_CLIENT,
                             .grantable = args_has(args, "grantable"),
                             .here = args_has(args, "here"),
+                            .no_spare = args_has(args, "no-spare"),
                             .nsettings = args_count(args, "settings")};
     struct bk_err err;
     const char *mode = args_value(args, "mode");

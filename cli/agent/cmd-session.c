@@ -27,6 +27,7 @@ static const struct cli_option options[] = {
     {"idle", 0, "SECONDS", "end if nothing has happened for so long (default 28800, 0: never)",
      NULL},
     {"list", 'l', NULL, "list your sessions, their commands and servers", NULL},
+    {"no-spare", 0, NULL, "keep no sandbox ready for the next command", NULL},
     {"foreground", 0, NULL, "stay in the foreground", NULL},
     {"stream", 0, NULL, "stay, and exchange events and answers with the caller as lines of JSON",
      NULL},
@@ -53,6 +54,7 @@ static int serve_session(struct session *k, uint64_t limit_ms)
     while (owner >= 0) {
         struct pollfd fds[] = {{owner, POLLIN, 0}, {k->fds.fd, POLLIN, 0}};
         int left = idle_left(k, limit_ms);
+        session_drop_spare(k, true);
         if (left == 0)
             return CLI_OK;
         if (poll(fds, 2, left) < 0 && errno != EINTR)
@@ -74,7 +76,8 @@ static int stream_session(struct session *k)
     while (owner >= 0 && !s.ended) {
         struct pollfd fds[] = {
             {owner, POLLIN, 0}, {k->fds.fd, POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}};
-        if (poll(fds, 3, -1) < 0 && errno != EINTR)
+        session_drop_spare(k, true);
+        if (poll(fds, 3, k->spare.sock ? 60000 : -1) < 0 && errno != EINTR)
             break;
         if (fds[0].revents)
             break;
@@ -114,7 +117,7 @@ static const char *tmpdir_place(char out[PATH_MAX])
 
 /* Runs in the session process. Writes its process ID to ready_fd, or that of the session that the
  * owner already has. */
-static int run_session(pid_t owner, int ready_fd, bool foreground, uint64_t limit_ms)
+static int run_session(pid_t owner, int ready_fd, const struct cli_args *args, uint64_t limit_ms)
 {
     static struct session k;
     struct bk_err err;
@@ -123,8 +126,9 @@ static int run_session(pid_t owner, int ready_fd, bool foreground, uint64_t limi
         pid_t other = control_socket_owner("session", owner);
         return other > 0 && dprintf(ready_fd, "%d\n", (int)other) > 0 ? CLI_OK : cli_fail(&err);
     }
+    k.spare.refused = args_has(args, "no-spare");
     dprintf(ready_fd, "%d\n", (int)getpid());
-    if (!foreground) {
+    if (!args_has(args, "foreground")) {
         close(ready_fd);
         detach();
     }
@@ -135,7 +139,7 @@ static int run_session(pid_t owner, int ready_fd, bool foreground, uint64_t limi
 }
 
 /* It has no claim to its owner, which may have several. */
-static int run_stream(pid_t owner)
+static int run_stream(pid_t owner, bool no_spare)
 {
     static struct session k;
     struct bk_err err;
@@ -149,6 +153,7 @@ static int run_stream(pid_t owner)
         return cli_fail(&err);
     }
     k.owner = owner;
+    k.spare.refused = no_spare;
     process_set_name("buckle-session");
     int status = stream_session(&k);
     session_close(&k);
@@ -172,15 +177,15 @@ static int cmd_session_run(struct cli_args *args)
     if (owner <= 1 || (kill(owner, 0) < 0 && errno != EPERM)) /* EPERM: another user's process */
         return cli_usage(args, "--for: no such process");
     if (args_has(args, "stream"))
-        return run_stream(owner);
+        return run_stream(owner, args_has(args, "no-spare"));
     if (args_has(args, "foreground"))
-        return run_session(owner, STDOUT_FILENO, true, limit_ms);
+        return run_session(owner, STDOUT_FILENO, args, limit_ms);
     if (fd_pipe(ready) < 0)
         return CLI_ERROR;
     pid_t child = fork();
     if (child == 0) {
         close(ready[0]);
-        return run_session(owner, ready[1], false, limit_ms);
+        return run_session(owner, ready[1], args, limit_ms);
     }
     close(ready[1]);
     ssize_t n = child > 0 ? read(ready[0], line, sizeof(line) - 1) : 0;

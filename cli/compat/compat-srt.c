@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/own.h"
@@ -24,6 +25,7 @@
 #include "cli/run/debug.h"
 #include "cli/run/run-live.h"
 #include "cli/run/run-settings.h"
+#include "cli/run/run-spare.h"
 #include "cli/run/run-watch.h"
 #include "command/tmpdir.h"
 #include "macos/sandbox-exec.h"
@@ -41,6 +43,7 @@ static const struct cli_option options[] = {
     {"session", 0, "PID|fd:N", "report events to this session", NULL},
     {"command-text", 0, "TEXT", "the command line that the session shows", NULL},
     {"ask-session", 0, NULL, "let the session answer questions about hosts that no list names", NULL},
+    {"spare", 0, "session", "prepare the sandbox, and wait for the session's next command", NULL},
     {"grantable", 0, NULL, "skip kernel walls, so that anything can be granted later", NULL},
     {"version", 'V', NULL, "print the version", NULL},
     {0},
@@ -58,6 +61,9 @@ struct srt {
     char tmpdir[PATH_MAX];
     int pipe; /* that the settings come from, or -1 */
     char pipe_name[32];
+    struct spare spare;
+    bool may_use_spare; /* of the session */
+    struct run *like;   /* only compares what a sandbox depends on, with this run; or NULL */
     struct compat compat;
 };
 
@@ -146,12 +152,16 @@ static int make_policy(struct srt *s, struct bk_err *err)
     struct run_spec *spec = &s->compat.spec;
     s->settings.bare = true;
     spec->whole_env = true;
+    spec->like = s->like;
     choose_tmpdir(s);
     return watch_check(&s->watch, &s->args, err) < 0 || choose_file(s, err) < 0 ||
                    open_pipe(s, err) < 0 || run_settings_read(&s->settings, &s->args, spec, err) < 0
                ? -1
                : 0;
 }
+
+static void srt_hold(struct srt *s);
+static void srt_next_spare(const struct srt *s);
 
 /* ---- the session ---- */
 
@@ -163,10 +173,12 @@ static void on_event(struct compat *d, const struct event *e)
     live_event(&s->live, e);
 }
 
-static void on_end(struct compat *d)
+static void on_end(struct compat *d, const struct launch_end *end)
 {
     struct srt *s = d->owner;
     live_leave(&s->live);
+    spare_end(&s->spare, end->timed_out ? 124 << 8 : end->status);
+    srt_next_spare(s);
 }
 
 static void on_question(void *arg, const struct consent_question *q, int channel)
@@ -185,9 +197,11 @@ static int join_session(struct srt *s, struct bk_err *err)
     const char *text = args_value(&s->args, "command-text");
     if (!where)
         return 0;
-    if (live_join(&s->live, where, text ? text : s->command.s, false, &s->rules, &s->links, err) <
-        0)
+    if (!s->like && live_join(&s->live, where, text ? text : s->command.s, false, &s->rules,
+                              &s->links, err) < 0)
         return -1;
+    if (!s->like)
+        spare_note_grants(&s->spare, &s->rules, &s->links);
     s->settings.rules = (struct run_source){.kind = RUN_TEXT,
                                             .from = SOURCE_FLAG,
                                             .name = "<grants>",
@@ -248,7 +262,10 @@ static void on_open(struct compat *d)
     struct srt *s = d->owner;
     live_open(&s->live, &d->run, &d->spec);
     s->watch.quiet = true; /* except in the debug log */
-    watch_begin(&s->watch, &s->settings, &s->live);
+    if (s->spare.holds)
+        srt_hold(s);
+    else
+        watch_begin(&s->watch, &s->settings, &s->live);
     d->spec.launch.input_fd = s->live.fd_watch.fd;
     if (s->watch.control >= 0)
         debug_print("Listening for settings on fd %d", s->watch.control);
@@ -260,6 +277,153 @@ static void on_input(struct compat *d)
     live_handle_input(&s->live);
 }
 
+static int fill_srt(struct srt *s, struct bk_err *err)
+{
+    s->compat.owner = s;
+    s->compat.spec.plan.grantable = args_has(&s->args, "grantable");
+    return join_session(s, err) < 0 || make_policy(s, err) < 0 ? -1 : 0;
+}
+
+/* ---- spares ---- */
+
+static void srt_free(struct srt *s)
+{
+    run_settings_free(&s->settings);
+    spare_free(&s->spare);
+    buf_free(&s->command);
+    buf_free(&s->rules);
+    buf_free(&s->links);
+    arena_free(&s->arena);
+    free(s);
+}
+
+/* Another reading of the same command line, which neither joins the session nor starts anything. */
+static bool gather(void *arg, char **argv, bool asks, struct buf *out)
+{
+    struct srt *s = arg, *q = calloc(1, sizeof(*q));
+    struct bk_err err;
+    if (!q)
+        return false;
+    arena_init(&q->arena, 16 << 20);
+    q->args = s->args;
+    q->like = &s->compat.run;
+    q->pipe = -1;
+    q->live.asks = asks;
+    q->compat.run.private_tmpdir.lock = -1;
+    spare_copy_session(&s->spare, &q->live, &q->rules, &q->links);
+    struct run_spec *spec = &q->compat.spec;
+    bool gathered = compat_init(&q->compat, "srt", &err) == 0;
+    spec->launch.argv = argv;
+    gathered = gathered && fill_srt(q, &err) == 0 && spec->tmpdir && q->pipe < 0 &&
+               !spec->launch.on_question == !s->compat.spec.launch.on_question &&
+               run_open(&q->compat.run, spec, false, &err) == 0 &&
+               run_put_inputs(&q->compat.run, q->like, out);
+    if (gathered)
+        run_settings_put(&q->settings, out);
+    if (q->compat.run.spec)
+        run_close(&q->compat.run);
+    if (q->pipe >= 0)
+        close(q->pipe);
+    srt_free(q);
+    return gathered;
+}
+
+static bool is_for_any(void *arg)
+{
+    const struct srt *s = arg;
+    return !s->settings.now->by_command;
+}
+
+static bool complete(void *arg, struct launch_order *o)
+{
+    (void)arg;
+    o->start = NULL; /* the policy is for the folder that it starts in */
+    return true;
+}
+
+static void begin(void *arg)
+{
+    struct srt *s = arg;
+    s->compat.spec.launch.argv = s->spare.order.argv;
+    s->command.n = 0;
+    buf_str(&s->command, s->spare.order.argv[2]);
+    buf_chr(&s->command, '\0');
+    watch_begin(&s->watch, &s->settings, &s->live);
+}
+
+static void on_held(void *arg)
+{
+    struct compat *d = arg;
+    struct srt *s = d->owner;
+    spare_held(&s->spare);
+}
+
+static void on_start(void *arg)
+{
+    struct compat *d = arg;
+    struct srt *s = d->owner;
+    spare_started(&s->spare);
+}
+
+static int srt_spare(struct srt *s, struct bk_err *err)
+{
+    if (spare_choose(&s->spare, &s->args, err) < 0)
+        return -1;
+    s->spare.name = "srt";
+    s->spare.run = &s->compat.run;
+    s->spare.live = &s->live;
+    s->spare.settings = &s->settings;
+    s->spare.gather = gather;
+    s->spare.is_for_any = is_for_any;
+    s->spare.complete = complete;
+    s->spare.begin = begin;
+    s->spare.arg = s;
+    s->live.spare = s->spare.holds;
+    if (s->spare.holds) {
+        s->compat.spec.launch.on_held = on_held;
+        s->compat.spec.launch.on_start = on_start;
+        s->compat.spec.launch.leave_judge = true;
+    }
+    return 0;
+}
+
+static void srt_hold(struct srt *s)
+{
+    struct bk_err err;
+    if (spare_open(&s->spare, &s->compat.spec, &err) < 0)
+        _exit(FAILED);
+}
+
+static struct spare_call call_of(const struct srt *s)
+{
+    const char *text = args_value(&s->args, "command-text");
+    return (struct spare_call){.args = &s->args,
+                               .name = "srt",
+                               .argv = (char *const *)s->argv,
+                               .text = text ? text : s->command.s};
+}
+
+static bool srt_take_spare(struct srt *s, int *status)
+{
+    struct spare_call c = call_of(s);
+    bool taken = args_has(&s->args, "session") && !s->spare.holds && spare_take(&c, status);
+    s->may_use_spare = c.possible;
+    return taken;
+}
+
+static void srt_next_spare(const struct srt *s)
+{
+    struct spare_call c = call_of(s);
+    if (s->live.wants_spare && s->may_use_spare)
+        spare_start_next(&c);
+}
+
+/* How compat_run() ends (compat.c). */
+static int status_of(int status)
+{
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
 static int run_srt(struct srt *s)
 {
     struct bk_err err;
@@ -268,11 +432,14 @@ static int run_srt(struct srt *s)
         err_set(&err, BK_E_INPUT, "No command specified: give -c STRING or a command");
         return report(&err);
     }
+    int status;
     if (compat_init(&s->compat, "srt", &err) < 0 || make_command(s, &err) < 0 ||
-        join_session(s, &err) < 0 || make_policy(s, &err) < 0)
+        srt_spare(s, &err) < 0)
         return report(&err);
-    s->compat.owner = s;
-    s->compat.spec.plan.grantable = args_has(&s->args, "grantable");
+    if (srt_take_spare(s, &status))
+        return status_of(status);
+    if (fill_srt(s, &err) < 0)
+        return report(&err);
     s->compat.opened = on_open;
     s->compat.on_input = on_input;
     s->compat.ignored = is_ignored;
@@ -315,16 +482,11 @@ static int main_srt(int argc, char **argv)
         status = run_srt(s);
     }
     args_free(&s->args);
-    run_settings_free(&s->settings);
     if (s->pipe >= 0)
         close(s->pipe);
     watch_end(&s->watch);
     live_close(&s->live);
-    buf_free(&s->command);
-    buf_free(&s->rules);
-    buf_free(&s->links);
-    arena_free(&s->arena);
-    free(s);
+    srt_free(s);
     return status;
 }
 

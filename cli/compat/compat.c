@@ -105,7 +105,7 @@ int compat_init(struct compat *d, const char *name, struct bk_err *err)
 static void __attribute__((noreturn)) finish(struct compat *d, const struct launch_end *end)
 {
     if (d->ending)
-        d->ending(d);
+        d->ending(d, end);
     run_clean(&d->run);
     on_last_words(d, end);
     bool signal = d->signals_as_status && WIFSIGNALED(end->status);

@@ -40,7 +40,7 @@ struct compat {
     void (*on_input)(struct compat *d);
     /* For a session: each reported operation, and the end of the command; may be NULL. */
     void (*on_event)(struct compat *d, const struct event *e);
-    void (*ending)(struct compat *d);
+    void (*ending)(struct compat *d, const struct launch_end *end);
     void *owner;
     struct run_source base; /* the policy; without a name: the spec has its sources already */
     struct assembly policy; /* base and the machine's policy */

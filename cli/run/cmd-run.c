@@ -86,6 +86,7 @@ static const struct cli_option options[] = {
     {"ask-session", 0, NULL, "let the session's user answer what --ask would ask", NULL},
     {"leave-background", 0, NULL, "let background processes go on until the session ends", NULL},
     {"folder-of", 0, "ID", "start where the agent's last command ended, and note where this one ends", NULL},
+    {"spare", 0, "session|fd:N", "prepare the sandbox, and wait for the command there", NULL},
     {"late-names", 0, NULL, "resolve denied host names, but refuse connections to them", NULL},
     {"watch-net", 0, NULL, "report denied hosts by name, even if no host is allowed", NULL},
     {"grantable", 0, NULL, "skip kernel walls, so that anything can be granted later", NULL},
@@ -127,7 +128,7 @@ static int parse_count(const char *name, const char *text, uint64_t max, uint64_
 }
 
 /* The writable folder must not be the whole home or disk. */
-static int check_place(struct invocation *r, struct bk_err *err)
+int invocation_check_place(struct invocation *r, struct bk_err *err)
 {
     const char *all = run_place_is_all(r->cwd);
     if (!all || args_has(r->args, "here") || args_has(r->args, "profile") ||
@@ -381,7 +382,16 @@ static int add_variables(struct invocation *r, struct bk_err *err)
     return 0;
 }
 
-static int fill_spec(struct invocation *r, struct bk_err *err)
+static int join(struct invocation *r, struct bk_err *err)
+{
+    if (args_has(r->args, "session") && session_join(r, err) < 0)
+        return -1;
+    live_link(&r->live);
+    spare_note_grants(&r->spare, &r->flags.rules, &r->flags.links);
+    return 0;
+}
+
+int invocation_fill(struct invocation *r, struct bk_err *err)
 {
     r->spec = (struct run_spec){
         .launch.argv = (char *const *)r->args->pos,
@@ -401,12 +411,15 @@ static int fill_spec(struct invocation *r, struct bk_err *err)
                                ? NULL
                                : run_usual_layers,
         /* We end right after the command. But a container's PID 1 would inherit what we leave
-         * behind, and may take its end for ours (firejail does). */
-        .launch.leave_judge = getppid() != 1,
+         * behind, and may take its end for ours (firejail does). A spare is not waited for. */
+        .launch.leave_judge = getppid() != 1 || r->spare.holds,
         .launch.give_stdio = true,
         .debug = debug_line,
         .warn = run_warn,
         .command_text = args_value(r->args, "command-text"),
+        .like = r->like,
+        .launch.on_held = r->spare.holds ? invocation_held : NULL,
+        .launch.on_start = r->spare.holds ? invocation_started : NULL,
         .launch.on_event = on_event,
         .complain = report_policy,
         .launch.on_input = on_input,
@@ -416,9 +429,8 @@ static int fill_spec(struct invocation *r, struct bk_err *err)
         return err_sys(err, "cannot find the working directory");
     if (choose_folders(r, err) < 0)
         return -1;
-    if (args_has(r->args, "session") && session_join(r, err) < 0)
+    if (!r->like && join(r, err) < 0)
         return -1;
-    live_link(&r->live);
     session_use(r);
     if (asked_caps(r->args, &r->spec.plan.caps, err) < 0 || choose_limits(r, err) < 0 ||
         choose_asking(r, err) < 0 || run_flags_read(&r->flags, r->args, &r->spec, err) < 0 ||
@@ -443,6 +455,8 @@ static void __attribute__((noreturn)) finish(struct invocation *r, const struct 
     bool hopeless = r->how == REPORT_TEXT && end->status &&
                     ((!r->spec.plan.perf && program_hint(r->spec.launch.argv, &hint)) ||
                      program_mounts_hint(&r->mounts, "buckle", &hint));
+    if (spare_is_unused(&r->spare))
+        spare_end(&r->spare, 0);
     if (r->live.left)
         _exit(0); /* the last background process has ended */
     session_report_folder(r);
@@ -466,6 +480,8 @@ static void __attribute__((noreturn)) finish(struct invocation *r, const struct 
         run_settings_warn(&r->settings);
     if (end->timed_out)
         fprintf(stderr, "buckle: the command exceeded its time limit\n");
+    spare_end(&r->spare, end->timed_out ? 124 << 8 : end->status);
+    invocation_next_spare(r);
     run_clean(&r->run);
     int status = exit_as(end);
     /* The kernel frees the rest faster than we could. */
@@ -473,9 +489,11 @@ static void __attribute__((noreturn)) finish(struct invocation *r, const struct 
     _exit(status);
 }
 
-static int failed(const struct launch_end *end, const struct bk_err *err)
+static int failed(const struct invocation *r, const struct launch_end *end,
+                  const struct bk_err *err)
 {
-    if (end->step != STEP_POLICY) /* already reported */
+    bool told = end->step == STEP_POLICY || spare_is_unused(&r->spare);
+    if (!told) /* already reported, or nobody's */
         cli_fail(err);
     /* as shells and env(1) do */
     return end->step == STEP_EXEC ? (end->sys == ENOENT ? 127 : 126) : FAILED;
@@ -498,23 +516,30 @@ static int run_all(struct invocation *r)
     struct launch_end end = {0};
     bool dry = args_has(r->args, "dry-run");
     session_begin_staying(r);
-    if (choose_report(r, &err) < 0 || fill_spec(r, &err) < 0 || check_place(r, &err) < 0)
+    if (choose_report(r, &err) < 0 || invocation_spare(r, &err) < 0 ||
+        invocation_fill(r, &err) < 0 || invocation_check_place(r, &err) < 0)
         return cli_fail(&err), FAILED;
     r->spec.launch.on_exit = r->stays ? session_command_exit : NULL;
     if (run_open(&r->run, &r->spec, dry, &err) < 0)
         return run_complain(&r->run.policy.unit, &err), FAILED;
-    if (r->how != REPORT_NONE)
+    if (r->how != REPORT_NONE && !r->spare.holds)
         run_presets_announce(r->settings.now);
     if (dry)
         return dry_run(r);
     live_open(&r->live, &r->run, &r->spec);
     r->watch.quiet = r->how == REPORT_NONE;
-    watch_begin(&r->watch, &r->settings, &r->live);
+    if (r->spare.holds && spare_open(&r->spare, &r->spec, &err) < 0)
+        return cli_fail(&err), FAILED;
+    if (!r->spare.holds)
+        watch_begin(&r->watch, &r->settings, &r->live);
     r->spec.launch.input_fd = r->live.fd_watch.fd;
     int went = run_go(&r->run, &end, &err);
     ask_tty_end(&r->asker);
-    if (went < 0)
-        return failed(&end, &err);
+    if (went < 0) {
+        int status = failed(r, &end, &err);
+        spare_end(&r->spare, status << 8);
+        return status;
+    }
     finish(r, &end);
 }
 
@@ -523,23 +548,17 @@ static int run_main(struct cli_args *args)
     if (args->npos == 0 && !args_has(args, "dry-run"))
         return cli_usage(args, "no command given");
     struct invocation *r = calloc(1, sizeof(*r));
+    int status;
     if (!r)
         return CLI_ERROR;
     r->args = args;
+    if (invocation_take_spare(r, &status))
+        return free(r), status;
     debug_start(args_has(args, "debug") ? "buckle: debug:" : NULL);
-    int status = run_all(r);
-    if (r->run.spec)
-        run_close(&r->run);
-    report_free(r->report);
+    status = run_all(r);
     watch_end(&r->watch);
     live_close(&r->live);
-    run_flags_free(&r->flags);
-    run_settings_free(&r->settings);
-    free(r->keep_env);
-    free(r->opened);
-    free(r->set_env);
-    free(r->keep_fds);
-    free(r);
+    invocation_free(r);
     return status;
 }
 

@@ -11,6 +11,7 @@
 #include "cli/run/run-flags.h"
 #include "cli/run/run-live.h"
 #include "cli/run/run-settings.h"
+#include "cli/run/run-spare.h"
 #include "cli/run/run-watch.h"
 #include "run/ask-tty.h"
 #include "run/run.h"
@@ -28,7 +29,10 @@ struct invocation {
     struct ask_tty asker;
     struct live live;
     struct end_folder ended;
-    bool stays; /* with background processes */
+    struct spare spare;
+    bool may_use_spare; /* of the session */
+    bool stays;         /* with background processes */
+    struct run *like;   /* it does not run, but is compared with this one; or NULL */
     struct watch_settings watch;
     struct report *report;
     enum report_how how;
@@ -38,6 +42,21 @@ struct invocation {
     int *keep_fds;
     char cwd[PATH_MAX], start[PATH_MAX], tmpdir[PATH_MAX], record[PATH_MAX];
 };
+
+/* Fills the spec from the command line and the settings; the session has been joined. */
+int invocation_fill(struct invocation *r, struct bk_err *err);
+int invocation_check_place(struct invocation *r, struct bk_err *err);
+void invocation_free(struct invocation *r);
+
+/* ---- invocation-spare.c ---- */
+
+int invocation_spare(struct invocation *r, struct bk_err *err); /* reads --spare */
+void invocation_held(void *arg);                                /* for launch.on_held */
+void invocation_started(void *arg);                             /* for launch.on_start */
+/* Runs the command in the session's spare. Returns false if it has to run as usual. */
+bool invocation_take_spare(struct invocation *r, int *status);
+/* At the end: starts a spare if the session would keep one. */
+void invocation_next_spare(const struct invocation *r);
 
 /* ---- run-session.c: a run that belongs to a session ---- */
 

@@ -305,6 +305,15 @@ void live_link(struct live *l)
         l->link = steal_fd(&ours);
 }
 
+bool live_offer(struct live *l, const char *key, int sock)
+{
+    struct bk_err err;
+    OWN(json) json_t *message = json_pack("{s:s}", "spare", key);
+    OWN(json)
+    json_t *answer = control_server_ask_with(l->session, message, sock, CONTROL_SOON_MS, &err);
+    return answer != NULL;
+}
+
 int live_join(struct live *l, const char *where, const char *command, bool shipped,
               struct buf *rules, struct buf *links, struct bk_err *err)
 {
@@ -312,9 +321,9 @@ int live_join(struct live *l, const char *where, const char *command, bool shipp
     OWN(buf) struct buf text = {0};
     buf_safe(&text, command, strnlen(command, 4000)); /* any bytes, as text */
     OWN(json)
-    json_t *hello =
-        json_pack("{s:s, s:i, s:s*, s:s*, s:s*}", "join", text.s ? text.s : "", "pid", getpid(),
-                  "of", l->folder_of, "root", l->root, "cwd", l->folder[0] ? l->folder : NULL);
+    json_t *hello = json_pack("{s:s, s:i, s:s*, s:s*, s:s*, s:b}", "join", text.s ? text.s : "",
+                              "pid", getpid(), "of", l->folder_of, "root", l->root, "cwd",
+                              l->folder[0] ? l->folder : NULL, "spare", l->spare);
     int ends[2] = {-1, -1};
     if (fd_packet_pair(ends) < 0)
         return err_sys(err, "cannot join the session");
@@ -332,6 +341,7 @@ int live_join(struct live *l, const char *where, const char *command, bool shipp
     const char *folder = json_text(answer, "folder");
     snprintf(l->folder, sizeof(l->folder), "%s", folder ? folder : "");
     l->asks = json_is_true(json_object_get(answer, "asks"));
+    l->wants_spare = json_is_true(json_object_get(answer, "spares"));
     l->layers = steal_fd(&layers);
     l->session = steal_fd(&socket_fd);
     return 0;

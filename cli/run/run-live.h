@@ -30,17 +30,21 @@ struct live {
     const char *root;      /* then: the project's folder */
     char folder[PATH_MAX]; /* where the command starts; empty: unchanged */
     bool left;             /* the command has ended, and background processes go on */
-    int own[4];            /* for launch.user_fds */
+    int own[6];            /* for launch.user_fds */
     uint64_t missed;       /* denials that it did not get */
     int channel;           /* where its answers to questions go */
     bool heard;            /* we listen to it */
     bool asks;             /* it can ask the user about hosts */
+    bool spare;            /* this run has no command yet (run-spare.h) */
+    bool wants_spare;      /* the session would keep one */
 };
 
 /* Joins the session of a process, or at the other end of a descriptor ("fd:8"), which then gets
  * every event. Appends the session's grants to rules. shipped and links: as in rule_write(). */
 int live_join(struct live *l, const char *where, const char *command, bool shipped,
               struct buf *rules, struct buf *links, struct bk_err *err);
+/* Lets the session keep this spare: commands come through the socket. */
+bool live_offer(struct live *l, const char *key, int sock);
 /* Servers of the session's other runs are at localhost for this one, and the other way round. */
 void live_link(struct live *l);
 /* Passes a question on to the session, which answers it later. Without one the answer is no. */

@@ -96,6 +96,10 @@ void session_command_exit(const struct launch_end *end)
         live_annotate(&r->live, &block);
     exit_write(STDERR_FILENO, &block);
     stay_leave(end->status);
+    invocation_next_spare(r);
+    if (r->spare.registers)
+        spare_start_next(
+            &(struct spare_call){.args = r->args, .name = "run", .argv = r->spec.launch.argv});
 }
 
 /* Another sandbox around this one would wait for its processes. */
@@ -104,6 +108,6 @@ void session_begin_staying(struct invocation *r)
     if (!args_has(r->args, "leave-background") || !args_has(r->args, "session") ||
         args_has(r->args, "dry-run") || getenv("SANDBOX_RUNTIME"))
         return;
-    r->stays = stay_begin();
+    r->stays = args_has(r->args, "spare") || stay_begin();
     staying = r;
 }

@@ -175,6 +175,21 @@ int run_settings_read(struct run_settings *rs, const struct cli_args *args, stru
     return 0;
 }
 
+void run_settings_put(const struct run_settings *rs, struct buf *out)
+{
+    const struct settings *s = &rs->now->settings;
+    for (size_t i = 0; i < s->n; i++) {
+        buf_sized(out, &s->layers[i].id, sizeof(s->layers[i].id));
+        buf_sized(out, s->layers[i].text.s, s->layers[i].text.n);
+    }
+}
+
+void run_settings_command(struct run_settings *rs, char *const *argv)
+{
+    free(rs->command);
+    rs->command = join_words(argv);
+}
+
 void run_settings_free(struct run_settings *rs)
 {
     run_settings_free_policy(rs->now);

@@ -32,6 +32,10 @@ struct run_settings {
  * run_settings_free() whatever happened. */
 int run_settings_read(struct run_settings *rs, const struct cli_args *args, struct run_spec *spec,
                       struct bk_err *err);
+/* Appends all texts that were read. */
+void run_settings_put(const struct run_settings *rs, struct buf *out);
+/* Another command has this policy. */
+void run_settings_command(struct run_settings *rs, char *const *argv);
 void run_settings_free(struct run_settings *rs);
 
 /* Reads all files again; `control`, if not NULL, replaces those named by --settings. NULL on

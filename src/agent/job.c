@@ -24,12 +24,13 @@
 #include "base/buf.h"
 #include "base/own.h"
 #include "command/end-folder.h"
+#include "command/order.h"
 #include "system/descriptors.h"
 #include "system/process.h"
 
-enum { GRACE_MS = 2000, WORDS = 24 };
+enum { GRACE_MS = 2000, WORDS = 24, RELEASE_MS = 5000 };
 
-enum { CWD_FD = END_FOLDER_FD, SESSION_FD = 8 };
+enum { CWD_FD = END_FOLDER_FD, SESSION_FD = 8, ORDER_FD = 7 };
 
 /* ---- starting ---- */
 
@@ -48,7 +49,7 @@ static void add_word(struct argv_list *w, const char *word)
 static int build_command(struct argv_list *w, const struct job_spec *s)
 {
     w->at = calloc(WORDS + 2 * (s->nsettings + s->nagreed), sizeof(*w->at));
-    buf_fmt(&w->line, END_FOLDER_TRAP "%s", s->command);
+    buf_fmt(&w->line, END_FOLDER_TRAP "%s", s->spare ? "" : s->command);
     if (!w->at || !buf_ok(&w->line))
         return -1;
     if (s->sandboxed) {
@@ -64,6 +65,8 @@ static int build_command(struct argv_list *w, const struct job_spec *s)
         add_word(w, s->cwd);
         add_word(w, "--tmpdir");
         add_word(w, s->tmpdir);
+        if (s->spare)
+            add_word(w, "--spare=fd:7");
         if (s->here)
             add_word(w, "--here");
         if (s->grantable)
@@ -107,10 +110,11 @@ static bool enter_cwd_outside(const struct job_spec *s)
 
 /* Runs in the child. Moves its descriptors up first: they may have the numbers that it needs. */
 static void __attribute__((noreturn)) exec_job(const struct job_spec *s, const struct argv_list *w,
-                                               pid_t owner, const int writing[JOB_PIPES])
+                                               pid_t owner, const int writing[JOB_PIPES], int order)
 {
     int high[JOB_PIPES], null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     int session = s->sandboxed ? fcntl(s->session, F_DUPFD_CLOEXEC, 20) : -1;
+    int orders = s->spare ? fcntl(order, F_DUPFD_CLOEXEC, 20) : -1;
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -125,6 +129,8 @@ static void __attribute__((noreturn)) exec_job(const struct job_spec *s, const s
     put_at(high[JOB_CWD], CWD_FD);
     if (session >= 0)
         put_at(session, SESSION_FD);
+    if (orders >= 0)
+        put_at(orders, ORDER_FD);
     const char *folder = s->sandboxed || !enter_cwd_outside(s) ? s->root : NULL;
     if (folder && chdir(folder) < 0) {
         dprintf(2, "buckle: cannot change to %s: %s\n", folder, strerror(errno));
@@ -158,15 +164,22 @@ static int make_pipes(struct job *j, int writing[JOB_PIPES])
 int job_start(struct job *j, const struct job_spec *spec, struct bk_err *err)
 {
     struct argv_list w = {.n = 0};
-    int writing[JOB_PIPES] = {-1, -1, -1};
-    *j = (struct job){
-        .watch = -1, .pipes = {-1, -1, -1}, .rest = {-1, -1}, .sandboxed = spec->sandboxed};
+    int writing[JOB_PIPES] = {-1, -1, -1}, orders[2] = {-1, -1};
+    *j = (struct job){.watch = -1,
+                      .pipes = {-1, -1, -1},
+                      .rest = {-1, -1},
+                      .sandboxed = spec->sandboxed,
+                      .order = -1};
     capture_init(&j->captured[JOB_OUT], spec->max_output);
     capture_init(&j->captured[JOB_ERR], spec->max_output);
     pid_t owner = getpid();
-    j->pid = build_command(&w, spec) == 0 && make_pipes(j, writing) == 0 ? fork() : -1;
+    bool paired = !spec->spare || fd_packet_pair(orders) == 0;
+    OWN(fd) int theirs = orders[1];
+    OWN(fd) int ours = orders[0];
+    bool made = paired && build_command(&w, spec) == 0 && make_pipes(j, writing) == 0;
+    j->pid = made ? fork() : -1;
     if (j->pid == 0)
-        exec_job(spec, &w, owner, writing);
+        exec_job(spec, &w, owner, writing, theirs);
     if (j->pid < 0)
         err_sys(err, "cannot start another command");
     free(w.at);
@@ -175,8 +188,89 @@ int job_start(struct job *j, const struct job_spec *spec, struct bk_err *err)
     if (j->pid < 0)
         return close_all(j->pipes), -1;
     j->watch = process_watch(j->pid);
+    j->order = steal_fd(&ours);
+    j->deadline_ms = spec->timeout_ms && !spec->spare ? now_ms() + spec->timeout_ms : 0;
+    return 0;
+}
+
+/* ---- spares ---- */
+
+bool job_is_ready(struct job *j)
+{
+    char what = 0;
+    if (!j->ready && j->order >= 0 && fd_packet_receive(j->order, &what, 1, NULL, true) == 1)
+        j->ready = what == ORDER_READY;
+    return j->ready;
+}
+
+void job_announce(const struct job *j)
+{
+    const char soon = ORDER_SOON;
+    if (j->ready)
+        (void)!fd_packet_send(j->order, &soon, 1, -1, true);
+}
+
+bool job_has_ended(const struct job *j)
+{
+    struct pollfd ended = {j->watch, POLLIN, 0};
+    return poll(&ended, 1, 0) == 1;
+}
+
+/* The spare answers before it starts anything, so a command never runs twice. */
+int job_release(struct job *j, const struct job_spec *spec, bool asks)
+{
+    OWN(buf) struct buf line = {0};
+    OWN(buf) struct buf bytes = {0};
+    char what = 0, dash[] = "-c";
+    buf_fmt(&line, END_FOLDER_TRAP "%s", spec->command);
+    if (!job_is_ready(j) || !buf_ok(&line))
+        return -1;
+    char *argv[] = {(char *)spec->shell, dash, line.s, NULL};
+    order_write(&(struct order){.start = spec->cwd, .text = "", .asks = asks, .argv = argv},
+                &bytes);
+    struct pollfd answer = {j->order, POLLIN, 0};
+    if (!buf_ok(&bytes) || bytes.n > ORDER_MOST ||
+        fd_packet_send(j->order, bytes.s, bytes.n, -1, true) < 0 ||
+        poll(&answer, 1, RELEASE_MS) != 1 ||
+        fd_packet_receive(j->order, &what, 1, NULL, true) != 1 || what != ORDER_TAKEN)
+        return -1;
+    capture_init(&j->captured[JOB_OUT], spec->max_output);
+    capture_init(&j->captured[JOB_ERR], spec->max_output);
     j->deadline_ms = spec->timeout_ms ? now_ms() + spec->timeout_ms : 0;
     return 0;
+}
+
+enum { OTHERS = 256 };
+static pid_t others[OTHERS];
+
+/* It goes on with background processes, or is about to end. */
+static void reap_later(pid_t pid)
+{
+    for (size_t i = 0; i < OTHERS; i++)
+        if (!others[i]) {
+            others[i] = pid;
+            return;
+        }
+}
+
+void job_reap_others(void)
+{
+    for (size_t i = 0; i < OTHERS; i++)
+        if (others[i] && waitpid(others[i], NULL, WNOHANG) != 0)
+            others[i] = 0;
+}
+
+/* A spare tells how its command ended, which may be long before it ends itself. */
+static void read_status(struct job *j)
+{
+    int status;
+    if (fd_packet_receive(j->order, &status, sizeof(status), NULL, true) != sizeof(status))
+        return;
+    j->exited = true;
+    j->status = status;
+    if (waitpid(j->pid, NULL, WNOHANG) == 0)
+        reap_later(j->pid);
+    close(steal_fd(&j->order));
 }
 
 /* ---- reading ---- */
@@ -235,6 +329,8 @@ int job_take_rest(struct job *j, int which)
 void job_read(struct job *j)
 {
     struct pollfd ended = {j->watch, POLLIN, 0};
+    if (!j->exited && j->order >= 0)
+        read_status(j);
     if (!j->exited && poll(&ended, 1, 0) == 1) {
         j->exited = waitpid(j->pid, &j->status, WNOHANG) == j->pid;
         if (j->exited && !j->sandboxed)
@@ -307,6 +403,8 @@ void job_free(struct job *j)
             close(steal_fd(&j->rest[i]));
     if (j->watch >= 0)
         close(j->watch);
+    if (j->order >= 0)
+        close(steal_fd(&j->order));
     capture_free(&j->captured[JOB_OUT]);
     capture_free(&j->captured[JOB_ERR]);
     j->pid = 0;

@@ -27,6 +27,7 @@ struct job_spec {
     int session; /* socket to the session (session.h) */
     uint32_t timeout_ms, max_procs;
     size_t max_output;
+    bool spare; /* the command comes later (job_release()) */
 };
 
 enum job_pipe { JOB_OUT, JOB_ERR, JOB_CWD, JOB_PIPES };
@@ -41,10 +42,19 @@ struct job {
     size_t ncwd;
     bool sandboxed, exited, timed_out, cancelled;
     int status;                    /* from waitpid() */
+    int order;                     /* socket to a spare, or -1 */
+    bool ready;                    /* it holds its command */
     uint64_t deadline_ms, kill_ms; /* CLOCK_MONOTONIC; 0: none */
 };
 
 int job_start(struct job *j, const struct job_spec *spec, struct bk_err *err);
+/* A job that was started as a spare gets its command: of this spec only command, shell, cwd and
+ * limits count. Returns 0; or -1 if it must be started as usual, and this one be freed. */
+int job_release(struct job *j, const struct job_spec *spec, bool asks);
+/* Whether the spare waits for its command. Does not block. */
+bool job_is_ready(struct job *j);
+void job_announce(const struct job *j);  /* job_release() comes soon */
+bool job_has_ended(const struct job *j); /* its process; before job_read() */
 /* Reads what is available and reaps the process, without blocking. */
 void job_read(struct job *j);
 /* Sends SIGTERM, and SIGKILL after a grace period (job_tick()). */
@@ -57,5 +67,7 @@ bool job_is_over(const struct job *j);
 int job_take_rest(struct job *j, int which);
 /* Kills it if it still runs. */
 void job_free(struct job *j);
+/* Reaps spares whose commands have ended before them. Call it now and then. */
+void job_reap_others(void);
 
 #endif

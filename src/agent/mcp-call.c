@@ -212,6 +212,8 @@ void mcp_update_call(struct mcp *m, struct call *c)
     drain_rest(m, c);
     if (!c->job.cancelled) /* a cancelled request gets no answer */
         rpc_result(&m->rpc, c->id, result_of(m, c));
+    if (c->sandboxed)
+        mcp_spare_prepare(m);
     call_free(c);
 }
 
@@ -237,6 +239,25 @@ static void answer_background(struct mcp *m, struct call *c)
     c->id = NULL;
 }
 
+struct job_spec mcp_job_spec(const struct mcp *m, const struct call *c, int session)
+{
+    return (struct job_spec){.program = m->o->program,
+                             .command = c->command,
+                             .shell = c->shell ? c->shell : m->o->shell,
+                             .root = m->root,
+                             .cwd = m->cwd,
+                             .here = m->o->here,
+                             .tmpdir = m->session.tmpdir.path,
+                             .settings = m->o->settings,
+                             .nsettings = m->o->nsettings,
+                             .sandboxed = c->sandboxed,
+                             .grantable = m->o->grantable,
+                             .session = session,
+                             .timeout_ms = c->timeout_ms,
+                             .max_procs = m->o->max_procs,
+                             .max_output = m->o->max_output};
+}
+
 /* Patterns of commands that the user has agreed to with the line. */
 struct agreed {
     const char *at[COMMAND_PATTERNS];
@@ -250,28 +271,22 @@ static void add_agreed(void *arg, const char *pattern)
         a->at[a->n++] = pattern;
 }
 
+static bool start_as_usual(struct mcp *m, struct call *c, const struct agreed *agreed,
+                           struct bk_err *err)
+{
+    OWN(fd) int session = session_admit(&m->session, c->command, &c->number, err);
+    struct job_spec spec = mcp_job_spec(m, c, session);
+    spec.agreed = agreed->at;
+    spec.nagreed = agreed->n;
+    return session >= 0 && job_start(&c->job, &spec, err) == 0;
+}
+
+/* A spare knows nothing of what the user has agreed to. */
 static void start_job(struct mcp *m, struct call *c, const struct agreed *agreed)
 {
     struct bk_err err;
-    OWN(fd) int session = session_admit(&m->session, c->command, &c->number, &err);
-    struct job_spec spec = {.program = m->o->program,
-                            .command = c->command,
-                            .shell = c->shell ? c->shell : m->o->shell,
-                            .root = m->root,
-                            .cwd = m->cwd,
-                            .here = m->o->here,
-                            .tmpdir = m->session.tmpdir.path,
-                            .settings = m->o->settings,
-                            .nsettings = m->o->nsettings,
-                            .agreed = agreed->at,
-                            .nagreed = agreed->n,
-                            .sandboxed = c->sandboxed,
-                            .grantable = m->o->grantable,
-                            .session = session,
-                            .timeout_ms = c->timeout_ms,
-                            .max_procs = m->o->max_procs,
-                            .max_output = m->o->max_output};
-    if (session < 0 || job_start(&c->job, &spec, &err) < 0) {
+    bool spare = !agreed->n && mcp_spare_use(m, c);
+    if (!spare && !start_as_usual(m, c, agreed, &err)) {
         mcp_refuse_error(m, c->id, &err);
         call_free(c);
         return;

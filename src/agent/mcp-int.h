@@ -50,7 +50,13 @@ struct mcp {
     char cwd[4096];                  /* where the next command begins */
     bool initialized, asks, watched; /* the client can ask the user; it subscribed to events */
     bool events_pending;             /* events not reported yet */
-    uint64_t events_ms;              /* when events were last reported */
+    struct mcp_spare {
+        bool used; /* there is one, perhaps still being prepared */
+        struct job job;
+        uint64_t number; /* in the session */
+        uint64_t since_ms;
+    } spare;
+    uint64_t events_ms; /* when events were last reported */
 };
 
 /* Minimum time between notifications. */
@@ -72,6 +78,14 @@ void mcp_update_call(struct mcp *m, struct call *c);
 void mcp_on_count(void *arg, uint64_t run, uint64_t denied); /* for the session */
 void mcp_cancel(struct mcp *m, const json_t *request);
 void mcp_answered(struct mcp *m, uint64_t question, const json_t *result);
+
+/* mcp-spare.c: a sandbox that is ready for the next command */
+void mcp_spare_prepare(struct mcp *m); /* unless there is one, or none can be used */
+void mcp_spare_drop(void *m);
+bool mcp_spare_tick(struct mcp *m); /* drops one that is old or has failed */
+/* Starts the call's command in it. Returns false if that has to be done as usual. */
+bool mcp_spare_use(struct mcp *m, struct call *c);
+struct job_spec mcp_job_spec(const struct mcp *m, const struct call *c, int session);
 
 /* mcp-question.c: questions about protected names and hosts */
 bool mcp_on_question(void *arg, uint64_t run, const json_t *question); /* for the session */

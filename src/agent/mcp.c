@@ -59,6 +59,7 @@ static void do_initialize(struct mcp *m, const json_t *id, const json_t *params)
     if (text.n)
         json_object_set_new(result, "instructions", json_stringn(text.s, text.n));
     rpc_result(&m->rpc, id, result);
+    mcp_spare_prepare(m);
 }
 
 static void do_ping(struct mcp *m, const json_t *id, const json_t *params)
@@ -162,7 +163,7 @@ static void on_message(void *arg, json_t *message)
 
 /* ---- the loop ---- */
 
-enum { FDS = 3 + MCP_CALLS * (JOB_PIPES + 1) };
+enum { FDS = 3 + MCP_CALLS * (JOB_PIPES + 2) };
 
 static size_t list_fds(const struct mcp *m, struct pollfd *fds)
 {
@@ -175,6 +176,7 @@ static size_t list_fds(const struct mcp *m, struct pollfd *fds)
         if (!m->calls[i].used || !m->calls[i].started)
             continue;
         fds[n++] = (struct pollfd){j->exited ? -1 : j->watch, POLLIN, 0};
+        fds[n++] = (struct pollfd){j->exited ? -1 : j->order, POLLIN, 0};
         for (int k = 0; k < JOB_PIPES; k++)
             fds[n++] = (struct pollfd){j->pipes[k], POLLIN, 0};
     }
@@ -224,12 +226,16 @@ static void run_once(struct mcp *m)
         if (m->calls[i].used && m->calls[i].started)
             job_read(&m->calls[i].job);
     fd_watch_all(&m->session.fds);
+    mcp_spare_tick(m);
+    job_reap_others();
     notify_events(m);
     for (size_t i = 0; i < MCP_CALLS; i++)
         if (m->calls[i].used && m->calls[i].started)
             mcp_update_call(m, &m->calls[i]);
     if (fds[1].revents)
         rpc_flush(&m->rpc);
+    if (fds[0].revents && m->spare.used && job_is_ready(&m->spare.job))
+        job_announce(&m->spare.job);
     if (fds[0].revents)
         rpc_read(&m->rpc, on_message, m);
 }
@@ -263,6 +269,7 @@ static int open_all(struct mcp *m, struct bk_err *err)
         return -1;
     m->session.on_question = mcp_on_question;
     m->session.on_count = mcp_on_count;
+    m->session.on_grant = mcp_spare_drop;
     m->session.arg = m;
     if (store_subscribe(m->session.store, on_violations, m) < 0)
         return err_nomem(err);
@@ -282,6 +289,7 @@ int mcp_serve(const struct mcp_options *o, int in, int out, struct bk_err *err)
     int result = open_all(m, err);
     while (result == 0 && !m->rpc.ended)
         run_once(m);
+    mcp_spare_drop(m);
     for (size_t i = 0; i < MCP_CALLS; i++)
         call_free(&m->calls[i]);
     session_close(&m->session);

@@ -15,6 +15,7 @@ struct mcp_options {
     enum permission_mode mode;
     bool planning, grantable;
     bool here;               /* allow the home directory and / as the project */
+    bool no_spare;           /* keep no sandbox ready (mcp-spare.c) */
     uint32_t timeout_ms;     /* default for commands */
     uint32_t max_timeout_ms; /* upper limit */
     uint32_t max_procs;      /* per command */

@@ -27,6 +27,15 @@ void folder_user_read(struct folder_user *s, const json_t *m)
         folder_user_free(s);
 }
 
+void folder_user_move(struct folder_user *s, const char *cwd)
+{
+    char *copy = s->of && cwd && cwd[0] == '/' ? strdup(cwd) : NULL;
+    if (!copy)
+        return;
+    free(s->cwd);
+    s->cwd = copy;
+}
+
 void folder_user_free(struct folder_user *s)
 {
     free(s->of);

@@ -24,6 +24,8 @@ struct folder_user {
 
 /* From a run's message: "of", "root", "cwd". */
 void folder_user_read(struct folder_user *s, const json_t *m);
+/* Its next command comes from this folder. */
+void folder_user_move(struct folder_user *s, const char *cwd);
 void folder_user_free(struct folder_user *s);
 
 /* Where its command starts, valid while s is; NULL if it did not ask. */

@@ -28,6 +28,7 @@ struct session_run {
     char *command;
     int link;                 /* to its servers (session-loopback.h); 0: none */
     bool left;                /* the command has ended, and background processes go on */
+    bool spare, dropped;      /* it has no command yet, and will not get one */
     struct folder_user moves; /* whose folder it changes */
 };
 
@@ -37,6 +38,14 @@ static struct session_run *find_run(const struct session *k, int client)
 {
     for (size_t i = 0; i < k->nruns; i++)
         if (k->runs[i].client == client)
+            return &k->runs[i];
+    return NULL;
+}
+
+static struct session_run *find_number(const struct session *k, uint64_t number)
+{
+    for (size_t i = 0; i < k->nruns; i++)
+        if (k->runs[i].number == number)
             return &k->runs[i];
     return NULL;
 }
@@ -58,6 +67,8 @@ static void on_left(void *arg, int client)
     struct session *k = arg;
     struct session_run *run = find_run(k, client);
     session_ask_watch(k, client, false);
+    if (k->spare.client == client)
+        session_drop_spare(k, false);
     if (!run)
         return;
     session_ask_withdraw(k, run->number, 0);
@@ -81,23 +92,56 @@ int session_admit(struct session *k, const char *command, uint64_t *number, stru
     return steal_fd(&theirs);
 }
 
+int session_admit_spare(struct session *k, uint64_t *number, struct bk_err *err)
+{
+    int sock = session_admit(k, "", number, err);
+    struct session_run *run = sock >= 0 ? find_number(k, *number) : NULL;
+    if (run)
+        run->spare = true;
+    return sock;
+}
+
+void session_use_spare(struct session *k, const char *command, uint64_t *number)
+{
+    struct session_run *run = find_number(k, *number);
+    char *text = run ? strdup(command) : NULL;
+    if (!text)
+        return;
+    free(run->command);
+    run->command = text;
+    run->spare = false;
+    *number = run->number = ++k->last;
+}
+
 bool session_expects(const struct session *k, uint64_t number)
 {
-    for (size_t i = 0; i < k->nruns; i++)
-        if (k->runs[i].number == number)
-            return !k->runs[i].left;
-    return false;
+    const struct session_run *run = find_number(k, number);
+    return run && !run->left;
 }
 
 bool session_is_busy(const struct session *k)
 {
     for (size_t i = 0; i < k->nruns; i++)
-        if (!k->runs[i].left)
+        if (!k->runs[i].left && !k->runs[i].spare)
             return true;
     return false;
 }
 
 /* Accepted only from runs that have joined. */
+
+static bool can_ask(const struct session *k)
+{
+    return k->client_asks || k->ask.nwatchers > 0;
+}
+
+/* One that waits, or is being prepared. */
+static bool has_spare(const struct session *k)
+{
+    for (size_t i = 0; i < k->nruns; i++)
+        if (k->runs[i].spare && !k->runs[i].dropped)
+            return true;
+    return false;
+}
 
 static void do_join(struct session *k, int client, const json_t *m, struct buf *out)
 {
@@ -108,11 +152,12 @@ static void do_join(struct session *k, int client, const json_t *m, struct buf *
     if (!run)
         return control_server_refuse(out, command ? "out of memory" : "the command is missing");
     run->pid = (pid_t)json_integer_value(json_object_get(m, "pid"));
+    run->spare |= json_is_true(json_object_get(m, "spare"));
     session_layers_join(&k->layers, k->server.passed);
     folder_user_read(&run->moves, m);
-    control_server_answer(out, json_pack("{s:b, s:O, s:s, s:b, s:s*}", "ok", 1, "grants", k->grants,
-                                         "tmpdir", k->tmpdir.path, "asks",
-                                         k->client_asks || k->ask.nwatchers > 0, "folder",
+    control_server_answer(out, json_pack("{s:b, s:O, s:s, s:b, s:b, s:s*}", "ok", 1, "grants",
+                                         k->grants, "tmpdir", k->tmpdir.path, "asks", can_ask(k),
+                                         "spares", !k->spare.refused && !has_spare(k), "folder",
                                          session_folder(k->folders, &run->moves)));
 }
 
@@ -266,8 +311,12 @@ static void do_grant(struct session *k, const json_t *m, struct buf *out)
     if (rule_write(option, what, "/", true, &rule, &links, &err) < 0)
         return control_server_refuse(out, err.msg);
     json_array_append_new(k->grants, json_pack("{s:s, s:s}", "grant", option, "what", what));
+    session_drop_spare(k, false);
+    if (k->on_grant)
+        k->on_grant(k->arg);
     for (size_t i = 0; i < k->nruns; i++)
-        grant_to(&k->runs[i], m, &waits);
+        if (!k->runs[i].spare)
+            grant_to(&k->runs[i], m, &waits);
     control_server_answer(out, json_pack("{s:b, s:s}", "ok", 1, "waits", waits.s ? waits.s : ""));
 }
 
@@ -328,6 +377,61 @@ static void do_link(struct session *k, int client, struct buf *out)
         control_server_answer(out, json_pack("{s:b}", "ok", 1));
 }
 
+/* Only of runs, which have joined. */
+static void do_spare(struct session *k, int client, const json_t *m, struct buf *out)
+{
+    const struct session_run *run = find_run(k, client);
+    const char *key = json_text(m, "spare");
+    bool fits = run && run->spare && !k->spare.refused && strlen(key) < sizeof(k->spare.key);
+    int sock = fits ? steal_fd(&k->server.passed) : -1;
+    if (sock < 0)
+        return control_server_refuse(out, "not a spare of this session");
+    session_drop_spare(k, false);
+    k->spare = (struct session_spare){.sock = sock, .client = client, .since_ms = now_ms()};
+    memcpy(k->spare.key, key, strlen(key) + 1);
+    control_server_answer(out, json_pack("{s:b}", "ok", 1));
+}
+
+/* Whoever has the descriptor's other end has a command, and runs it as usual if that is closed. */
+static void do_take(struct session *k, const json_t *m)
+{
+    enum { MISSES = 2 };
+    OWN(fd) int channel = steal_fd(&k->server.passed);
+    const char *key = json_text(m, "take"), *command = json_text(m, "command");
+    struct session_spare *s = &k->spare;
+    session_drop_spare(k, true);
+    struct session_run *run = s->sock ? find_run(k, s->client) : NULL;
+    if (channel < 0 || !run || !key || !command)
+        return;
+    if (strcmp(key, s->key) != 0) {
+        if (++s->misses >= MISSES) /* commands are run in another way now */
+            session_drop_spare(k, false);
+        return;
+    }
+    char words[PATH_MAX + 1];
+    folder_user_move(&run->moves, json_text(m, "cwd"));
+    const char *folder = session_folder(k->folders, &run->moves);
+    int n = snprintf(words, sizeof(words), "%c%s", can_ask(k) ? 'a' : '-', folder ? folder : "");
+    if (n < (int)sizeof(words))
+        (void)!fd_packet_send(s->sock, words, (size_t)n, channel, true);
+    session_use_spare(k, command, &run->number);
+    s->client = 0; /* it lives on */
+    session_drop_spare(k, false);
+}
+
+void session_drop_spare(struct session *k, bool if_old)
+{
+    enum { OLD_MS = 10 * 60 * 1000 };
+    struct session_spare *s = &k->spare;
+    if (!s->sock || (if_old && now_ms() - s->since_ms < OLD_MS))
+        return;
+    struct session_run *run = find_run(k, s->client);
+    if (run)
+        run->dropped = true;
+    close(s->sock);
+    *s = (struct session_spare){.refused = s->refused};
+}
+
 static void do_list(const struct session *k, struct buf *out)
 {
     enum { SHOWN = 200, COMMAND = 200 };
@@ -335,6 +439,8 @@ static void do_list(const struct session *k, struct buf *out)
     for (size_t i = 0; i < k->nruns && i < SHOWN; i++) {
         const struct session_run *run = &k->runs[i];
         OWN(buf) struct buf command = {0};
+        if (run->spare)
+            continue;
         buf_safe(&command, run->command, strnlen(run->command, COMMAND));
         json_array_append_new(
             runs, json_pack("{s:I, s:i, s:s, s:b, s:o}", "number", (json_int_t)run->number, "pid",
@@ -362,6 +468,10 @@ static void handle_message(void *arg, int client, const json_t *m, struct buf *o
         session_ask_answer(k, client, m);
     } else if (json_object_get(m, "join")) {
         do_join(k, client, m, out);
+    } else if (json_object_get(m, "spare")) {
+        do_spare(k, client, m, out);
+    } else if (json_object_get(m, "take")) {
+        do_take(k, m);
     } else if (json_object_get(m, "folder")) {
         do_folder(k, client, m);
     } else if (json_object_get(m, "left")) {
@@ -436,6 +546,7 @@ int session_open(struct session *k, const char *kind, pid_t owner, const char *t
 
 void session_close(struct session *k)
 {
+    session_drop_spare(k, false);
     control_server_close(&k->server);
     session_loopback_free(&k->loopback);
     fd_watch_end(&k->fds);

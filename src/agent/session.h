@@ -24,6 +24,11 @@
  *                                       "tmpdir": PATH}
  *                                    with a descriptor: a socket for kernel/launch/layer-server.h;
  *                                    with "of", "root", "cwd": also "folder" (session-folder.h)
+ *                                    with "spare": it has no command yet; the answer's "spares"
+ *                                    says whether the session would keep one
+ *   {"spare": KEY}, with a descriptor  → {"ok": true}      from such runs: it waits there
+ *   {"take": KEY, "command": TEXT, "cwd": PATH}, with a descriptor    no answer; the descriptor
+ *                                    goes to the spare, or is closed
  *   {"folder": PATH}                 no answer; where that command ended
  *   {"left": true}                   no answer; it has ended, its background processes go on
  *   {"event": {…}, "missed": N}      no answer; missed: events lost before this one
@@ -59,6 +64,14 @@ struct session {
     char cwd[PATH_MAX];       /* its start folder */
     struct session_run *runs; /* running */
     size_t nruns;
+    struct session_spare {
+        bool refused; /* it keeps none */
+        int sock;     /* to the run that waits; 0: none */
+        int client;   /* its connection here */
+        uint64_t since_ms;
+        unsigned misses; /* commands that could not use it, one after another */
+        char key[65];
+    } spare;
     struct session_ask ask; /* users who watch, and what they are asked */
     /* A run asks about a protected name or a host; answer with session_answer(). If it returns
      * false, or is NULL, those who watch are asked. */
@@ -68,6 +81,8 @@ struct session {
     bool client_asks; /* on_question() can ask */
     /* A run has reported so many denials more. May be NULL. */
     void (*on_count)(void *arg, uint64_t run, uint64_t denied);
+    /* A grant was given, which future runs get, too. May be NULL. */
+    void (*on_grant)(void *arg);
     void *arg;
 };
 
@@ -80,12 +95,18 @@ void session_close(struct session *k);
 /* Prepares a command: sets its number and returns the socket for its `buckle run --session=fd:N`,
  * or -1. */
 int session_admit(struct session *k, const char *command, uint64_t *number, struct bk_err *err);
+/* The same for a spare: a run whose command is not known yet, and that nobody sees. It gets its
+ * command, and a new number, when it is used. */
+int session_admit_spare(struct session *k, uint64_t *number, struct bk_err *err);
+void session_use_spare(struct session *k, const char *command, uint64_t *number);
 /* Answers question `id` of a run, see consent_word(). */
 void session_answer(const struct session *k, uint64_t run, uint32_t id, const char *word);
 /* A request as those above, from the process that keeps the session. Appends the answer. */
 void session_request(struct session *k, const json_t *message, struct buf *answer);
 /* Whether that command may still send events. */
 bool session_expects(const struct session *k, uint64_t number);
+/* Ends the spare, if it keeps one; if_old: only if it has waited long. */
+void session_drop_spare(struct session *k, bool if_old);
 /* Whether a command runs that is not in the background. */
 bool session_is_busy(const struct session *k);
 

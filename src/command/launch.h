@@ -115,9 +115,22 @@ struct launch {
     /* The same for the caller that prepared the policy. */
     void (*started)(void *run, bool kept, bool searched);
     void (*on_stop)(void *arg);
+    /* The command's process waits right before its exec until launch_release() says what to run,
+     * and argv counts only for the policy. Called with `arg` when it waits. */
+    void (*on_held)(void *arg);
     uint32_t ask_ms; /* how long to wait for an answer; 0: CONSENT_MS */
     void *arg;       /* for on_event, on_input, on_question, on_protected, on_start and on_stop */
     void *run;       /* for prepare, meanwhile, started, compile, on_nest and on_nested */
+};
+
+/* What a held command is (launch_release()). */
+enum { LAUNCH_ORDER_FDS = 4 };
+struct launch_order {
+    char *const *argv;
+    char *const *env;  /* NAME=value: replaces a variable; NAME: removes it. Or NULL */
+    const char *start; /* where it starts; NULL: where the launch said */
+    int fds[LAUNCH_ORDER_FDS], as[LAUNCH_ORDER_FDS]; /* descriptors, and their numbers there */
+    size_t nfds;
 };
 
 /* The step in which a launch failed. Its remedy or hint is in steps.def. */

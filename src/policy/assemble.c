@@ -75,6 +75,7 @@ static int choose_presets(struct assembly *out, const struct policy_request *q,
     bool automatic = is_automatic(q, s);
     if (!q->presets.n && !automatic)
         return 0;
+    out->by_command = true;
     if (presets_load(&s->arena, q->presets_file, &chosen->config, err) < 0 ||
         presets_read_tools(&s->arena, &chosen->config, err) < 0)
         return -1;

@@ -70,6 +70,7 @@ struct assembly {
     struct run_source sources[POLICY_SOURCES];
     size_t nsources;
     bool by_settings;              /* the base is made from settings or presets */
+    bool by_command;               /* another command may have another policy */
     struct settings settings;      /* all layers that were read */
     struct settings_result result; /* zeroed when there are no layers and no presets */
     const char *presets_file;      /* that was read, or NULL */

@@ -135,10 +135,12 @@ int run_policy_link_targets(struct link_targets *targets, const struct run_spec 
     return git_files_find(spec->launch.cwd, home, protect_named, targets, err);
 }
 
+enum { RESERVE = 384 << 10 };
+
 static struct sbpl_options options_for(const struct run_spec *spec)
 {
     return (struct sbpl_options){
-        .os = VOCAB_OS_ANY, .reserve = 384 << 10, .shipped_only = !opens_files(spec)};
+        .os = VOCAB_OS_ANY, .reserve = RESERVE, .shipped_only = !opens_files(spec)};
 }
 
 static int add_sources(struct run_policy *p, const struct run_spec *spec, const struct buf *own,
@@ -162,7 +164,9 @@ int run_policy_gather(struct run_policy *p, const struct run_spec *spec, const c
 {
     struct sbpl_options opt = options_for(spec);
     int set = set_params(p, spec, tmpdir, &opt, err);
+    opt.reserve = spec->like ? 0 : RESERVE; /* nothing is compiled then */
     sbpl_unit_init(&p->unit, &opt);
+    p->unit.opt.reserve = RESERVE;
     return set < 0 ? -1 : add_sources(p, spec, own, err);
 }
 

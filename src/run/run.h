@@ -82,6 +82,19 @@ struct macos_ports;
 int run_close_hosts(const struct graph *g, const struct macos_ports *ports, const char *tag,
                     struct buf *out, struct bk_err *err);
 
+/*
+ * A spare: a run whose command is held right before its exec (launch.on_held) until it is known.
+ *
+ * run_put_inputs() appends everything that its sandbox depends on: of the run itself when it holds
+ * the command, and later of another one with spec->like, made from what is true then. If the bytes
+ * are equal, a launch would build the same sandbox. `planned` is the run that holds the command, in
+ * both cases. Returns false if that cannot be said, or if the run cannot wait.
+ *
+ * run_release() lets the command go. Returns 0, or a negative errno: then it does not run.
+ */
+bool run_put_inputs(struct run *r, struct run *planned, struct buf *out);
+int run_release(struct run *r, const struct launch_order *order);
+
 /* The command's TMPDIR. */
 const char *run_tmpdir(const struct run *r);
 

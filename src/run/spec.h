@@ -9,6 +9,7 @@
 #include "record/record.h"
 #include "sbpl/sbpl.h"
 
+struct run;
 struct tmpdir;
 
 /*
@@ -33,6 +34,8 @@ struct run_spec {
     /* A policy that says nothing about processes lets the command see those outside, and leave some
      * running (leave.h). */
     bool may_leave;
+    /* Only for run_put_inputs(), to compare it with this run: starts nothing. Or NULL. */
+    struct run *like;
 
     const struct places *caches; /* with private layers that are kept; or NULL */
     /* Give programs a private folder that fail without one (private-places.def), unless one of

@@ -14,6 +14,8 @@
  * does not return. Returns false if this cannot be done: background processes end with the
  * command. */
 bool stay_begin(void);
+/* Does not fork: stay_leave() writes to this socket, which becomes its own. */
+void stay_report(int sock);
 /* In the run: the command has exited with this status (waitpid), and the caller may go on. */
 void stay_leave(int status);
 

@@ -37,6 +37,8 @@ void process_set_name(const char *name);
 void process_no_core(void);
 /* Whether orphans of this process's children become its own. */
 bool process_adopts(void);
+/* Memory that is freed is used again, and not given back. */
+void process_keep_memory(void);
 /* Whether this program can load libraries. */
 bool process_can_load(void);
 

@@ -5,7 +5,7 @@
  * questions about hosts and grants work on Linux as well. A command that runs follows its file:
  * updateConfig() rewrites it.
  */
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -116,6 +116,22 @@ function fileFor(custom) {
 
 // ---- wrapping ----
 
+/**
+ * Prepares a sandbox for the first command. The session keeps it, and each command that uses one
+ * leaves another; `buckle srt` checks that nothing has changed since then.
+ */
+function prepareSpare() {
+  if (process.platform !== 'linux' || !session?.alive) return
+  const words = ['srt', '--settings', fileFor(), '--session', String(session.pid)]
+  if (ask) words.push('--ask-session')
+  const spare = spawn(needProgram(), [...words, '--spare', 'session', '-c', ''], {
+    stdio: 'ignore',
+    detached: true,
+  })
+  spare.on('error', () => {})
+  spare.unref()
+}
+
 async function wrapWords(command, shell, custom, signal, options) {
   signal?.throwIfAborted()
   const program = needProgram()
@@ -165,6 +181,7 @@ async function initialize(runtimeConfig, askCallback) {
   config = runtimeConfig
   ask = askCallback
   await ensureSession()
+  prepareSpare()
 }
 
 export const SandboxManager = {

@@ -115,24 +115,40 @@ static void start_judge(struct judge_process *in)
     the_judge.joins_user_ns = in->c.walls >= 0 || in->c.pids >= 0;
 }
 
-/* If execve() is judged, judges the command's own start in advance: behind the filter, no process
- * could answer yet. */
-static void judge_command(struct judge_process *in)
+/* Prepares the judge before the command starts. If execve() is judged, judges the command's own
+ * start as well: behind the filter, no process could answer yet. */
+static void judge_in_advance(struct judge_process *in)
 {
     struct setup *s = in->s;
     OWN(fd) int cwd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     judge_check(s, STEP_CWD, cwd < 0 ? -errno : 0);
     judge_check(s, STEP_OPEN_PROC, fchdir(in->proc) < 0 ? -errno : 0);
     start_judge(in);
-    judge_check(s, STEP_EXEC, exec_judge_command(&the_judge, cwd, s->launch->argv, s->first));
+    if (s->pass)
+        judge_check(s, STEP_EXEC, exec_judge_command(&the_judge, cwd, s->launch->argv, s->first));
     judge_check(s, STEP_CWD, fchdir(cwd) < 0 ? -errno : 0);
+}
+
+/* There is time for what the first call would need. */
+static void prepare_to_hold(struct judge_process *in)
+{
+    /* what is judged before it starts must be known then, and the reaper can't wait */
+    if (in->s->pass || in->c.pids < 0)
+        judge_fail(in->s, STEP_HOLD, ENOTSUP);
+    if (!in->s->plan->judge)
+        return;
+    judge_in_advance(in);
+    mounts_now(&names.mounts, true);
+    mounts_now(&inner, true);
 }
 
 static void phase_command(struct judge_process *in)
 {
     enum launch_step step;
-    if (in->s->pass)
-        judge_command(in);
+    if (in->s->launch->on_held)
+        prepare_to_hold(in);
+    else if (in->s->pass)
+        judge_in_advance(in);
     if (in->c.pids < 0) {
         start_under_reaper(in);
         return;

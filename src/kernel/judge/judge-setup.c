@@ -120,6 +120,8 @@ static void tie_to_controller(struct judge_process *in)
     /* first: a later descriptor could get one of these numbers */
     for (size_t i = 0; i < s->launch->nuser_fds; i++)
         close(s->launch->user_fds[i]);
+    if (s->hold[1] >= 0) /* only the controller can say what a held command is */
+        close(s->hold[1]);
     judge_check(s, STEP_DESCRIPTORS, raise_descriptors(&s->descriptors));
     /* before opening files: they must be as readable in the new namespace as outside */
     struct host_spaces spaces = host_spaces(s->launch->host);
@@ -302,7 +304,7 @@ static bool can_overlap_sentries(const struct judge_process *in)
 {
     const struct setup *s = in->s;
     char here[4096];
-    if (s->sentries < 0 || in->c.pids < 0 || s->pass || s->plan->gate)
+    if (s->sentries < 0 || in->c.pids < 0 || s->pass || s->plan->gate || s->launch->on_held)
         return false;
     for (size_t i = 0; i < s->plan->nwalls; i++)
         if (s->plan->walls[i].loader || sentries_cover(s->plan, s->plan->walls[i].path))

@@ -82,3 +82,22 @@ void job_discard_stops(void)
         sigaction(stops[i], &before, NULL);
     }
 }
+
+void job_release_stdio(void)
+{
+    OWN(fd) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = 0; fd <= 1 && null >= 0; fd++)
+        dup2(null, fd);
+}
+
+/* If the caller has closed 0, 1 or 2, none of our file descriptors may get these numbers: the judge
+ * passes them on. The command finds them closed again. */
+void job_keep_off_stdio(void)
+{
+    int fd;
+    for (fd = 0; fd <= 2 && fcntl(fd, F_GETFD) >= 0; fd++)
+        ;
+    while (fd <= 2 && (fd = open("/dev/null", O_RDWR | O_CLOEXEC)) >= 0)
+        if (fd > 2)
+            close(fd);
+}

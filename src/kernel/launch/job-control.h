@@ -28,4 +28,9 @@ void job_mirror_stop(const struct launch *l, int terminal, pid_t command);
 /* Stop signals that came while they were blocked would stop us afterwards. */
 void job_discard_stops(void);
 
+/* Our file descriptors don't get the numbers of standard streams; and the command's readers see the
+ * end of file when it closes them. */
+void job_keep_off_stdio(void);
+void job_release_stdio(void);
+
 #endif

@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "base/own.h"
+#include "kernel/launch/held.h"
 #include "kernel/launch/job-control.h"
 #include "kernel/launch/nest.h"
 #include "command/pause.h"
@@ -59,6 +60,7 @@ struct control {
     int status, events, signals;
     int asks;      /* from and to the gate, or -1 */
     int questions; /* the same for the judge */
+    int hold;      /* to a command that waits for launch_release(), or -1 */
     int terminal;  /* or -1 */
     int nested;    /* what on_nested() waits for, or -1 */
     sigset_t mask;
@@ -71,6 +73,8 @@ struct control {
     bool killed;           /* init was killed, because of the timeout */
     bool gone, unfinished; /* now only our own processes are left; the judge still cleans up */
     bool unguarded;        /* the sentry exited */
+    bool held;             /* the command waits */
+    const char *program;   /* its first word */
     struct event event;
     unsigned char wire[sizeof(struct event)];
 };
@@ -121,13 +125,6 @@ static void receive_question(const struct control *c, int *from,
 
 /* ---- the command ---- */
 
-static void release_stdio(void)
-{
-    OWN(fd) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    for (int fd = 0; fd <= 1 && null >= 0; fd++)
-        dup2(null, fd);
-}
-
 /* The command has ended, and other processes go on. */
 static void leave_command(struct control *c)
 {
@@ -166,13 +163,17 @@ static void receive_status(struct control *c)
         return;
     }
     switch (m.kind) {
+    case STATUS_HELD:
+        c->held = true;
+        c->l->on_held(c->l->arg);
+        break;
     case STATUS_STARTED:
         c->command = m.value;
         pause_begin(c->init ? c->init->pid : 0, m.value);
         if (c->l->on_start)
             c->l->on_start(c->l->arg);
         if (c->l->give_stdio)
-            release_stdio();
+            job_release_stdio();
         if (c->l->started)
             c->l->started(c->l->run, m.step & STARTED_KEPT, m.step & STARTED_SEARCHED);
         break;
@@ -247,6 +248,8 @@ static void handle_timeout(struct control *c)
     c->end->timed_out = true;
     c->deadline = 0;
     end_sentry(c, false);
+    if (c->held && c->init) /* the judge waits for it */
+        kill(c->init->pid, SIGKILL);
     /* init's exit kills all others, and the judge cleans up after them */
     if (c->init && c->command > 0 && !c->ending && !c->killed) {
         c->killed = true;
@@ -369,11 +372,12 @@ static int start_judge(struct control *c, struct setup *s)
     return err;
 }
 
-static int word_failure(const struct launch *l, const struct launch_end *end, struct bk_err *err)
+static int word_failure(const struct control *c, struct bk_err *err)
 {
+    const struct launch_end *end = c->end;
     errno = end->sys;
     if (end->step == STEP_EXEC)
-        err_sys(err, "cannot run %s", l->argv[0]);
+        err_sys(err, "cannot run %s", c->program);
     else
         err_sys(err, "%s failed", steps[end->step].words);
     if (steps[end->step].remedy)
@@ -407,21 +411,15 @@ static int give_up(const struct control *c)
     return -1;
 }
 
-/* If the caller has closed 0, 1 or 2, none of our file descriptors may get these numbers: the judge
- * passes them on. The command finds them closed again. */
-static void keep_off_stdio(void)
-{
-    int fd;
-    for (fd = 0; fd <= 2 && fcntl(fd, F_GETFD) >= 0; fd++)
-        ;
-    while (fd <= 2 && (fd = open("/dev/null", O_RDWR | O_CLOEXEC)) >= 0)
-        if (fd > 2)
-            close(fd);
-}
-
 static int launch_with_sockets(struct control *c, struct setup *s, struct bk_err *err)
 {
     int status[2], events[2], asks[2] = {-1, -1}, questions[2] = {-1, -1};
+    s->hold[0] = s->hold[1] = -1;
+    if (c->l->on_held && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, s->hold) < 0)
+        return err_sys(err, "socketpair");
+    OWN(fd) int hold = s->hold[0];
+    OWN(fd) int release = s->hold[1];
+    c->hold = release;
     if (pipe2(status, O_CLOEXEC) < 0)
         return err_sys(err, "pipe");
     OWN(fd) int status_in = status[0];
@@ -450,10 +448,12 @@ static int launch_with_sockets(struct control *c, struct setup *s, struct bk_err
     if (started < 0) {
         c->end->step = STEP_NAMESPACES;
         c->end->sys = -started;
-        return word_failure(c->l, c->end, err);
+        return word_failure(c, err);
     }
     close(steal_fd(&status_out));
     close(steal_fd(&events_out));
+    if (hold >= 0)
+        close(steal_fd(&hold));
     if (asks_out >= 0)
         close(steal_fd(&asks_out));
     if (questions_out >= 0)
@@ -461,10 +461,10 @@ static int launch_with_sockets(struct control *c, struct setup *s, struct bk_err
     if (prepare_init(c, err) < 0)
         return give_up(c);
     sigprocmask(SIG_SETMASK, &c->mask, NULL);
-    c->deadline = c->l->timeout_ms ? now_ms() + c->l->timeout_ms : 0;
+    c->deadline = c->l->timeout_ms && !c->l->on_held ? now_ms() + c->l->timeout_ms : 0;
     serve_until_exit(c);
     if (c->end->step != STEP_NONE)
-        return word_failure(c->l, c->end, err);
+        return word_failure(c, err);
     if (c->lost && c->end->timed_out)
         c->end->status = SIGKILL; /* it went with its judge */
     if (c->lost && !c->end->timed_out)
@@ -481,7 +481,7 @@ static int launch_with_signals(struct control *c, struct setup *s, struct bk_err
         sigaddset(&received, passed_on[i]);
     for (size_t i = 0; i < sizeof(from_terminal) / sizeof(from_terminal[0]); i++)
         sigaddset(&received, from_terminal[i]);
-    keep_off_stdio();
+    job_keep_off_stdio();
     OWN(fd) int signals = signalfd(-1, &received, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals < 0)
         return err_sys(err, "signalfd");
@@ -530,6 +530,20 @@ int launch_signal(int sig)
     return kill(c->command, sig) < 0 ? -errno : 0;
 }
 
+int launch_release(const struct launch_order *order)
+{
+    struct control *c = &the_control;
+    if (!c->l || !c->held || c->ending || c->exited)
+        return -ESRCH;
+    int sent = held_send(c->hold, order);
+    if (sent < 0)
+        return sent;
+    c->held = false;
+    c->program = order->argv[0];
+    c->deadline = c->l->timeout_ms ? now_ms() + c->l->timeout_ms : 0;
+    return 0;
+}
+
 void launch_cancel(bool at_once)
 {
     struct control *c = &the_control;
@@ -558,12 +572,13 @@ int launch_run(const struct launch *l, struct launch_end *end, struct bk_err *er
     s.gid = getegid();
     c->l = l;
     c->end = end;
+    c->program = l->argv[0];
     c->init = l->init ? l->init : &own;
     c->judge = c->command = c->sentry = 0;
     c->sentry_fd = c->nested = -1;
     c->deadline = 0;
     c->ending = c->exited = c->lost = c->alone = c->left = c->unguarded = false;
-    c->gone = c->unfinished = c->killed = false;
+    c->gone = c->unfinished = c->killed = c->held = false;
     int result = launch_with_signals(c, &s, err);
     c->l = NULL;
     pause_end();

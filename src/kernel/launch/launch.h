@@ -33,6 +33,9 @@ int launch_run(const struct launch *l, struct launch_end *end, struct bk_err *er
  * timeout: politely first, or at once (end->timed_out). */
 int launch_signal(int sig);
 void launch_cancel(bool at_once);
+/* Lets the held command of this process go, once. Returns 0, -ESRCH if none waits, or -E2BIG: it
+ * still waits then. */
+int launch_release(const struct launch_order *order);
 /* The same for a launch that another process does for this one (nest.h), while it lasts; NULL: it
  * has ended. */
 struct launch_elsewhere {

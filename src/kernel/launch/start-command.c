@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "kernel/host/kabi.h"
+#include "kernel/launch/held.h"
 #include "kernel/launch/walls.h"
 #include "kernel/shared/setup.h"
 
@@ -113,11 +114,15 @@ static int command_main(void *arg)
         wait_for_sentries(c);
     fail_if(STEP_LIMITS, setrlimit(RLIMIT_NOFILE, &s->descriptors) < 0 ? -errno : 0);
     inherited_close(&s->inherited);
+    char *const *argv = l->argv, *const *env = s->env;
+    enum launch_step step = STEP_NONE;
+    int held = s->hold[0] >= 0 ? held_wait(s, &argv, &env, &step) : 0;
+    fail_if(step, held);
     sigprocmask(SIG_SETMASK, &s->mask, NULL);
     if (s->pass)
-        syscall(SYS_execve, s->first, l->argv, s->env, 0, (uint32_t)s->pass, s->pass >> 32);
+        syscall(SYS_execve, s->first, argv, env, 0, (uint32_t)s->pass, s->pass >> 32);
     else
-        execvpe(l->argv[0], l->argv, s->env);
+        execvpe(argv[0], argv, env);
     fail_if(STEP_EXEC, -errno);
     return 127;
 }

@@ -174,3 +174,11 @@ const void *image_map(int fd, size_t size, const struct image_inputs *from)
     munmap(at, size);
     return NULL;
 }
+
+/* Small ones do not cross the boundary that their address was rounded to. */
+void image_unmap(const void *root)
+{
+    uintptr_t base = (uintptr_t)root >> ALIGN_BITS << ALIGN_BITS;
+    const struct image_head *h = (const void *)(base + HEAD_AT);
+    munmap((void *)base, h->size);
+}

@@ -39,6 +39,10 @@ void image_free(struct image *m);
  * made from anything else, or its address is taken. The caller has checked whose file it is. */
 const void *image_map(int fd, size_t size, const struct image_inputs *from);
 
+/* Forgets one of at most IMAGE_SMALL bytes, so that it can be mapped again. */
+enum { IMAGE_SMALL = 1 << 21 };
+void image_unmap(const void *root);
+
 /* A number for these bytes: equal bytes have equal numbers. Not for secrets. */
 uint64_t image_sum(const void *bytes, size_t n);
 

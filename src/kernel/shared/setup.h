@@ -17,6 +17,7 @@
 enum status_kind {
     STATUS_FAILED,
     STATUS_SENTRY,
+    STATUS_HELD, /* the command's process waits for launch_release() */
     STATUS_STARTED,
     STATUS_STOPPED,
     STATUS_EXITED,
@@ -62,6 +63,7 @@ struct setup {
     int questions;              /* the judge's, or -1 */
     int sentries;               /* the judge's socket to the sentry, or -1 */
     int search;                 /* another one, for new names; -1: nothing is searched */
+    int hold[2];                /* where a held command waits, and the controller's end; or -1 */
     sigset_t mask;              /* the caller's, for the command */
     struct rlimit descriptors;  /* the same */
     struct inherited inherited; /* file descriptors that the command must not inherit */

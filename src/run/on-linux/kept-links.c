@@ -134,13 +134,16 @@ static bool recall(const struct buf *inputs, struct link_targets *targets)
     const struct kept *kept = kept_load(in_folder, inputs);
     if (!kept)
         return false;
-    for (size_t i = 0; i < kept->nfolders; i++)
-        if (!is_same(&kept->folders[i]))
-            return false;
-    buf_add(&targets->protect, kept->protect, kept->nprotect);
-    buf_add(&targets->secrets, kept->secrets, kept->nsecrets);
-    targets->count = kept->count;
-    return true;
+    bool same = true;
+    for (size_t i = 0; i < kept->nfolders && same; i++)
+        same = is_same(&kept->folders[i]);
+    if (same) {
+        buf_add(&targets->protect, kept->protect, kept->nprotect);
+        buf_add(&targets->secrets, kept->secrets, kept->nsecrets);
+        targets->count = kept->count;
+    }
+    image_unmap(kept); /* a spare asks again */
+    return same;
 }
 
 struct kept_links *kept_links_recall(struct link_targets *targets, const char *home, bool stores)

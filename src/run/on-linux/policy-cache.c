@@ -32,7 +32,7 @@ static void put_mounts(struct buf *out, const struct mounts_view *v)
 
 /* Structures are put as they are, so that a field that is added later counts by itself; a pointer
  * has another value in each run, so forgetting one here means that nothing is ever found. */
-static bool put_inputs(const struct run *r, struct buf *out)
+bool policy_put_inputs(const struct run *r, const struct host *host, struct buf *out)
 {
     size_t n = 0;
     const void *program = build_id(&n);
@@ -47,7 +47,7 @@ static bool put_inputs(const struct run *r, struct buf *out)
     plain.mounts = NULL;
     plain.terse = false;
     buf_sized(out, &plain, sizeof(plain));
-    buf_sized(out, &r->kernel->host, sizeof(r->kernel->host));
+    buf_sized(out, host, sizeof(*host));
     return buf_ok(out);
 }
 
@@ -76,7 +76,7 @@ static const char in_folder[] = "policies";
 bool policy_cache_load(struct run *r)
 {
     OWN(buf) struct buf inputs = {0};
-    if (!is_worth_keeping(r) || r->policy.graph || !put_inputs(r, &inputs))
+    if (!is_worth_keeping(r) || r->policy.graph || !policy_put_inputs(r, &r->kernel->host, &inputs))
         return false;
     const struct kept *kept = kept_load(in_folder, &inputs);
     if (!kept)
@@ -108,6 +108,6 @@ static const void *make_kept(struct arena *arena, void *arg)
 void policy_cache_save(struct run *r)
 {
     OWN(buf) struct buf inputs = {0};
-    if (is_worth_keeping(r) && put_inputs(r, &inputs))
+    if (is_worth_keeping(r) && policy_put_inputs(r, &r->kernel->host, &inputs))
         kept_save(in_folder, &inputs, make_kept, r);
 }

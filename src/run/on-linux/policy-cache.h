@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 
+struct buf;
+struct host;
 struct run;
 
 /*
@@ -26,5 +28,8 @@ bool policy_cache_inputs(const struct run *r, struct buf *out);
 /* Keeps them for the next run. Compiles the policy once more, so it is called while the command
  * runs. Failing has no effect. */
 void policy_cache_save(struct run *r);
+
+/* Appends all that they are made from. */
+bool policy_put_inputs(const struct run *r, const struct host *host, struct buf *out);
 
 #endif

@@ -79,12 +79,17 @@ static void complete_options(struct run *r)
 static int probe_host(struct run *r, bool probe, struct bk_err *err)
 {
     const char *pretend = getenv("BUCKLE_PRETEND");
+    if (r->spec->like) { /* what this process can do does not change */
+        r->kernel->host = r->kernel->first = r->spec->like->kernel->first;
+        return 0;
+    }
     if (!probe)
         host_quick(&r->kernel->host);
     else if (host_probe(&r->kernel->host, err) < 0)
         return -1;
     int result = pretend ? host_pretend(&r->kernel->host, pretend, err) : 0;
     host_find_disks(&r->kernel->host);
+    r->kernel->first = r->kernel->host;
     return result;
 }
 
@@ -94,6 +99,10 @@ static int read_mounts(struct run *r, struct bk_err *err)
     if (policy_on_macos())
         return 0;
     r->kernel->options.mounts = &r->kernel->mounts;
+    if (r->spec->like && run_mounts_unchanged(r->spec->like)) {
+        r->kernel->options.mounts = &r->spec->like->kernel->mounts;
+        return 0;
+    }
     return r->kernel->init.mounts >= 0 ? 0 : run_mounts(&r->kernel->mounts, r->spec, err);
 }
 
@@ -102,6 +111,7 @@ void run_kernel_init(struct run_kernel *k)
     *k = (struct run_kernel){.cgroup.fd = -1,
                              .init = {.pidfd = -1, .ready = -1, .mounts = -1},
                              .kept.lock = -1,
+                             .mounts_watch = -1,
                              .channel = -1};
 }
 
@@ -132,7 +142,8 @@ int run_system_open(struct run *r, bool probe, struct bk_err *err)
         r->kernel->channel = nest_call();
     /* this takes longest, and needs nothing of what follows */
     r->kernel->init.reads = true;
-    if (!probe && r->kernel->channel < 0 && !policy_on_macos() && !spec->may_leave)
+    bool starts = !spec->may_leave && !spec->like;
+    if (!probe && r->kernel->channel < 0 && !policy_on_macos() && starts)
         init_start(&r->kernel->init, &r->kernel->host, spec->launch.cwd, spec->launch.prepared);
     if (read_mounts(r, err) < 0)
         return -1;
@@ -458,6 +469,8 @@ void run_system_close(struct run *r)
         return;
     if (k->channel >= 0)
         close(k->channel);
+    if (k->mounts_watch >= 0)
+        close(k->mounts_watch);
     init_end(&k->init);
     kept_layers_close(&k->kept);
     cgroup_remove(&k->cgroup);

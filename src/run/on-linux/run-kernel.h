@@ -26,8 +26,10 @@ struct nests {
 
 /* What a run has on Linux besides struct run. */
 struct run_kernel {
-    struct host host;
+    struct host host, first;   /* first: before a launch found anything missing */
     struct mounts_view mounts; /* at the start */
+    int mounts_watch;          /* for run_mounts_unchanged(), or -1 */
+    bool mounts_compared;      /* since it is open */
     struct plan_options options;
     struct plan plan;
     const struct plan *outer; /* of the sandbox around this one, or NULL */
@@ -51,6 +53,9 @@ int run_plan(struct run *r, struct bk_err *err);
 
 /* Reads what is mounted twice at this moment, and where upper and lower case are the same. */
 int run_mounts(struct mounts_view *mounts, const struct run_spec *spec, struct bk_err *err);
+
+/* spare.c: whether they are what they were when they were compared before. */
+bool run_mounts_unchanged(struct run *r);
 
 /* update.c: compiles what run_update() sent; called in the processes that enforce it. */
 struct graph *run_recompile(void *arg, const void *bytes, size_t n);

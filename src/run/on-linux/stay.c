@@ -92,6 +92,11 @@ bool stay_begin(void)
     return true;
 }
 
+void stay_report(int sock)
+{
+    caller_pipe = sock;
+}
+
 void stay_leave(int status)
 {
     if (caller_pipe < 0)

@@ -6,6 +6,8 @@
  * executes anything; where the system has no function for that, sandbox-exec does it.
  */
 
+#include <errno.h>
+
 #include "macos/macos-run.h"
 #include "run/run-int.h"
 #include "system/seatbelt.h"
@@ -69,4 +71,20 @@ void run_system_clean(struct run *r)
 void run_system_close(struct run *r)
 {
     (void)r;
+}
+
+/* A process confines itself right before its exec, and prepares nothing. */
+bool run_put_inputs(struct run *r, struct run *planned, struct buf *out)
+{
+    (void)r;
+    (void)planned;
+    (void)out;
+    return false;
+}
+
+int run_release(struct run *r, const struct launch_order *order)
+{
+    (void)r;
+    (void)order;
+    return -ENOSYS;
 }

@@ -3,6 +3,9 @@
 
 #include "system/process.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -86,6 +89,15 @@ void process_set_name(const char *name)
 void process_no_core(void)
 {
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+void process_keep_memory(void)
+{
+#ifdef __GLIBC__
+    enum { LARGEST = 32 << 20 };
+    mallopt(M_MMAP_THRESHOLD, LARGEST);
+    mallopt(M_TRIM_THRESHOLD, LARGEST);
+#endif
 }
 
 bool process_adopts(void)

@@ -134,6 +134,10 @@ void process_no_core(void)
     setrlimit(RLIMIT_CORE, &none);
 }
 
+void process_keep_memory(void)
+{
+}
+
 /* Only launchd does. */
 bool process_adopts(void)
 {

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * A run that finds a spare in its session: it passes command, folder, variables and standard
+ * streams to it, then forwards signals until it learns how the command ended. It reads no settings
+ * and makes no policy. Whatever is unusual here makes it a run as usual.
+ */
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/control-server.h"
+#include "base/own.h"
+#include "cli/agent/control-client.h"
+#include "cli/run/spare-words.h"
+#include "system/descriptors.h"
+#include "system/process.h"
+
+static sigset_t caller_mask; /* of this process at its start, for the next spare */
+
+/* ---- whether ---- */
+
+static bool is_listed(const char *name, const char *const *list)
+{
+    for (; *list; list++)
+        if (strcmp(*list, name) == 0)
+            return true;
+    return false;
+}
+
+/* What a spare cannot do, and what means something else in another folder. */
+static const char *const never[] = {"spare", "dry-run", "debug",     "control-fd", "keep-fd",
+                                    "ask",   "record",  "updatable", "cap",        NULL};
+static const char *const own_words[] = {"command-text", "command", NULL}; /* not the spare's */
+
+bool spare_words(const struct spare_call *c, struct buf *out)
+{
+    char program[PATH_MAX];
+    if (process_own_path(program) < 0)
+        return false;
+    buf_add(out, program, strlen(program) + 1);
+    buf_add(out, c->name, strlen(c->name) + 1);
+    for (size_t i = 0; i < c->args->ngiven; i++) {
+        const struct cli_given *g = &c->args->given[i];
+        if (is_listed(g->option->name, own_words) || strcmp(g->option->name, "spare") == 0)
+            continue;
+        buf_fmt(out, "--%s%s%s", g->option->name, g->value ? "=" : "", g->value ? g->value : "");
+        buf_add(out, "", 1);
+    }
+    buf_str(out, "--spare=session");
+    buf_add(out, "", 1);
+    buf_add(out, c->argv[0], strlen(c->argv[0]) + 1);
+    return buf_ok(out);
+}
+
+/* Whether the command would inherit it: not a folder, a socket or a device (docs/linux.md). */
+static bool is_passed_on(int fd)
+{
+    struct stat st;
+    return !(fcntl(fd, F_GETFD) & FD_CLOEXEC) && fstat(fd, &st) == 0 &&
+           (S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode) || S_ISLNK(st.st_mode));
+}
+
+/* Descriptors besides the standard streams that would be the command's, too. */
+static bool has_others(void)
+{
+    DIR *d = opendir("/proc/self/fd");
+    bool found = !d;
+    for (struct dirent *e; d && !found && (e = readdir(d));) {
+        int fd = e->d_name[0] == '.' ? -1 : (int)strtol(e->d_name, NULL, 10);
+        found = fd > STDERR_FILENO && fd != dirfd(d) && is_passed_on(fd);
+    }
+    if (d)
+        closedir(d);
+    return found;
+}
+
+static bool has_terminal(void)
+{
+    OWN(fd) int fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+    return fd >= 0 || isatty(0) || isatty(1) || isatty(2);
+}
+
+/* A folder among them is not the command's. */
+static bool has_streams(void)
+{
+    struct stat st;
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        if (fstat(fd, &st) < 0 || S_ISDIR(st.st_mode))
+            return false;
+    return true;
+}
+
+static bool is_possible(const struct spare_call *c)
+{
+    const char *where = args_value(c->args, "session"), *report = NULL;
+    if (!where || strncmp(where, "fd:", 3) == 0 || getenv("SANDBOX_RUNTIME") ||
+        getenv("BUCKLE_PRETEND"))
+        return false;
+    for (size_t i = 0; i < c->args->ngiven; i++) {
+        const struct cli_given *g = &c->args->given[i];
+        if (is_listed(g->option->name, never))
+            return false;
+        report = strcmp(g->option->name, "report") == 0 ? g->value : report;
+    }
+    bool shell =
+        c->argv[0] && c->argv[1] && strcmp(c->argv[1], "-c") == 0 && c->argv[2] && !c->argv[3];
+    return shell && (!report || strncmp(report, "fd:", 3) != 0) && has_streams() &&
+           !has_terminal() && !has_others();
+}
+
+/* ---- using it ---- */
+
+static bool add_variables(struct buf *texts, char **out)
+{
+    size_t at[8], n = 0;
+    for (const char *const *v = spare_volatile; *v; v++, n++) {
+        const char *value = getenv(*v);
+        at[n] = texts->n;
+        buf_fmt(texts, "%s%s%s", *v, value ? "=" : "", value ? value : "");
+        buf_add(texts, "", 1);
+    }
+    for (size_t i = 0; buf_ok(texts) && i < n; i++)
+        out[i] = texts->s + at[i];
+    return buf_ok(texts);
+}
+
+/* Sends the order and the streams before anybody reads them: what is sent waits in the socket. */
+static bool send_order(const struct spare_call *c, int to)
+{
+    char folder[PATH_MAX];
+    char *env[8] = {NULL};
+    OWN(buf) struct buf texts = {0};
+    OWN(buf) struct buf bytes = {0};
+    if (!getcwd(folder, sizeof(folder)) || !add_variables(&texts, env))
+        return false;
+    struct order o = {.start = spare_is_anywhere(c) ? folder : "",
+                      .text = c->text,
+                      .stdio = true,
+                      .argv = (char **)c->argv,
+                      .env = env};
+    order_write(&o, &bytes);
+    if (!buf_ok(&bytes) || bytes.n > ORDER_MOST ||
+        fd_packet_send(to, bytes.s, bytes.n, -1, true) < 0)
+        return false;
+    for (int fd = 0; fd < ORDER_STDIO; fd++)
+        if (fd_packet_send(to, "", 1, fd, true) < 0)
+            return false;
+    return true;
+}
+
+static bool ask_session(const struct spare_call *c, const char *key, int passed)
+{
+    char folder[PATH_MAX];
+    struct bk_err err;
+    OWN(fd) int session = control_client_session(args_value(c->args, "session"), &err);
+    OWN(buf) struct buf text = {0};
+    buf_safe(&text, c->text, strnlen(c->text, 4000));
+    if (session < 0 || !getcwd(folder, sizeof(folder)))
+        return false;
+    OWN(json)
+    json_t *m =
+        json_pack("{s:s, s:s, s:s}", "take", key, "command", text.s ? text.s : "", "cwd", folder);
+    OWN(mem) char *line = m ? json_dumps(m, JSON_COMPACT) : NULL;
+    return line && fd_packet_send(session, line, strlen(line), passed, true) > 0;
+}
+
+void spare_remember_mask(void)
+{
+    sigprocmask(SIG_SETMASK, NULL, &caller_mask);
+}
+
+static const int forwarded[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+static int to_spare;
+
+static void on_signal(int sig)
+{
+    const char word[] = {ORDER_SIGNAL, (char)sig};
+    int saved = errno;
+    (void)!fd_packet_send(to_spare, word, sizeof(word), -1, true);
+    errno = saved;
+}
+
+/* A signal that is ignored stays so. */
+static void forward_signals(int to)
+{
+    struct sigaction was, pass = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    to_spare = to;
+    for (size_t i = 0; i < sizeof(forwarded) / sizeof(forwarded[0]); i++)
+        if (sigaction(forwarded[i], NULL, &was) == 0 && was.sa_handler != SIG_IGN)
+            sigaction(forwarded[i], &pass, NULL);
+}
+
+/* Without the answer that it is taken the command has not started, and will not. */
+static bool is_taken(int from)
+{
+    char what = 0;
+    ssize_t n;
+    while ((n = fd_packet_receive(from, &what, 1, NULL, false)) < 0 && errno == EINTR)
+        ;
+    return n == 1 && what == ORDER_TAKEN;
+}
+
+bool spare_take(struct spare_call *c, int *status)
+{
+    int ends[2];
+    char key[SHA256_HEX + 1];
+    spare_remember_mask();
+    c->possible = is_possible(c);
+    if (!c->possible || !spare_key(c, key) || fd_packet_pair(ends) < 0)
+        return false;
+    OWN(fd) int theirs = ends[1];
+    OWN(fd) int ours = ends[0];
+    sigset_t held, before;
+    sigfillset(&held);
+    sigprocmask(SIG_SETMASK, &held, &before);
+    bool taken = send_order(c, ours) && ask_session(c, key, theirs);
+    close(steal_fd(&theirs));
+    taken = taken && is_taken(ours);
+    if (taken)
+        forward_signals(ours);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (!taken)
+        return false;
+    ssize_t n;
+    while ((n = fd_packet_receive(ours, status, sizeof(*status), NULL, false)) < 0 &&
+           errno == EINTR)
+        ;
+    if (n != sizeof(*status)) {
+        fprintf(stderr, "buckle: the sandbox ended unexpectedly; so did the command\n");
+        *status = 125 << 8;
+    }
+    return true;
+}
+
+/* ---- the next one ---- */
+
+static void __attribute__((noreturn)) exec_next(struct buf *words, const struct spare_call *c)
+{
+    char *argv[256], dash[] = "-c", end[] = "--", nothing[] = "";
+    size_t n = 0;
+    bool named = strcmp(c->name, "run") != 0; /* its command is an option */
+    char *at = words->s, *last = words->s + words->n - strlen(c->argv[0]) - 1;
+    for (; at < last && n < 250; at += strlen(at) + 1)
+        argv[n++] = at;
+    if (!named) {
+        argv[n++] = end;
+        argv[n++] = last;
+    }
+    argv[n++] = dash;
+    argv[n++] = nothing;
+    argv[n] = NULL;
+    OWN(fd) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    sigprocmask(SIG_SETMASK, &caller_mask, NULL);
+    setsid();
+    for (int fd = 0; fd <= STDERR_FILENO && null >= 0; fd++)
+        dup2(null, fd);
+    fd_close_range(STDERR_FILENO + 1, -1);
+    execv(argv[0], argv);
+    _exit(127);
+}
+
+void spare_start_next(const struct spare_call *c)
+{
+    OWN(buf) struct buf words = {0};
+    if (!spare_words(c, &words))
+        return;
+    if (fork() == 0)
+        exec_next(&words, c);
+}

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The next command of a session, with a spare and without one, against the bare start; prints TAP.
+
+    tests/bench/run-spare.py [--quick] [--write]
+
+All take turns, and a pause before each lets the spare get ready. --write puts the table into
+docs/performance.md; --quick repeats less. The program is that of build/bench, or of $BENCH_BUILD, or
+$BUCKLE.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from measure import TOP, Page, Spread, Targets, progress  # noqa: E402
+
+import tap  # noqa: E402
+
+BUILD = os.environ.get("BENCH_BUILD", os.path.join(TOP, "build", "bench"))
+BUCKLE = os.environ.get("BUCKLE", os.path.join(BUILD, "buckle"))
+SHELL = ["/bin/sh", "-c", "true"]
+PAUSE = 0.06
+
+
+class Server:
+    """A client of `buckle mcp`."""
+
+    def __init__(self, work, *words):
+        self.child = subprocess.Popen([BUCKLE, "mcp", "--shell", SHELL[0], *words], cwd=work, bufsize=0,
+                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.number = 0
+        self.ask("initialize", {"protocolVersion": "2025-06-18", "capabilities": {},
+                                "clientInfo": {"name": "bench", "version": "1"}})
+
+    def ask(self, method, params):
+        self.number += 1
+        message = {"jsonrpc": "2.0", "id": self.number, "method": method, "params": params}
+        self.child.stdin.write(json.dumps(message).encode() + b"\n")
+        answer, rest = b"", self.child.stdout.fileno()
+        while not answer.endswith(b"\n"):
+            answer += os.read(rest, 1 << 16)
+        return json.loads(answer)
+
+    def run(self):
+        facts = self.ask("tools/call", {"name": "bash", "arguments": {"command": "true"}})
+        return facts["result"]["structuredContent"]["exitCode"]
+
+    def end(self):
+        self.child.stdin.close()
+        self.child.wait()
+
+
+def spawn(argv):
+    """As cheaply as this program can: the child shares our memory until it execs."""
+    null = os.open("/dev/null", os.O_RDWR)
+    pid = os.posix_spawn(argv[0], argv, os.environ, setsid=True,
+                         file_actions=[(os.POSIX_SPAWN_DUP2, null, fd) for fd in range(3)])
+    os.close(null)
+    return os.waitpid(pid, 0)[1]
+
+
+class Session:
+    """Commands as `buckle hook` runs them."""
+
+    def __init__(self, work, *words):
+        self.owner = subprocess.Popen(["sleep", "3600"])
+        pid = subprocess.check_output([BUCKLE, "session", *words, "--for", str(self.owner.pid)], cwd=work, text=True)
+        self.words = [BUCKLE, "run", "--annotate", "--watch-net", "--root", work, "--session", pid.strip(),
+                      "--ask-session", "--leave-background", "--folder-of", "x", "--", *SHELL]
+        spawn(self.words)
+
+    def run(self):
+        return spawn(self.words)
+
+    def end(self):
+        self.owner.kill()
+        self.owner.wait()
+
+
+def keep_descriptors():
+    """A descriptor that a command would inherit rules a spare out."""
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2 and os.path.exists(f"/proc/self/fd/{name}"):
+            os.set_inheritable(int(name), False)
+
+
+def measure(n, work):
+    ends = {"mcp": Server(work), "mcp without": Server(work, "--no-spare"),
+            "hook": Session(work), "hook without": Session(work, "--no-spare")}
+    ways = {"bare": lambda: spawn(SHELL), **{name: end.run for name, end in ends.items()}}
+    took = {name: [] for name in ways}
+    for turn in range(-2, n):
+        for name, way in ways.items():
+            time.sleep(PAUSE)
+            began = time.perf_counter()
+            if way() != 0:
+                raise RuntimeError(f"{name}: failed")
+            if turn >= 0:
+                took[name].append((time.perf_counter() - began) * 1e6)
+    for end in ends.values():
+        end.end()
+    return {name: Spread(samples) for name, samples in took.items()}
+
+
+def main(argv):
+    quick, targets, page = "--quick" in argv, Targets(), Page("spare")
+    keep_descriptors()
+    with tempfile.TemporaryDirectory(dir=os.environ.get("BENCH_WORK", "/var/tmp")) as work:
+        os.chdir(work)
+        took = measure(40 if quick else 200, os.path.realpath(work))
+    bare, rows = took["bare"], []
+    for name, words in (("mcp", "next command of buckle mcp"), ("hook", "next command of a hook's session")):
+        with_one, without = took[name].over(bare), took[name + " without"].over(bare)
+        targets.judge(f"{words}, × the bare start", with_one, 1.6, 4, digits=2)
+        rows.append([words, took[name].show(), with_one.show(digits=2), without.show(digits=2)])
+        progress(f"{words}: {took[name].show()} µs, bare {bare.show()}; without a spare {without.show(digits=2)}")
+    if "--write" in argv:
+        page.text(f"{os.cpu_count()} cores, Linux {os.uname().release}, load {os.getloadavg()[0]:.0f}; the bare start of "
+                  f"`sh -c true` {bare.show()} µs.")
+        page.table("Spares", ["", "µs", "× bare", "× bare without a spare"], rows)
+        page.write()
+    return tap.done()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
