@@ -409,6 +409,7 @@ static int fill_spec(struct invocation *r, struct bk_err *err)
         .launch.on_input = on_input,
         .launch.arg = r,
     };
+    r->spec.launch.world = getenv("TRY_WORLD");
     if (!getcwd(r->cwd, sizeof(r->cwd)))
         return err_sys(err, "cannot find the working directory");
     if (choose_folders(r, err) < 0)
