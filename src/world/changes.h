@@ -19,6 +19,7 @@ enum {
     DIFFERS_XATTR = 1 << 3,
     DIFFERS_TIME = 1 << 4,
     DIFFERS_TYPE = 1 << 5,
+    DIFFERS_LINKS = 1 << 6, /* it has other names in the world */
 };
 
 enum {
@@ -42,8 +43,8 @@ struct change {
     bool copied;       /* the layer copied it from the real one, and then it was changed */
     uint32_t old_mode; /* 0: there is none */
     uint32_t new_mode;
-    uint32_t links; /* of the new one */
-    uint64_t ino;   /* of the new one */
+    uint32_t links;     /* of the new one */
+    uint64_t ino;       /* of the new one */
     uint32_t origin[2]; /* if copied: one of them is half of the real one's inode number; or 0 */
     const char *from;   /* the name that it had, which is removed; or NULL */
     uint64_t old_ino;

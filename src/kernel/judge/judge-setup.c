@@ -354,7 +354,7 @@ static void mount_layers(const struct judge_process *in, const int trees[LAYERS_
         close(l->layer_server); /* the sentry has it, too */
     int err = layers_mount(in->s->plan, &m, in->layers);
     if (in->s->plan->world || l->world)
-        judge_check(in->s, STEP_WORLD, in->layers->n && l->world ? err : err < 0 ? err : -ENOENT);
+        judge_check(in->s, STEP_WORLD, err < 0 || (in->layers->n && l->world) ? err : -EOPNOTSUPP);
     in->layers->session = l->linked && !l->own_record; /* not of a sandbox inside */
 }
 

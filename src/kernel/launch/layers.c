@@ -24,6 +24,7 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/own.h"
@@ -174,6 +175,24 @@ static void look_alike(int fd, const struct stat *st)
     if (fchown(fd, st->st_uid, st->st_gid) < 0) { /* an unmapped owner: it stays ours */
     }
     fchmod(fd, st->st_mode & 07777);
+}
+
+/* A world's top folder also has the times and attributes, so that only changes show. The working
+ * directory is a procfs. */
+static void look_same(int fd, int lower, const struct stat *st)
+{
+    char from[32], to[32], names[4096], value[4096];
+    const struct timespec times[2] = {st->st_atim, st->st_mtim};
+    snprintf(from, sizeof(from), "self/fd/%d", lower);
+    snprintf(to, sizeof(to), "self/fd/%d", fd);
+    ssize_t n = listxattr(from, names, sizeof(names));
+    for (ssize_t i = 0; i < n; i += (ssize_t)strlen(names + i) + 1) {
+        ssize_t len =
+            strstr(names + i, ".overlay.") ? -1 : getxattr(from, names + i, value, sizeof(value));
+        if (len >= 0)
+            setxattr(to, names + i, value, (size_t)len, 0);
+    }
+    futimens(fd, times);
 }
 
 static bool is_empty_folder(int fd)
@@ -360,10 +379,13 @@ static int make_layer(const struct plan_layer *l, bool user_ns, const struct upp
     int err = make_sides(l, u, s);
     if (err < 0)
         return err;
-    bool again = l->kind == LAYER_TRY && !is_empty_folder(s->upper);
-    if (!again) /* else it is as an earlier command left it */
+    bool world = l->kind == LAYER_TRY;
+    bool again = world && !is_empty_folder(s->upper); /* it is as an earlier command left it */
+    if (!again)
         look_alike(s->upper, st);
-    return make_overlay(user_ns, l->kind == LAYER_TRY, s);
+    if (world && !again)
+        look_same(s->upper, s->lower, st);
+    return make_overlay(user_ns, world, s);
 }
 
 void layers_prepare(const char *const paths[LAYERS_PREPARED], bool user_ns,
@@ -439,8 +461,7 @@ int layers_mount(const struct plan *p, const struct layers_mounting *m, struct l
     if (p->nlayers == 0)
         return 0;
     OWN(fd)
-    int world =
-        m->world ? open(m->world, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    int world = m->world ? open(m->world, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
     if ((m->world && world < 0) || fchdir(m->proc) < 0)
         return -errno;
     for (size_t i = 0; i < p->nlayers; i++) {

@@ -60,9 +60,9 @@ struct layers_mounting {
     const int *trees;
     int *given; /* by number in the plan: layers that other sandboxes have as well, or -1; or NULL
                  */
-    const char *kept; /* the folder of this project's kept layers, or NULL: they are left out */
+    const char *kept;  /* the folder of this project's kept layers, or NULL: they are left out */
     const char *world; /* the folder of a world's layers, or NULL: they are left out */
-    int proc;         /* a procfs in which "self" is the caller; it becomes the working directory */
+    int proc; /* a procfs in which "self" is the caller; it becomes the working directory */
 };
 
 /* Call it in the sandbox's mount namespace, before the walls. Takes over the trees that it uses,

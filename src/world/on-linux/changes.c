@@ -54,9 +54,8 @@ static struct change *add_change(struct changes *c)
 {
     if (c->n == c->cap) {
         size_t cap = c->cap ? c->cap * 2 : 64;
-        struct change *more = cap * sizeof(*more) > MEMORY_MOST
-                                  ? NULL
-                                  : realloc(c->at, cap * sizeof(*more));
+        struct change *more =
+            cap * sizeof(*more) > MEMORY_MOST ? NULL : realloc(c->at, cap * sizeof(*more));
         if (!more)
             return NULL;
         c->at = more;
@@ -134,11 +133,13 @@ static uint8_t compare(const struct entry *e)
     const struct stat *a = &e->now, *b = &e->old;
     if ((a->st_mode & S_IFMT) != (b->st_mode & S_IFMT))
         return DIFFERS_TYPE | DIFFERS_CONTENT;
+    bool linked = S_ISREG(a->st_mode) && a->st_nlink > 1; /* a layer's copy has one name at first */
     bool timed = a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
     return (uint8_t)((same_content(e) ? 0 : DIFFERS_CONTENT) |
                      (a->st_mode == b->st_mode ? 0 : DIFFERS_MODE) |
                      (a->st_uid == b->st_uid && a->st_gid == b->st_gid ? 0 : DIFFERS_OWNER) |
-                     (same_attributes(e) ? 0 : DIFFERS_XATTR) | (timed ? 0 : DIFFERS_TIME));
+                     (same_attributes(e) ? 0 : DIFFERS_XATTR) | (timed ? 0 : DIFFERS_TIME) |
+                     (linked ? DIFFERS_LINKS : 0));
 }
 
 /* ---- marks ---- */
@@ -190,7 +191,7 @@ static void mark(const struct walk *k, const struct entry *e, struct change *c)
         c->marks |= MARK_SET_ID;
     if (S_ISLNK(now) && leads_out(k, e))
         c->marks |= MARK_LINK_OUT;
-    if (c->copied && e->exists && S_ISREG(was) && e->old.st_nlink > 1 && e->now.st_nlink == 1)
+    if (e->exists && S_ISREG(now) && S_ISREG(was) && e->old.st_nlink > 1 && e->now.st_nlink == 1)
         c->marks |= MARK_SPLIT;
     mark_class(k, c);
 }
@@ -237,8 +238,10 @@ static int see_folder(struct walk *k, const struct entry *e)
 {
     OWN(fd) int fd = openat(e->upper, e->name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     bool merged = e->exists && S_ISDIR(e->old.st_mode) && fd >= 0 && !upper_is_opaque(fd);
-    struct change *c = note(k, e, merged ? CHANGE_FOLDER : e->exists ? CHANGE_CHANGED
-                                                                     : CHANGE_ADDED);
+    struct change *c = note(k, e,
+                            merged      ? CHANGE_FOLDER
+                            : e->exists ? CHANGE_CHANGED
+                                        : CHANGE_ADDED);
     if (!c)
         return -ENOMEM;
     if (merged)
@@ -264,8 +267,7 @@ static int see(struct walk *k, struct entry *e)
 {
     if (fstatat(e->upper, e->name, &e->now, AT_SYMLINK_NOFOLLOW) < 0)
         return -errno;
-    e->exists =
-        e->lower >= 0 && fstatat(e->lower, e->name, &e->old, AT_SYMLINK_NOFOLLOW) == 0;
+    e->exists = e->lower >= 0 && fstatat(e->lower, e->name, &e->old, AT_SYMLINK_NOFOLLOW) == 0;
     if (upper_is_whiteout(e->upper, e->name, &e->now))
         return !e->exists || note(k, e, CHANGE_REMOVED) ? 0 : -ENOMEM;
     if (S_ISDIR(e->now.st_mode))
@@ -384,8 +386,7 @@ int changes_read(const struct world *w, world_classify_fn *classify, void *arg, 
     free(k.waiting);
     if (result < 0) {
         errno = -result;
-        return err_sys(err, "cannot read the world's changes in %s",
-                       w->places[k.place].path);
+        return err_sys(err, "cannot read the world's changes in %s", w->places[k.place].path);
     }
     if (out->n)
         qsort(out->at, out->n, sizeof(*out->at), by_path);

@@ -98,8 +98,7 @@ static bool has_vanished(const struct change *c, bool removed_folders)
 {
     if (!c->copied)
         return false;
-    return S_ISDIR(c->new_mode) ||
-           (c->origin[0] && !c->from && c->links == 1 && !removed_folders);
+    return S_ISDIR(c->new_mode) || (c->origin[0] && !c->from && c->links == 1 && !removed_folders);
 }
 
 static bool is_conflict(const struct world *w, const struct change *c, bool removed_folders)

@@ -46,8 +46,8 @@ void op_name(size_t i, char out[OP_NAME])
 static int replace_journal(const struct world *w, const char *text, size_t n)
 {
     OWN(fd)
-    int fd = openat(w->fd, "journal.new", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
-                    0600);
+    int fd =
+        openat(w->fd, "journal.new", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0 || fd_write_all(fd, text, n) < 0 || fsync(fd) < 0)
         return -errno;
     if (renameat(w->fd, "journal.new", w->fd, "journal") < 0 || fsync(w->fd) < 0)
@@ -112,8 +112,7 @@ static int open_staging(const struct world *w, size_t place)
     staging_name(w, name);
     if (w->places[place].lower < 0)
         return -1;
-    return openat(w->places[place].lower, name,
-                  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return openat(w->places[place].lower, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
 static void undo_in(const struct world *w, const struct ops *ops, size_t place)
@@ -140,8 +139,7 @@ static bool holds_old(const struct world *w, const struct ops *ops, size_t place
     for (size_t i = 0; staging >= 0 && i < ops->n; i++) {
         char as[OP_NAME];
         op_name(i, as);
-        if (ops->at[i].place == place && ops->at[i].old &&
-            inode_at(staging, as) == ops->at[i].old)
+        if (ops->at[i].place == place && ops->at[i].old && inode_at(staging, as) == ops->at[i].old)
             return true;
     }
     return false;
@@ -306,7 +304,8 @@ static bool take_op(const struct world *w, const char *line, struct ops *ops)
 static int take_lines(const struct world *w, char *text, struct ops *ops)
 {
     int state = 0;
-    for (char *save, *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+    for (char *save, *line = strtok_r(text, "\n", &save); line;
+         line = strtok_r(NULL, "\n", &save)) {
         if (strncmp(line, "op ", 3) == 0) {
             if (!take_op(w, line, ops))
                 return -1;

@@ -29,10 +29,10 @@ enum op_kind {
 
 struct op {
     char kind;
-    bool dressed;         /* OP_FOLDER: more than the times differ */
-    uint16_t place;       /* index in world.places */
-    const char *path;     /* in the place */
-    uint64_t staged, old; /* inode numbers; 0: none */
+    bool dressed;            /* OP_FOLDER: more than the times differ */
+    uint16_t place;          /* index in world.places */
+    const char *path;        /* in the place */
+    uint64_t staged, old;    /* inode numbers; 0: none */
     struct timespec was, is; /* OP_FOLDER: its time before and afterwards */
     /* only in memory: */
     struct stat seen;   /* the real one, when it was compared */

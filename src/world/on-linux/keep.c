@@ -2,7 +2,7 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Choose, stage, commit. Until the journal says "ready" nothing outside has changed except that
+ * Choose, prepare, commit. Until the journal says "ready" nothing outside has changed except that
  * .buckle-keep-ID exists. From then on each operation is one atomic rename. What it takes out is
  * compared with what was seen before; if it is something else, everything is undone.
  */
@@ -19,7 +19,7 @@
 #include "base/own.h"
 #include "vocab/protected-classes.h"
 #include "world/on-linux/conflicts.h"
-#include "world/on-linux/stage.h"
+#include "world/on-linux/prepared.h"
 #include "world/on-linux/upper.h"
 
 enum { NOREPLACE = 1, EXCHANGE = 2 };
@@ -30,7 +30,7 @@ struct keeping {
     const struct keep_request *q;
     struct buf *why;
     struct ops ops;
-    struct stage stage;
+    struct prepared prepared;
     long kept;
 };
 
@@ -218,7 +218,7 @@ static int commit_one(struct keeping *k, const struct op *o, size_t i)
 {
     char as[OP_NAME];
     const char *name;
-    int staging = k->stage.folders[o->place];
+    int staging = k->prepared.folders[o->place];
     op_name(i, as);
     OWN(fd) int above = beneath_above(k->w->places[o->place].lower, o->path, &name);
     if (above < 0)
@@ -227,9 +227,8 @@ static int commit_one(struct keeping *k, const struct op *o, size_t i)
         world_keep_step();
     if (o->kind == OP_NEW)
         return syscall(SYS_renameat2, staging, as, above, name, NOREPLACE) < 0 ? -errno : 0;
-    long moved = o->kind == OP_REMOVE
-                     ? syscall(SYS_renameat2, above, name, staging, as, NOREPLACE)
-                     : syscall(SYS_renameat2, staging, as, above, name, EXCHANGE);
+    long moved = o->kind == OP_REMOVE ? syscall(SYS_renameat2, above, name, staging, as, NOREPLACE)
+                                      : syscall(SYS_renameat2, staging, as, above, name, EXCHANGE);
     if (moved < 0)
         return -errno;
     return is_what_was_seen(k, o, staging, as) ? 0 : -EBUSY;
@@ -251,7 +250,7 @@ static int commit(struct keeping *k, struct bk_err *err)
     return 0;
 }
 
-static int stage_all(struct keeping *k, struct bk_err *err)
+static int prepare_all(struct keeping *k, struct bk_err *err)
 {
     for (size_t i = 0; i < k->ops.n; i++) {
         struct op *o = &k->ops.at[i];
@@ -260,7 +259,7 @@ static int stage_all(struct keeping *k, struct bk_err *err)
             explain(k, &k->c->at[at], "it has changed outside as well");
             return err_set(err, BK_E_INPUT, "nothing was kept: files have changed outside");
         }
-        int error = stage_op(&k->stage, o, i, &at);
+        int error = prepare_op(&k->prepared, o, i, &at);
         if (error < 0)
             return fail(err, error, k->w, &k->c->at[at], "nothing was kept: cannot copy");
     }
@@ -273,7 +272,7 @@ static int sync_places(const struct keeping *k, bool elsewhere)
     if (fstat(k->w->fd, &state) < 0)
         return -errno;
     for (size_t i = 0; i < k->w->nplaces; i++) {
-        int fd = k->stage.folders[i];
+        int fd = k->prepared.folders[i];
         if (fd < 0 || (elsewhere && fstat(fd, &st) == 0 && st.st_dev == state.st_dev))
             continue;
         if (syncfs(fd) < 0)
@@ -285,7 +284,7 @@ static int sync_places(const struct keeping *k, bool elsewhere)
 /* Everything that can be undone. */
 static int perform(struct keeping *k, struct bk_err *err)
 {
-    if (stage_all(k, err) < 0)
+    if (prepare_all(k, err) < 0)
         return -1;
     int error = sync_places(k, false);
     error = error < 0 ? error : journal_write(k->w, &k->ops, true);
@@ -331,9 +330,9 @@ long world_keep(struct world *w, struct changes *c, const struct keep_request *q
                 struct bk_err *err)
 {
     struct keeping k = {.w = w, .c = c, .q = q, .why = why};
-    stage_start(&k.stage, w, c);
+    prepare_start(&k.prepared, w, c);
     long kept = keep(&k, err);
-    stage_end(&k.stage);
+    prepare_end(&k.prepared);
     free(k.ops.at);
     return kept;
 }

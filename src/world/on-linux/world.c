@@ -80,8 +80,9 @@ static int write_about(const struct world *w, char *const *argv, struct bk_err *
         return err_nomem(err);
     OWN(fd) int fd = openat(w->fd, "about", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     size_t n = text.n > ABOUT_MOST ? ABOUT_MOST : text.n;
-    return fd < 0 || fd_write_all(fd, text.s, n) < 0 ? err_sys(err, "cannot write %s/about", w->folder)
-                                                     : 0;
+    return fd < 0 || fd_write_all(fd, text.s, n) < 0
+               ? err_sys(err, "cannot write %s/about", w->folder)
+               : 0;
 }
 
 static int make_folder(struct world *w, const char *worlds, struct bk_err *err)

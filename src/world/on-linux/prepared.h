@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
-#ifndef BK_WORLD_LINUX_STAGE_H
-#define BK_WORLD_LINUX_STAGE_H
+#ifndef BK_WORLD_LINUX_PREPARED_H
+#define BK_WORLD_LINUX_PREPARED_H
 
 #include "world/on-linux/journal.h"
 
@@ -10,7 +10,7 @@
 
 struct linked; /* files with several names that were copied already */
 
-struct stage {
+struct prepared {
     const struct world *w;
     const struct changes *c;
     int folders[WORLD_PLACES]; /* PLACE/.buckle-keep-ID, or -1 */
@@ -18,13 +18,13 @@ struct stage {
     size_t nlinked, cap;
 };
 
-void stage_start(struct stage *s, const struct world *w, const struct changes *c);
-void stage_end(struct stage *s);
+void prepare_start(struct prepared *s, const struct world *w, const struct changes *c);
+void prepare_end(struct prepared *s);
 
 /* Creates PLACE/.buckle-keep-ID if it is missing. */
-int stage_folder(struct stage *s, size_t place);
+int prepare_folder(struct prepared *s, size_t place);
 
 /* Makes operation `i`. Returns 0 or a negative errno. *at: the row that failed. */
-int stage_op(struct stage *s, struct op *o, size_t i, size_t *at);
+int prepare_op(struct prepared *s, struct op *o, size_t i, size_t *at);
 
 #endif

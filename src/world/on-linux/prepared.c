@@ -7,7 +7,7 @@
  * files in a folder changes its times, and its mode may forbid it.
  */
 
-#include "world/on-linux/stage.h"
+#include "world/on-linux/prepared.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,14 +27,14 @@ struct linked {
     size_t row, op;
 };
 
-void stage_start(struct stage *s, const struct world *w, const struct changes *c)
+void prepare_start(struct prepared *s, const struct world *w, const struct changes *c)
 {
-    *s = (struct stage){.w = w, .c = c};
+    *s = (struct prepared){.w = w, .c = c};
     for (size_t i = 0; i < WORLD_PLACES; i++)
         s->folders[i] = -1;
 }
 
-void stage_end(struct stage *s)
+void prepare_end(struct prepared *s)
 {
     for (size_t i = 0; i < WORLD_PLACES; i++)
         if (s->folders[i] >= 0)
@@ -42,7 +42,7 @@ void stage_end(struct stage *s)
     free(s->linked);
 }
 
-int stage_folder(struct stage *s, size_t place)
+int prepare_folder(struct prepared *s, size_t place)
 {
     char name[STAGING_NAME];
     if (s->folders[place] >= 0)
@@ -64,7 +64,8 @@ static int copy_range(int from, int to, off_t at, off_t end)
     while (at < end) {
         off_t in = at, out = at;
         ssize_t n = copy_file_range(from, &in, to, &out, (size_t)(end - at), 0);
-        if (n < 0 && (errno == EXDEV || errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS)) {
+        if (n < 0 &&
+            (errno == EXDEV || errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS)) {
             n = pread(from, room, sizeof(room), at);
             n = n > 0 ? pwrite(to, room, (size_t)n, at) : n;
         }
@@ -133,14 +134,14 @@ static int copy_symlink(int upper, const char *name, int above, const char *as)
 
 /* ---- several names ---- */
 
-static void row_path(const struct stage *s, const struct op *o, size_t i, size_t row,
+static void row_path(const struct prepared *s, const struct op *o, size_t i, size_t row,
                      char out[PATH_MAX + OP_NAME])
 {
     const char *path = s->c->at[row].path;
     snprintf(out, PATH_MAX + OP_NAME, "%zu%s", i, path + strlen(o->path));
 }
 
-static size_t slot_of(const struct stage *s, size_t row)
+static size_t slot_of(const struct prepared *s, size_t row)
 {
     const struct change *c = &s->c->at[row];
     size_t at = (size_t)(c->ino * 0x9E3779B97F4A7C15ULL >> 16) & (s->cap - 1);
@@ -153,7 +154,7 @@ static size_t slot_of(const struct stage *s, size_t row)
     return at;
 }
 
-static int make_room(struct stage *s)
+static int make_room(struct prepared *s)
 {
     size_t n = 0, cap = 64;
     for (size_t i = 0; i < s->c->n; i++)
@@ -166,7 +167,7 @@ static int make_room(struct stage *s)
 }
 
 /* Gives a copy that exists already another name. Returns 1 if there was none. */
-static int link_again(struct stage *s, const struct op *ops, size_t i, size_t row, int above,
+static int link_again(struct prepared *s, const struct op *ops, size_t i, size_t row, int above,
                       const char *as)
 {
     char first[PATH_MAX + OP_NAME];
@@ -195,8 +196,8 @@ static bool needs_copy(int error)
     return error == EXDEV || error == EPERM || error == EMLINK || error == EOPNOTSUPP;
 }
 
-static int stage_file(struct stage *s, const struct op *o, size_t i, size_t row, int above,
-                      const char *as)
+static int prepare_file(struct prepared *s, const struct op *o, size_t i, size_t row, int above,
+                        const char *as)
 {
     const struct change *c = &s->c->at[row];
     const char *name;
@@ -217,7 +218,7 @@ static int stage_file(struct stage *s, const struct op *o, size_t i, size_t row,
                                : copy_file(upper, name, above, as);
 }
 
-static int stage_row(struct stage *s, const struct op *o, size_t i, size_t row)
+static int prepare_row(struct prepared *s, const struct op *o, size_t i, size_t row)
 {
     char path[PATH_MAX + OP_NAME];
     const char *as;
@@ -232,10 +233,10 @@ static int stage_row(struct stage *s, const struct op *o, size_t i, size_t row)
         world_keep_step();
     if (S_ISDIR(c->new_mode))
         return mkdirat(above, as, 0700) < 0 ? -errno : 0;
-    return stage_file(s, o, i, row, above, as);
+    return prepare_file(s, o, i, row, above, as);
 }
 
-static int dress_row(struct stage *s, const struct op *o, size_t i, size_t row)
+static int dress_row(struct prepared *s, const struct op *o, size_t i, size_t row)
 {
     char path[PATH_MAX + OP_NAME];
     struct stat st;
@@ -254,7 +255,7 @@ static int dress_row(struct stage *s, const struct op *o, size_t i, size_t row)
     return err < 0 ? err : futimens(to, times) < 0 ? -errno : 0;
 }
 
-static int note_inode(const struct stage *s, struct op *o, size_t i)
+static int note_inode(const struct prepared *s, struct op *o, size_t i)
 {
     struct stat st;
     char as[OP_NAME];
@@ -266,7 +267,7 @@ static int note_inode(const struct stage *s, struct op *o, size_t i)
 }
 
 /* A folder that stays: an empty one looks as it should. */
-static int stage_look(struct stage *s, struct op *o, size_t i)
+static int prepare_look(struct prepared *s, struct op *o, size_t i)
 {
     char as[OP_NAME];
     op_name(i, as);
@@ -275,19 +276,19 @@ static int stage_look(struct stage *s, struct op *o, size_t i)
     return dress_row(s, o, i, o->first);
 }
 
-int stage_op(struct stage *s, struct op *o, size_t i, size_t *at)
+int prepare_op(struct prepared *s, struct op *o, size_t i, size_t *at)
 {
     *at = o->first;
     if (o->kind == OP_FOLDER && !o->dressed)
         return 0;
-    int err = stage_folder(s, o->place);
+    int err = prepare_folder(s, o->place);
     if (err < 0 || o->kind == OP_REMOVE)
         return err;
     if (o->kind == OP_FOLDER)
-        return stage_look(s, o, i);
+        return prepare_look(s, o, i);
     for (size_t k = 0; k < o->rows && err == 0; k++) {
         *at = o->first + k;
-        err = stage_row(s, o, i, *at);
+        err = prepare_row(s, o, i, *at);
     }
     for (size_t k = o->rows; k-- > 0 && err == 0;) {
         *at = o->first + k;
