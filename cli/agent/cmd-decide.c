@@ -64,15 +64,20 @@ static int cmd_decide_run(struct cli_args *args)
     struct decide_request r = {.command = args->npos ? args->pos[0] : NULL,
                                .bypass = args_has(args, "bypass")};
     struct decision d = decide(&s, &r);
-    if (args_has(args, "json"))
-        buf_fmt(&out, "{\"decision\": \"%s\", \"sandboxed\": %s, \"reason\": \"%s\"}\n",
-                decide_action_name(d.action), d.sandboxed ? "true" : "false", d.reason);
-    else
+    OWN(buf) struct buf reason = {0};
+    decide_reason(&d, &reason);
+    if (args_has(args, "json")) {
+        buf_fmt(&out, "{\"decision\": \"%s\", \"sandboxed\": %s, \"reason\": ",
+                decide_action_name(d.action), d.sandboxed ? "true" : "false");
+        buf_json(&out, reason.s, reason.n);
+        buf_str(&out, "}\n");
+    } else {
         buf_fmt(&out, "%s%s: %s\n", decide_action_name(d.action),
                 d.action != DECIDE_ASK && d.action != DECIDE_CLIENT ? ""
                 : d.sandboxed                                       ? ", then run-sandboxed"
                                                                     : ", then run-outside",
-                d.reason);
+                reason.s ? reason.s : "");
+    }
     return cli_emit(&out, statuses[d.action]);
 }
 

@@ -18,6 +18,7 @@
 #include "agent/client-rules.h"
 #include "agent/hook-event.h"
 #include "agent/hook.h"
+#include "agent/line-rules.h"
 #include "base/own.h"
 #include "cli/agent/cli-agent-view.h"
 #include "cli/agent/hook-foreign.h"
@@ -129,7 +130,14 @@ static int resolve_files(struct answering *a)
     return a->files ? 0 : -1;
 }
 
-static void rewrite_command(struct answering *a, struct buf *out)
+/* The user sees the line and agrees to it, so that the run need not ask again. */
+static void add_agreed(void *arg, const char *pattern)
+{
+    buf_str(arg, " --allow-command ");
+    shell_word(arg, pattern);
+}
+
+static void rewrite_command(struct answering *a, const struct decision *d, struct buf *out)
 {
     pid_t session = a->root.session > 0 ? a->root.session : hook_session(a->program);
     const struct cli_args *args = a->args;
@@ -150,6 +158,8 @@ static void rewrite_command(struct answering *a, struct buf *out)
         buf_str(out, " --folder-of ");
         shell_word(out, call->session ? call->session : "");
     }
+    if (d->row == DECIDE_ROW_COMMAND_ASKED && call->asks)
+        line_rules_asked(&a->view.result.policy, call->command, add_agreed, out);
     buf_str(out, " -- ");
     shell_word(out, view_shell(args));
     buf_str(out, " -c ");
@@ -191,7 +201,10 @@ static int answer_outside(const struct answering *a, const struct decision *d)
     enum hook_effect effect = d->action == DECIDE_REFUSE ? HOOK_DENY
                               : d->action == DECIDE_ASK  ? HOOK_ASK
                                                          : HOOK_LEAVE;
-    return print_answer(hook_answer(&a->call, effect, d->reason, NULL), CLI_OK);
+    OWN(buf) struct buf reason = {0};
+    decide_reason(d, &reason);
+    return print_answer(hook_answer(&a->call, effect, buf_ok(&reason) ? reason.s : d->reason, NULL),
+                        CLI_OK);
 }
 
 static int carry_out(struct answering *a, struct decision d)
@@ -207,10 +220,12 @@ static int carry_out(struct answering *a, struct decision d)
     const char *all = args_has(a->args, "here") ? NULL : view_root_is_all(&a->view, a->root.path);
     if (all)
         return refuse_root(a->root.path, all);
-    rewrite_command(a, &wrapped);
-    if (!buf_ok(&wrapped))
+    OWN(buf) struct buf reason = {0};
+    decide_reason(&d, &reason);
+    rewrite_command(a, &d, &wrapped);
+    if (!buf_ok(&wrapped) || !buf_ok(&reason))
         return refuse("out of memory");
-    return print_answer(hook_answer(&a->call, effect, d.reason, wrapped.s), CLI_OK);
+    return print_answer(hook_answer(&a->call, effect, reason.s, wrapped.s), CLI_OK);
 }
 
 static int refuse_error(const struct bk_err *err)

@@ -137,6 +137,8 @@ static bool remember_answer(void *arg, const struct consent_question *q)
     struct bk_err err;
     struct peer host;
     char where[PEER_TEXT];
+    if (q->class == CONSENT_COMMAND) /* the rule stays: it is for this run */
+        return false;
     if (!q->class && !peer_parse(q->host, strlen(q->host), &host))
         return false;
     if (!q->class)

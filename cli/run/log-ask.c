@@ -68,9 +68,11 @@ static bool read_name(const json_t *q, struct consent_question *out)
 {
     const char *class = json_text(q, "class"), *path = json_text(q, "path");
     enum protected_class found = protected_class_find(class, strlen(class));
-    if (found == PROTECTED_NO_CLASS || !path || strlen(path) >= sizeof(out->path))
+    const char *rule = strcmp(class, "command") == 0 ? json_text(q, "rule") : NULL;
+    if ((found == PROTECTED_NO_CLASS && !rule) || !path || strlen(path) >= sizeof(out->path))
         return false;
-    out->class = (uint8_t)(found + 1);
+    out->class = rule ? CONSENT_COMMAND : (uint8_t)(found + 1);
+    snprintf(out->host, sizeof(out->host), "%s", rule ? rule : "");
     memcpy(out->path, path, strlen(path));
     return true;
 }
@@ -137,7 +139,7 @@ static const char *value_of(const struct log_question *at, char where[PEER_TEXT]
 {
     struct peer host;
     if (at->q.class)
-        return protected_classes[at->q.class - 1].name;
+        return consent_class_name(&at->q);
     where[0] = '\0';
     if (peer_parse(at->q.host, strlen(at->q.host), &host))
         peer_text(&host, at->q.port, where);

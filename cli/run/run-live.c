@@ -121,8 +121,12 @@ void live_question(struct live *l, const struct consent_question *q, int channel
     buf_fmt(&message, "{\"question\": {\"id\": %u, \"pid\": %d, \"wait\": %u, ", q->id, q->pid,
             q->wait_ms);
     if (q->class) {
-        buf_fmt(&message, "\"class\": \"%s\", \"path\": ", protected_classes[q->class - 1].name);
+        buf_fmt(&message, "\"class\": \"%s\", \"path\": ", consent_class_name(q));
         buf_json(&message, q->path, strlen(q->path));
+        if (q->class == CONSENT_COMMAND) {
+            buf_str(&message, ", \"rule\": ");
+            buf_json(&message, q->host, strlen(q->host));
+        }
     } else {
         struct peer host;
         char where[PEER_TEXT] = "";

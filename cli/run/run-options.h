@@ -23,6 +23,7 @@ extern const char run_cap_words[], run_socket_words[];
     {"define", 'D', "KEY=VALUE", "set a parameter, for (param \"KEY\")", NULL}, \
     {"allow-write", 'w', "PATH", "allow writing to PATH and below, or to what a glob matches", "file"}, \
     {"deny-write", 0, "PATH", "deny writing to PATH and below, or to what a glob matches", "file"}, \
+    {"allow-command", 0, "PATTERN", "do not ask about commands of this pattern of the setting commands", NULL}, \
     {"allow-protected", 0, "CLASS,…", "do not protect names of these classes, which are listed above", protected_class_words}, \
     {"allow-read", 'r', "PATH", "allow reading PATH and below, or what a glob matches", "file"}, \
     {"deny-read", 0, "PATH", "deny reading the contents of PATH and below, or of what a glob matches", "file"}, \

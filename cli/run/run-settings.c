@@ -120,6 +120,10 @@ static int fill_request(struct run_settings *rs, const struct run_spec *spec, st
                                 .shared_tmp = args_has(args, "shared-tmp"),
                                 .argv = spec->launch.argv,
                                 .wants_userns = spec->plan.keep_userns};
+    const char *agreed;
+    for (size_t i = 0; (agreed = args_nth(args, "allow-command", i)); i++)
+        if (words_push(&rs->arena, &rs->request.agreed, agreed) < 0)
+            return err_nomem(err);
     return run_presets_request(args, &rs->arena, &rs->request, err);
 }
 

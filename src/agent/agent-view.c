@@ -76,7 +76,8 @@ struct decide_settings view_decides(const struct agent_view *v)
                                     .excluded = v->result.excluded.at,
                                     .nexcluded = v->result.excluded.n,
                                     .mode = mode,
-                                    .planning = v->planning};
+                                    .planning = v->planning,
+                                    .access = &v->result.policy};
 }
 
 bool view_mode(const char *word, enum permission_mode *mode, bool *plan)

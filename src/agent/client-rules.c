@@ -14,103 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/line-parts.h"
 #include "base/own.h"
-
-enum { PARTS = 64 };
-
-/* The commands of a line. */
-struct parts {
-    struct part {
-        const char *at;
-        size_t n;
-    } at[PARTS];
-    size_t n;
-    bool exact; /* a shell would split it in the same way */
-};
-
-static void add_part(struct parts *p, const char *from, const char *to)
-{
-    while (from < to && strchr(" \t\r", *from))
-        from++;
-    if (from < to && p->n < PARTS)
-        p->at[p->n++] = (struct part){from, (size_t)(to - from)};
-    else if (from < to)
-        p->exact = false;
-}
-
-/* The end of a quoted text, or its last character if it is not closed. */
-static const char *skip_quotes(const char *at, bool *exact)
-{
-    char quote = *at;
-    for (at++; *at && *at != quote; at++) {
-        *exact &= quote == '\'' || (*at != '`' && strncmp(at, "$(", 2) != 0);
-        if (*at == '\\' && quote == '"' && at[1])
-            at++;
-    }
-    *exact &= *at == quote;
-    return *at ? at : at - 1;
-}
-
-/* The redirection 2>&1 and the like have no operator in them. */
-static bool is_operator(const char *line, const char *at)
-{
-    bool to_fd = *at == '&' && at > line && (at[-1] == '>' || at[-1] == '<');
-    return strchr(";&|\n", *at) && !to_fd && !(*at == '&' && at[1] == '>');
-}
-
-static void split_exactly(const char *line, struct parts *p)
-{
-    const char *from = line, *at = line;
-    *p = (struct parts){.exact = true};
-    for (; *at && p->exact; at++) {
-        if (*at == '\\' && at[1]) {
-            at++;
-        } else if (*at == '\'' || *at == '"') {
-            at = skip_quotes(at, &p->exact);
-        } else if (strchr("`(){}#", *at) || strncmp(at, "<<", 2) == 0) {
-            p->exact = false;
-        } else if (is_operator(line, at)) {
-            add_part(p, from, at);
-            from = at + 1;
-        }
-    }
-    add_part(p, from, at);
-}
-
-/* At everything that could begin a command. */
-static void split_anywhere(const char *line, struct parts *p)
-{
-    const char *from = line, *at = line;
-    *p = (struct parts){.exact = false};
-    for (; *at; at++)
-        if (strchr(";&|\n`(){}'\"", *at)) {
-            add_part(p, from, at);
-            from = at + 1;
-        }
-    add_part(p, from, at);
-}
-
-/* Words before a command that don't change which one it is. Returns what follows. */
-static struct part skip_prefix(struct part p)
-{
-    static const char *const words[] = {"env",     "command", "exec", "nohup", "time", "sudo",
-                                        "builtin", "then",    "do",   "else",  "if",   "while",
-                                        "until",   "!",       "eval", "xargs"};
-    for (;;) {
-        size_t n = 0, i = 0;
-        while (n < p.n && p.at[n] != ' ' && p.at[n] != '\t')
-            n++;
-        const char *equals = memchr(p.at, '=', n);
-        bool skipped = equals && equals > p.at;
-        for (; !skipped && i < sizeof(words) / sizeof(words[0]); i++)
-            skipped = strlen(words[i]) == n && memcmp(p.at, words[i], n) == 0;
-        if (!skipped || n == p.n)
-            return p;
-        while (n < p.n && (p.at[n] == ' ' || p.at[n] == '\t'))
-            n++;
-        p = (struct part){p.at + n, p.n - n};
-    }
-}
 
 /* The pattern of a rule about this tool: "" is every command. NULL if it is about another tool. */
 static const char *pattern_of(const char *rule, const char *tool, char out[4096])
@@ -126,7 +31,7 @@ static const char *pattern_of(const char *rule, const char *tool, char out[4096]
     return strcmp(out, "*") == 0 || strcmp(out, ":*") == 0 ? "" : out;
 }
 
-static bool fits(const json_t *rules, const char *tool, struct part part)
+static bool fits(const json_t *rules, const char *tool, struct line_part part)
 {
     char text[4096];
     for (size_t i = 0; i < json_array_size(rules); i++) {
@@ -138,20 +43,20 @@ static bool fits(const json_t *rules, const char *tool, struct part part)
     return false;
 }
 
-static bool any_fits(const json_t *rules, const char *tool, const struct parts *p)
+static bool any_fits(const json_t *rules, const char *tool, const struct line_parts *p)
 {
     for (size_t i = 0; i < p->n; i++)
-        if (fits(rules, tool, p->at[i]) || fits(rules, tool, skip_prefix(p->at[i])))
+        if (fits(rules, tool, p->at[i]) || fits(rules, tool, line_skip_prefix(p->at[i])))
             return true;
     return false;
 }
 
-static bool all_fit(const json_t *rules, const char *tool, const struct parts *p)
+static bool all_fit(const json_t *rules, const char *tool, const struct line_parts *p)
 {
     char text[8192];
     bool all = p->exact && p->n > 0;
     for (size_t i = 0; all && i < p->n; i++) {
-        const struct part *one = &p->at[i];
+        const struct line_part *one = &p->at[i];
         all = one->n < sizeof(text) && fits(rules, tool, *one);
         if (all)
             snprintf(text, sizeof(text), "%.*s", (int)one->n, one->at);
@@ -162,11 +67,11 @@ static bool all_fit(const json_t *rules, const char *tool, const struct parts *p
 
 enum client_rule client_rule_of(const json_t *permissions, const char *tool, const char *command)
 {
-    struct parts p;
-    split_exactly(command, &p);
+    struct line_parts p;
+    line_split(command, &p);
     bool allows = all_fit(json_object_get(permissions, "allow"), tool, &p);
     if (!p.exact)
-        split_anywhere(command, &p);
+        line_split_anywhere(command, &p);
     if (any_fits(json_object_get(permissions, "deny"), tool, &p))
         return CLIENT_DENIES;
     if (any_fits(json_object_get(permissions, "ask"), tool, &p))

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "agent/line-rules.h"
+
 static bool is_empty(const char *command)
 {
     return !command || command[strspn(command, " \t\r\n\v\f")] == '\0';
@@ -47,22 +49,28 @@ struct decision decide_at(enum decide_row row, enum permission_mode mode)
     enum verb verb = mode == PERMISSION_OPEN     ? r->open
                      : mode == PERMISSION_CLIENT ? r->client
                                                  : r->prompt;
-    return (struct decision){actions[verb], row, inside && verb != REFUSE, r->reason};
+    return (struct decision){actions[verb], row, inside && verb != REFUSE, r->reason, NULL};
 }
 
 /* ---- which row ---- */
 
-static enum decide_row row_of(const struct decide_settings *s, const struct decide_request *r)
+static enum decide_row row_of(const struct decide_settings *s, const struct decide_request *r,
+                              const struct line_rules *rules)
 {
+    const struct command_match *m = &rules->match;
     if (s->planning)
         return DECIDE_ROW_PLANNING;
     if (is_empty(r->command))
         return DECIDE_ROW_NO_COMMAND;
+    if (m->deny)
+        return DECIDE_ROW_COMMAND_DENIED;
     if (!s->enabled)
-        return DECIDE_ROW_DISABLED;
+        return m->ask || rules->unclear ? DECIDE_ROW_DISABLED_ASKED : DECIDE_ROW_DISABLED;
     if (r->bypass && s->allow_unsandboxed)
         return DECIDE_ROW_BYPASS_ALLOWED;
-    if (!r->other_shell && is_excluded(s, r->command))
+    if (m->ask)
+        return DECIDE_ROW_COMMAND_ASKED;
+    if (!r->other_shell && !m->narrows && !rules->unclear && is_excluded(s, r->command))
         return DECIDE_ROW_EXCLUDED;
     if (r->bypass)
         return s->auto_allow ? DECIDE_ROW_BYPASS_AUTO : DECIDE_ROW_BYPASS;
@@ -71,10 +79,33 @@ static enum decide_row row_of(const struct decide_settings *s, const struct deci
 
 struct decision decide(const struct decide_settings *s, const struct decide_request *r)
 {
-    enum decide_row row = row_of(s, r);
+    struct line_rules rules = {0};
+    bool outside = !s->enabled || (r->bypass && s->allow_unsandboxed) ||
+                   (r->command && is_excluded(s, r->command));
+    if (s->access && s->access->ncommands)
+        line_rules_find(s->access, r->command, outside, &rules);
+    enum decide_row row = row_of(s, r, &rules);
     if (s->mode == PERMISSION_NONE)
-        return (struct decision){DECIDE_REFUSE, row, false, "tools are disabled"};
-    return decide_at(row, s->mode);
+        return (struct decision){DECIDE_REFUSE, row, false, "tools are disabled", NULL};
+    struct decision d = decide_at(row, s->mode);
+    d.rule = row == DECIDE_ROW_COMMAND_DENIED ? rules.match.deny
+             : row == DECIDE_ROW_COMMAND_ASKED || row == DECIDE_ROW_DISABLED_ASKED ? rules.match.ask
+                                                                                   : NULL;
+    return d;
+}
+
+void decide_reason(const struct decision *d, struct buf *out)
+{
+    buf_str(out, d->reason);
+    if (!d->rule)
+        return;
+    buf_str(out, " (");
+    buf_safe(out, d->rule->origin, strlen(d->rule->origin));
+    buf_chr(out, ')');
+    if (!d->rule->reason)
+        return;
+    buf_str(out, ": ");
+    buf_safe(out, d->rule->reason, strlen(d->rule->reason));
 }
 
 const char *decide_action_name(enum decide_action a)

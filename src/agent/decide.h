@@ -6,6 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/buf.h"
+#include "settings/access.h"
+
 /*
  * Decides what happens to an agent's command: a pure function of the settings, the user's
  * permission mode and the request. The callers (the hook, the MCP server, an embedding program)
@@ -28,7 +31,8 @@ struct decide_settings {
     const char *const *excluded;
     size_t nexcluded;
     enum permission_mode mode;
-    bool planning; /* run nothing */
+    bool planning;               /* run nothing */
+    const struct access *access; /* with the rules about commands; NULL: none */
 };
 
 struct decide_request {
@@ -57,7 +61,11 @@ struct decision {
     enum decide_row row;
     bool sandboxed;     /* how it runs, even after asking: an approval never removes the sandbox */
     const char *reason; /* one clause, for users and agents */
+    const struct command_rule *rule; /* about commands, that decided; or NULL */
 };
+/* The reason with the rule's own and its place: "the settings deny this command (user settings,
+ * line 3): use npm". */
+void decide_reason(const struct decision *d, struct buf *out);
 
 struct decision decide(const struct decide_settings *s, const struct decide_request *r);
 const char *decide_action_name(enum decide_action a); /* "run-sandboxed", "ask"… */

@@ -139,6 +139,7 @@ int hook_read(const json_t *message, const char *const *tools, size_t ntools, st
     out->command = json_text(out->input, "command");
     /* agents put a sub-agent back into the project's folder after each command */
     out->keeps_folder = d->moves && !out->agent;
+    out->asks = d->asks;
     /* ignore the flag if the user can't be asked */
     out->bypass = d->asks && json_is_true(json_object_get(out->input, bypass_key));
     return 0;

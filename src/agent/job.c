@@ -47,7 +47,7 @@ static void add_word(struct argv_list *w, const char *word)
 
 static int build_command(struct argv_list *w, const struct job_spec *s)
 {
-    w->at = calloc(WORDS + 2 * s->nsettings, sizeof(*w->at));
+    w->at = calloc(WORDS + 2 * (s->nsettings + s->nagreed), sizeof(*w->at));
     buf_fmt(&w->line, END_FOLDER_TRAP "%s", s->command);
     if (!w->at || !buf_ok(&w->line))
         return -1;
@@ -71,6 +71,10 @@ static int build_command(struct argv_list *w, const struct job_spec *s)
         for (size_t i = 0; i < s->nsettings; i++) {
             add_word(w, "--settings");
             add_word(w, s->settings[i]);
+        }
+        for (size_t i = 0; i < s->nagreed; i++) {
+            add_word(w, "--allow-command");
+            add_word(w, s->agreed[i]);
         }
         add_word(w, "--");
     }

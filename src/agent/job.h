@@ -21,6 +21,8 @@ struct job_spec {
     bool here;                   /* allow a root that is too wide, such as the home directory */
     const char *const *settings; /* files */
     size_t nsettings;
+    const char *const *agreed; /* patterns of commands that the user has agreed to */
+    size_t nagreed;
     bool sandboxed, grantable;
     int session; /* socket to the session (session.h) */
     uint32_t timeout_ms, max_procs;

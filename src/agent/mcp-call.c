@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/line-rules.h"
 #include "agent/mcp-int.h"
 #include "base/clock.h"
 #include "base/own.h"
@@ -236,7 +237,20 @@ static void answer_background(struct mcp *m, struct call *c)
     c->id = NULL;
 }
 
-static void start_job(struct mcp *m, struct call *c)
+/* Patterns of commands that the user has agreed to with the line. */
+struct agreed {
+    const char *at[COMMAND_PATTERNS];
+    size_t n;
+};
+
+static void add_agreed(void *arg, const char *pattern)
+{
+    struct agreed *a = arg;
+    if (a->n < COMMAND_PATTERNS)
+        a->at[a->n++] = pattern;
+}
+
+static void start_job(struct mcp *m, struct call *c, const struct agreed *agreed)
 {
     struct bk_err err;
     OWN(fd) int session = session_admit(&m->session, c->command, &c->number, &err);
@@ -249,6 +263,8 @@ static void start_job(struct mcp *m, struct call *c)
                             .tmpdir = m->session.tmpdir.path,
                             .settings = m->o->settings,
                             .nsettings = m->o->nsettings,
+                            .agreed = agreed->at,
+                            .nagreed = agreed->n,
                             .sandboxed = c->sandboxed,
                             .grantable = m->o->grantable,
                             .session = session,
@@ -288,11 +304,12 @@ static void ask_user(struct mcp *m, struct call *c)
 static void refuse_decided(struct mcp *m, struct call *c, const struct decision *d)
 {
     OWN(buf) struct buf why = {0};
-    buf_fmt(&why, "Not run: %s", d->reason);
+    buf_str(&why, "Not run: ");
+    decide_reason(d, &why);
     if (d->action != DECIDE_REFUSE)
         buf_str(&why, "; the user has to approve it, and this client can't ask");
-    if (d->action != DECIDE_REFUSE &&
-        d->row != DECIDE_ROW_BYPASS_ALLOWED) /* that is always asked */
+    if (d->action != DECIDE_REFUSE && d->row != DECIDE_ROW_BYPASS_ALLOWED &&
+        !d->rule) /* these are always asked */
         buf_fmt(&why, " (%s)", remedy_words(REMEDY_MCP_MODE_OPEN));
     buf_chr(&why, '.');
     refuse_call(m, c, buf_ok(&why) ? why.s : "Not run.");
@@ -320,6 +337,7 @@ static void decide_again(struct mcp *m, struct call *c, bool approved)
         call_free(c);
         return;
     }
+    struct agreed agreed = {0};
     struct decide_settings s = view_decides(&v);
     struct decision d = decide(&s, &(struct decide_request){.command = c->command,
                                                             .bypass = c->bypass,
@@ -335,8 +353,11 @@ static void decide_again(struct mcp *m, struct call *c, bool approved)
         refuse_root(m, c, all);
     else if (question)
         ask_user(m, c);
-    else
-        start_job(m, c);
+    else {
+        if (approved && d.row == DECIDE_ROW_COMMAND_ASKED)
+            line_rules_asked(&v.result.policy, c->command, add_agreed, &agreed);
+        start_job(m, c, &agreed);
+    }
 }
 
 void call_decide(struct mcp *m, struct call *c)

@@ -34,7 +34,8 @@ struct mcp_question {
     uint64_t asked; /* its number; 0: unused */
     uint64_t run;
     uint32_t id;       /* for session_answer() */
-    const char *class; /* NULL: a host */
+    bool command;      /* about starting one */
+    const char *class; /* else NULL: a host */
     char where[300];   /* then: the host and port */
 };
 

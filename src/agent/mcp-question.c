@@ -27,15 +27,19 @@ static struct mcp_question *find_question(struct mcp *m, uint64_t asked)
 static void send_question(struct mcp *m, const struct mcp_question *q, const struct buf *words)
 {
     char id[32];
-    json_t *lengths = json_pack("[s,s,s,s]", "once", "run", "session", "always");
+    bool command = q->command;
+    json_t *lengths = command ? json_pack("[s,s]", "once", "run")
+                              : json_pack("[s,s,s,s]", "once", "run", "session", "always");
     snprintf(id, sizeof(id), "ask-%llu", (unsigned long long)q->asked);
     rpc_send(&m->rpc,
              json_pack("{s:s, s:s, s:{s:o, s:{s:s, s:{s:{s:s, s:s, s:o}}}}}", "id", id, "method",
                        "elicitation/create", "params", "message", mcp_string(words->s, words->n),
                        "requestedSchema", "type", "object", "properties", "allow", "type", "string",
                        "description",
-                       "how long: once, for this command (run), for the session, or always", "enum",
-                       lengths));
+                       command
+                           ? "how long: once, or for all of the line (run)"
+                           : "how long: once, for this command (run), for the session, or always",
+                       "enum", lengths));
 }
 
 static void word_name(const struct mcp_question *q, const json_t *question,
@@ -46,6 +50,16 @@ static void word_name(const struct mcp_question *q, const json_t *question,
     buf_safe(words, path, strlen(path));
     buf_fmt(words, ", a protected name of the class %s: %s. Allow it?", q->class,
             protected_classes[class].brief);
+}
+
+static void word_command(const json_t *question, const char *rule, struct buf *words)
+{
+    const char *path = json_text(question, "path");
+    buf_str(words, " wants to run ");
+    buf_safe(words, path, strlen(path));
+    buf_str(words, ". The settings ask about ");
+    buf_safe(words, rule, strlen(rule));
+    buf_str(words, ". Allow it?");
 }
 
 static void word_host(const struct mcp_question *q, const json_t *question, struct buf *words)
@@ -65,15 +79,21 @@ bool mcp_on_question(void *arg, uint64_t run, const json_t *question)
     enum protected_class class =
         name ? protected_class_find(name, strlen(name)) : PROTECTED_NO_CLASS;
     bool about_name = class != PROTECTED_NO_CLASS && json_text(question, "path");
+    const char *rule = name && strcmp(name, "command") == 0 ? json_text(question, "rule") : NULL;
+    bool about_command = rule && json_text(question, "path");
     bool about_host = !name && where && where[0] && strlen(where) < sizeof(m->questions[0].where);
-    struct mcp_question *q = m->asks && (about_name || about_host) ? find_question(m, 0) : NULL;
+    struct mcp_question *q =
+        m->asks && (about_name || about_host || about_command) ? find_question(m, 0) : NULL;
     OWN(buf) struct buf words = {0};
     if (!q)
         return false;
     *q = (struct mcp_question){.asked = ++m->last_question, .run = run, .id = id};
     buf_safe(&words, program && program[0] ? program : "A program",
              program && program[0] ? strlen(program) : 9);
-    if (about_name) {
+    if (about_command) {
+        q->command = true;
+        word_command(question, rule, &words);
+    } else if (about_name) {
         q->class = protected_classes[class].name;
         word_name(q, question, class, &words);
     } else {
@@ -103,6 +123,8 @@ static enum consent take_answer(struct mcp *m, const struct mcp_question *q, con
     struct bk_err err;
     if (!action || strcmp(action, "accept") != 0)
         return CONSENT_DENY;
+    if (q->command)
+        return how && strcmp(how, "run") == 0 ? CONSENT_RUN : CONSENT_ONCE;
     if (how && strcmp(how, "always") == 0) /* or at least for this command */
         (void)settings_remember(m->root,
                                 q->class ? "filesystem.allowProtected" : "network.allowedDomains",

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/command.h"
 #include "graph/eval.h"
 #include "graph/graph-int.h"
 
@@ -148,6 +149,8 @@ static bool other_holds(const struct graph_test *t, const struct graph_fact *f)
         return net_endpoint_match(&t->net, &f->net);
     case GRAPH_FLAG:
         return f->num != 0;
+    case GRAPH_LITERAL: /* of (process-command …) */
+        return f->str && graph_command_fits(t->str, t->len, f->str, f->len);
     default:
         return false;
     }

@@ -100,7 +100,9 @@ static int fill_slot(struct graph *g, struct slot *s, const uint32_t *tests, uin
         return exhausted(err);
     for (uint32_t i = 0; i < n; i++) {
         const struct graph_test *t = &g->tests[tests[i]];
-        if (t->how == GRAPH_REGEX) {
+        if (s->filter == FILTER_PROCESS_COMMAND) {
+            s->others[s->nothers++] = tests[i]; /* its texts are patterns (command.h) */
+        } else if (t->how == GRAPH_REGEX) {
             if (add_regex(g, s, tests[i], n, err) < 0)
                 return -1;
         } else if (graph_how_is_string(t->how)) {

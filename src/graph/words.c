@@ -103,6 +103,7 @@ static const struct {
 } nouns[] = {
     {FILTER_PATH, "path"},
     {FILTER_PROCESS_PATH, "program's path"},
+    {FILTER_PROCESS_COMMAND, "command"},
     {FILTER_MOUNT_RELATIVE_PATH, "path below its mount point"},
     {FILTER_XATTR, "extended attribute"},
     {FILTER_FILE_MODE, "file's mode"},

@@ -28,7 +28,8 @@ bool consent_question_read(const void *bytes, size_t n, struct consent_question 
     if (q.id == 0 || !memchr(q.host, '\0', sizeof(q.host)) ||
         !memchr(q.program, '\0', sizeof(q.program)))
         return false;
-    if (q.class > PROTECTED_CLASSES || !memchr(q.path, '\0', sizeof(q.path)))
+    if ((q.class > PROTECTED_CLASSES && q.class != CONSENT_COMMAND) ||
+        !memchr(q.path, '\0', sizeof(q.path)))
         return false;
     if (!q.withdrawn && q.class && q.path[0] != '/')
         return false;
@@ -86,6 +87,11 @@ enum consent consent_of_word(const char *word)
         if (words[i] && strcmp(words[i], word) == 0)
             return (enum consent)i;
     return CONSENT_NOBODY;
+}
+
+const char *consent_class_name(const struct consent_question *q)
+{
+    return q->class == CONSENT_COMMAND ? "command" : protected_classes[q->class - 1].name;
 }
 
 const char *consent_reason(enum consent answer)

@@ -27,6 +27,8 @@ enum consent {
 };
 
 enum { CONSENT_PROGRAM = 256, CONSENT_PATH = 4096, CONSENT_MS = 60000 /* wait for an answer */ };
+/* The class of a question about starting a command, which a rule of the settings asks about. */
+enum { CONSENT_COMMAND = 255 };
 /* The judge's numbers have this bit, the gate's do not. */
 #define CONSENT_OF_JUDGE 0x80000000u
 
@@ -37,9 +39,10 @@ struct consent_question {
     uint16_t port;           /* the destination port */
     bool udp;                /* datagrams rather than a connection */
     bool withdrawn;          /* drop the question: nothing waits for its answer any more */
-    uint8_t class;           /* 0: a host; else 1 + enum protected_class, and the path counts */
-    char path[CONSENT_PATH]; /* canonical, of the protected name */
-    char host[PEER_MAX + 1]; /* a name or an address, in canonical form */
+    uint8_t class;           /* 0: a host; else 1 + enum protected_class, and the path counts; or
+                                CONSENT_COMMAND */
+    char path[CONSENT_PATH]; /* canonical, of the protected name; or the command, without secrets */
+    char host[PEER_MAX + 1]; /* a name or an address, in canonical form; or the rule's pattern */
     char program[CONSENT_PROGRAM]; /* the program it runs, if known */
 };
 
@@ -64,6 +67,9 @@ void consent_watch(void (*fn)(uint32_t id, enum consent answer));
  * NULL is CONSENT_NOBODY. */
 const char *consent_word(enum consent answer);
 enum consent consent_of_word(const char *word);
+
+/* What a question that is not about a host is about: a class of protected names, or "command". */
+const char *consent_class_name(const struct consent_question *q);
 
 /* The reason for a refusal, or NULL if the answer allows. */
 const char *consent_reason(enum consent answer);

@@ -98,12 +98,4 @@ typedef bool record_line_fn(void *arg, const struct record_line *l);
 int record_read(const char *path, struct record_check *check, const char *expect,
                 record_line_fn *each, void *arg, struct bk_err *err);
 
-/* ---- secrets ---- */
-
-/* Appends a command as a JSON array of strings, with *** for what looks like a secret: values of
- * variables and options with such names, passwords in URLs, and tokens with known beginnings. */
-void record_command(char *const *argv, struct buf *out);
-/* The same for one text, such as a line for a shell. Returns whether the next text is a secret. */
-bool record_conceal(const char *text, size_t n, bool secret, struct buf *out);
-
 #endif

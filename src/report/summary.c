@@ -321,10 +321,17 @@ static bool is_rule_of(const struct suggesting *s, const struct group *group,
     return info && info->origin.source == source;
 }
 
+/* A rule about commands is the last word, whatever it is about. */
+static bool is_about_commands(const struct suggesting *s, const struct group *group)
+{
+    const struct graph_rule_info *info = rule_info(graph_of(s->policies, group), group->rule);
+    return info && info->origin.raw && strstr(info->origin.raw, "(process-command ");
+}
+
 /* Whether settings denied it with a rule that no flag lifts. */
 static bool is_by_settings(const struct suggesting *s, const struct group *group)
 {
-    return is_rule_of(s, group, SOURCE_MACHINE) ||
+    return is_rule_of(s, group, SOURCE_MACHINE) || is_about_commands(s, group) ||
            (is_rule_of(s, group, SOURCE_SETTINGS) && vocab_op_is_within(group->op, OP_FILE_WRITE) &&
             rule_protects(graph_of(s->policies, group), group->rule));
 }

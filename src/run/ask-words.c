@@ -10,8 +10,6 @@
 
 #include <string.h>
 
-#include "vocab/protected-classes.h"
-
 static void add_host(const struct consent_question *q, struct buf *out)
 {
     struct peer host;
@@ -26,8 +24,16 @@ static void add_path(const struct consent_question *q, struct buf *out)
 {
     buf_str(out, " wants to change ");
     buf_safe(out, q->path, strlen(q->path));
-    buf_fmt(out, "\nbuckle: a protected name of the class %s\n",
-            protected_classes[q->class - 1].name);
+    buf_fmt(out, "\nbuckle: a protected name of the class %s\n", consent_class_name(q));
+}
+
+static void add_command(const struct consent_question *q, struct buf *out)
+{
+    buf_str(out, " wants to run ");
+    buf_safe(out, q->path, strlen(q->path));
+    buf_str(out, "\nbuckle: the settings ask about ");
+    buf_safe(out, q->host, strlen(q->host));
+    buf_chr(out, '\n');
 }
 
 void ask_words_question(const struct consent_question *q, struct ask_choices can, struct buf *out)
@@ -39,9 +45,12 @@ void ask_words_question(const struct consent_question *q, struct ask_choices can
         buf_str(out, "a program");
     if (q->pid)
         buf_fmt(out, " (%d)", q->pid);
-    (q->class ? add_path : add_host)(q, out);
+    bool command = q->class == CONSENT_COMMAND;
+    can.session = can.session && !command;
+    can.always = can.always && !command;
+    (command ? add_command : q->class ? add_path : add_host)(q, out);
     buf_str(out, "buckle: allow [o]nce, ");
-    buf_str(out, q->class ? "the class " : "");
+    buf_str(out, command ? "such commands " : q->class ? "the class " : "");
     buf_fmt(out, "for this [r]un,%s%s [d]eny, [n]o to all? ",
             can.session ? " for the [s]ession," : "", can.always ? " [a]lways," : "");
 }

@@ -27,6 +27,7 @@
 #include "base/path.h"
 #include "record/files.h"
 #include "record/forward.h"
+#include "command/conceal.h"
 #include "run/run-int.h"
 #include "vocab/protected-classes.h"
 
@@ -132,10 +133,10 @@ static void note_run(struct run_record *k)
     struct buf *out = begin_line(k, "run");
     add_time(out);
     buf_fmt(out, ", \"pid\": %d, \"uid\": %u, \"command\": ", (int)getpid(), (unsigned)getuid());
-    record_command(s->launch.argv, out);
+    conceal_command(s->launch.argv, out);
     if (s->command_text) {
         OWN(buf) struct buf text = {0};
-        record_conceal(s->command_text, strnlen(s->command_text, PATH_MAX), false, &text);
+        conceal_text(s->command_text, strnlen(s->command_text, PATH_MAX), false, &text);
         add_text(out, "text", text.s ? text.s : "");
     }
     add_text(out, "folder", s->launch.cwd);
@@ -199,7 +200,7 @@ static void note_answer(struct run_record *k, struct consent_question *q, const 
     if (by)
         add_text(out, "by", by);
     if (q->class) {
-        add_text(out, "class", protected_classes[q->class - 1].name);
+        add_text(out, "class", consent_class_name(q));
         add_text(out, "path", q->path);
     } else {
         char where[PEER_TEXT];

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "graph/build.h"
+#include "graph/command.h"
 #include "graph/regex/regex.h"
 #include "sbpl/prim.h"
 
@@ -148,6 +149,15 @@ static bool check_regex(struct machine *m, const struct call *c, int i, const st
     return false;
 }
 
+static bool check_command(struct machine *m, const struct call *c, int i, const struct val *v)
+{
+    struct bk_err err;
+    if (graph_command_check(v->s, v->n, &err) == 0)
+        return true;
+    machine_error(m, call_arg_pos(c, i), "bad-command", "%s", err.msg);
+    return false;
+}
+
 static bool string_test(struct machine *m, const struct call *c, int i, enum vocab_form form,
                         struct graph_test *t)
 {
@@ -170,6 +180,8 @@ static bool string_test(struct machine *m, const struct call *c, int i, enum voc
                                   [FORM_PREFIX] = GRAPH_PREFIX, [FORM_SUBPATH] = GRAPH_SUBPATH,
                                   [FORM_REGEX] = GRAPH_REGEX,   [FORM_GLOB] = GRAPH_REGEX};
     t->how = how[form];
+    if (t->filter == FILTER_PROCESS_COMMAND && !check_command(m, c, i, v))
+        return false;
     if (t->how == GRAPH_REGEX && !check_regex(m, c, i, v, t->str, t->len))
         return false;
     if (vocab_filters[t->filter].arg == ARG_PATH && !path_is_given(m, call_arg_pos(c, i), v, t))

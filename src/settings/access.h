@@ -42,6 +42,20 @@ struct words {
     size_t n;
 };
 
+/* A rule about commands by program and arguments. It only takes away. */
+struct command_rule {
+    struct words match; /* patterns (graph/command.h) */
+    const char *origin; /* as of a place */
+    const char *reason; /* or NULL */
+    bool ask, deny;     /* not started, unless the user agrees */
+    /* What the command and all that it starts are denied from then on. */
+    bool deny_network;
+    bool caps_writes; /* of what is writable, only allow_write and TMPDIR */
+    struct places deny_read, deny_write, allow_write;
+};
+enum { COMMAND_PATTERNS = 32 }; /* in all rules together */
+bool command_rule_narrows(const struct command_rule *r);
+
 struct access {
     /* Reading: all, unless `reads_nothing`; then only allow_read (and writable places). A denied
      * place may have allowed ones inside, and those denied ones again: the more specific wins. */
@@ -88,6 +102,10 @@ struct access {
     /* Symlinks that allowed paths lead through (settings/links.h). */
     const char *links;
     size_t nlinks;
+
+    struct command_rule *commands;
+    size_t ncommands;
+    struct words agreed; /* patterns that nobody is asked about: the user has agreed */
 
     const char *tag;    /* message of denials, which identifies the command in a log */
     const char *tmpdir; /* always writable */

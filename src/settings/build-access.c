@@ -11,6 +11,7 @@
 #include <sys/utsname.h>
 
 #include "base/own.h"
+#include "settings/commands.h"
 #include "settings/settings.h"
 #include "vocab/protected-classes.h"
 
@@ -320,6 +321,34 @@ static int add_classes(struct builder *b)
     return 0;
 }
 
+static int add_commands(struct builder *b)
+{
+    struct setting_values v;
+    struct access *p = &b->r->policy;
+    size_t patterns = 0;
+    if (settings_values(b->s, SETTING_COMMANDS, &v) < 0)
+        return err_nomem(b->err);
+    if (v.n == 0)
+        return 0;
+    p->commands = arena_array(&b->s->arena, v.n, sizeof(*p->commands));
+    if (!p->commands)
+        return err_nomem(b->err);
+    for (size_t i = 0; i < v.n; i++) {
+        struct command_rule *r = &p->commands[p->ncommands];
+        if (v.at[i].ignored)
+            continue;
+        if (command_rule_read(b->s, &v.at[i], r, b->err) < 0)
+            return -1;
+        patterns += r->match.n;
+        p->ncommands++;
+        if (patterns > COMMAND_PATTERNS) {
+            err_set(b->err, BK_E_LIMIT, "commands: more than %d patterns", COMMAND_PATTERNS);
+            return jt_fail(&v.at[i].layer->text, v.at[i].json->at, b->err);
+        }
+    }
+    return 0;
+}
+
 static int add_files(struct builder *b)
 {
     struct access *p = &b->r->policy;
@@ -410,7 +439,7 @@ int settings_build(struct settings *s, const char *tmpdir, struct settings_resul
     r.policy.tmpdir = tmpdir;
     if (add_files(&b) < 0 || add_network(&b) < 0 || add_ignored(&b) < 0 ||
         add_words(&b, SETTING_EXCLUDED, &r.excluded) < 0 || add_record(&b) < 0 ||
-        set_enabled(&b) < 0)
+        add_commands(&b) < 0 || set_enabled(&b) < 0)
         return -1;
     r.policy.pty = is_true(&b, SETTING_PTY, false);
     r.policy.apple_events = is_true(&b, SETTING_APPLE_EVENTS, false);

@@ -12,6 +12,7 @@
 
 #include "base/own.h"
 #include "base/spelling.h"
+#include "graph/command.h"
 #include "graph/net.h"
 #include "graph/proxy-url.h"
 #include "settings/settings.h"
@@ -189,6 +190,93 @@ static void check_string(struct checker *c, const struct json *j)
     element_is(c, j, JT_STRING);
 }
 
+/* ---- rules for commands ---- */
+
+static void check_pattern(struct checker *c, const struct json *j)
+{
+    struct bk_err why;
+    if (element_is(c, j, JT_STRING) && graph_command_check(j->s, j->n, &why) < 0)
+        FOUND(c, FINDING_ERROR, j->at, "%s: %s", path_of(c), why.msg);
+}
+
+static void check_member(struct checker *c, const struct json *j, enum json_kind kind,
+                         void (*element)(struct checker *, const struct json *))
+{
+    if (!element_is(c, j, kind) || kind != JT_ARRAY)
+        return;
+    for (const struct json *e = j->first; e; e = e->next)
+        element(c, e);
+}
+
+/* The members of an object and what each has to be. */
+struct member {
+    const char *name;
+    enum json_kind kind;
+    void (*element)(struct checker *, const struct json *); /* of a list */
+};
+
+static const struct member *find_member(const struct member *list, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(list[i].name, name) == 0)
+            return &list[i];
+    return NULL;
+}
+
+static void check_members(struct checker *c, const struct json *object, const struct member *list,
+                          size_t n, const char *all)
+{
+    for (const struct json *j = object->first; j; j = j->next) {
+        const struct member *m = find_member(list, n, j->key);
+        if (m) {
+            check_member(c, j, m->kind, m->element);
+            continue;
+        }
+        FOUND(c, FINDING_ERROR, j->key_at, "%s has no member %.40s", path_of(c), j->key);
+        hint(c, all);
+    }
+}
+
+static void check_profile(struct checker *c, const struct json *j)
+{
+    static const struct member members[] = {{"denyNetwork", JT_BOOL, NULL},
+                                            {"denyRead", JT_ARRAY, check_path},
+                                            {"denyWrite", JT_ARRAY, check_path},
+                                            {"allowWrite", JT_ARRAY, check_path}};
+    if (j && element_is(c, j, JT_OBJECT))
+        check_members(c, j, members, sizeof(members) / sizeof(members[0]),
+                      "a profile has denyNetwork, denyRead, denyWrite and allowWrite");
+}
+
+static void check_command(struct checker *c, const struct json *j)
+{
+    static const struct member members[] = {
+        {"ask", JT_BOOL, NULL}, {"deny", JT_BOOL, NULL}, {"reason", JT_STRING, NULL}};
+    static const char all[] = "a rule has match, ask, deny, reason and profile";
+    if (!element_is(c, j, JT_OBJECT))
+        return;
+    const struct json *match = jt_get(j, "match"), *profile = jt_get(j, "profile");
+    const struct json *ask = jt_get(j, "ask"), *deny = jt_get(j, "deny");
+    for (const struct json *e = j->first; e; e = e->next)
+        if (e != match && e != profile && !find_member(members, 3, e->key)) {
+            FOUND(c, FINDING_ERROR, e->key_at, "%s has no member %.40s", path_of(c), e->key);
+            hint(c, all);
+        } else if (e != match && e != profile) {
+            check_member(c, e, find_member(members, 3, e->key)->kind, NULL);
+        }
+    if (!match || (match->kind == JT_ARRAY && !match->first))
+        FOUND(c, FINDING_ERROR, j->at, "%s: a rule needs match, a pattern of commands", path_of(c));
+    else if (match->kind == JT_ARRAY)
+        check_member(c, match, JT_ARRAY, check_pattern);
+    else
+        check_pattern(c, match);
+    check_profile(c, profile);
+    if (!(ask && ask->truth) && !(deny && deny->truth) && !profile) {
+        FOUND(c, FINDING_ERROR, j->at, "%s: this rule does nothing", path_of(c));
+        hint(c, "give it \"ask\": true, \"deny\": true or a profile");
+    }
+}
+
 static void check_list(struct checker *c, const struct json *j,
                        void (*check)(struct checker *, const struct json *))
 {
@@ -276,6 +364,7 @@ static void check_value(struct checker *c, const struct json *j)
         [SHAPE_DOMAINS] = check_domain,    [SHAPE_DENIED_DOMAINS] = check_domain,
         [SHAPE_ADDRESSES] = check_address, [SHAPE_PORTS] = check_port,
         [SHAPE_MACH] = check_mach,         [SHAPE_CLASSES] = check_class,
+        [SHAPE_COMMANDS] = check_command,
     };
     if (setting_is_list(c->key->shape))
         check_list(c, j, elements[c->key->shape]);

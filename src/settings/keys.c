@@ -97,6 +97,7 @@ const char *setting_shape_word(enum setting_shape shape)
         [SHAPE_ADDRESSES] = "a list of addresses and ranges",
         [SHAPE_PORTS] = "a list of ports",
         [SHAPE_MACH] = "a list of service names",
+        [SHAPE_COMMANDS] = "a list of rules: {\"match\": \"git push *\", \"ask\": true}",
         [SHAPE_CLASSES] = "a list of classes",
         [SHAPE_REASONS] = "an object of strings",
         [SHAPE_IGNORES] = "an object of lists of strings",

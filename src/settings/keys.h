@@ -28,6 +28,7 @@ enum setting_shape {
     SHAPE_ADDRESSES,
     SHAPE_PORTS,
     SHAPE_MACH,
+    SHAPE_COMMANDS,
     SHAPE_CLASSES,
     /* objects */
     SHAPE_REASONS,

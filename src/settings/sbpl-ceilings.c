@@ -99,7 +99,7 @@ static int write_caps(struct writer *w, unsigned ceilings)
     if (deny_places(w, read_operations(w), &w->p->deny_read, true) < 0 ||
         deny_places(w, write_operations(w), &w->p->deny_write, false) < 0)
         return -1;
-    return write_denied_hosts(w);
+    return write_denied_hosts(w) < 0 ? -1 : write_commands(w);
 }
 
 int access_ceilings_sbpl(const struct access *p, unsigned ceilings, struct buf *out,

@@ -79,5 +79,7 @@ int write_denied(struct writer *w, const struct carving *c, size_t d);
 void write_protected(struct writer *w);
 /* Denied places and the folders above them cannot be moved. */
 int write_moves(struct writer *w);
+/* Rules about commands. */
+int write_commands(struct writer *w);
 
 #endif

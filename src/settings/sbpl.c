@@ -64,7 +64,7 @@ static int write_all(struct writer *w)
     if (write_network(w) < 0 || write_reads(w) < 0 || write_writes(w) < 0)
         return -1;
     write_terminals(w);
-    return 0;
+    return write_commands(w);
 }
 
 /* What denied reads except. */
@@ -139,7 +139,7 @@ int access_note(struct arena *a, struct access *p, bool writes, const struct pla
 bool access_is_open(const struct access *p)
 {
     return every_host(p) && !p->denied_domains.n && p->writes_everything && !p->protects_names &&
-           !p->reads_nothing && !p->deny_read.n;
+           !p->reads_nothing && !p->deny_read.n && !p->ncommands;
 }
 
 int access_sbpl(const struct access *p, const struct access_target *t, struct buf *out,

@@ -15,6 +15,8 @@ const struct protected_class_info protected_classes[PROTECTED_CLASSES] = {
 #undef PROTECTED_CLASS
 };
 
+const char command_extension[] = "buckle.agreed-command ";
+
 const char protected_class_words[] =
 #define PROTECTED_CLASS(id, name, brief) name " "
 #include "vocab/protected-classes.def"

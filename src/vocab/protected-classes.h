@@ -33,6 +33,10 @@ enum protected_class protected_class_find(const char *name, size_t n);
 enum protected_class protected_class_of_extension(const char *extension, size_t n);
 enum protected_class protected_class_of_message(const char *message); /* NULL is fine */
 
+/* The extension that stands for the user's consent to commands of a pattern: this and the
+ * pattern. */
+extern const char command_extension[];
+
 /* Reads "editors,agents" as a set: bit 1 << class. Stores the first word that is no class in *word
  * and *n, and returns false. */
 bool protected_classes_read(const char *list, unsigned *set, const char **word, size_t *n);

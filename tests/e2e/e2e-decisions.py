@@ -22,6 +22,9 @@ MODES = ("client", "prompt", "open", "none")
 WAYS = {
     "PLANNING": ({}, "true", False, True),
     "NO_COMMAND": ({}, " ", False, False),
+    "COMMAND_DENIED": ({"commands": [{"match": "true *", "deny": True}]}, "true", False, False),
+    "DISABLED_ASKED": ({"commands": [{"match": "true *", "ask": True}], "enabled": False}, "true", False, False),
+    "COMMAND_ASKED": ({"commands": [{"match": "true *", "ask": True}]}, "/bin/true", False, False),
     "DISABLED": ({"enabled": False}, "true", False, False),
     "BYPASS_ALLOWED": ({"allowUnsandboxedCommands": True}, "true", True, False),
     "EXCLUDED": ({"excludedCommands": ["true:*"]}, "true", False, False),
@@ -40,19 +43,24 @@ def read_table():
             for when, where, client, prompt, opened, reason in rows]
 
 
+def plain(reason):
+    """Without the place of the rule."""
+    return re.sub(r" \(user settings, line \d+\)", "", reason)
+
+
 def by_decide(user, folder, mode, way):
     _, command, bypass, plan = way
     r = user.call([running.BUCKLE, "decide", "--json", "--mode", mode, *(["--bypass"] if bypass else []),
                    *(["--plan"] if plan else []), command], cwd=folder)
     said = json.loads(r.out)
-    return said["decision"], said["sandboxed"], said["reason"], r.status
+    return said["decision"], said["sandboxed"], plain(said["reason"]), r.status
 
 
 def by_hook(user, folder, mode, way):
     _, command, bypass, plan = way
     _, a = hook(user, {"command": command, "cwd": folder, "mode": "plan" if plan else mode,
                        "dangerouslyDisableSandbox": bypass}, cwd=folder)
-    return a["decision"], a["sandboxed"], a["reason"]
+    return a["decision"], a["sandboxed"], plain(a["reason"])
 
 
 def by_mcp(user, folder, mode, way):

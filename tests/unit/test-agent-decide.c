@@ -86,6 +86,59 @@ static struct decide_settings settings_at(size_t cell, const struct row *r)
                                     .planning = r->planning};
 }
 
+/* Rules about commands, applied to a line: the row that decides. */
+static void rules_of_commands(void)
+{
+    static const char *push[] = {"git push *"}, *fetch[] = {"curl *", "/opt/x/wget"},
+                      *make[] = {"make *"}, *out[] = {"git:*", "make:*", "sh:*"};
+    struct command_rule list[] = {
+        {.match = {push, 1}, .origin = "user settings, line 2", .ask = true},
+        {.match = {fetch, 2}, .origin = "user settings, line 3", .reason = "use npm", .deny = true},
+        {.match = {make, 1}, .origin = "user settings, line 4", .deny_network = true},
+    };
+    const struct access access = {.commands = list, .ncommands = 3};
+    static const struct {
+        const char *command;
+        int on, off; /* rows with and without a sandbox; -1: the usual one */
+    } lines[] = {
+        {"git push", DECIDE_ROW_COMMAND_ASKED, DECIDE_ROW_DISABLED_ASKED},
+        {"git push origin main", DECIDE_ROW_COMMAND_ASKED, DECIDE_ROW_DISABLED_ASKED},
+        {"/usr/bin/git 'push' origin", DECIDE_ROW_COMMAND_ASKED, DECIDE_ROW_DISABLED_ASKED},
+        {"git pushy", DECIDE_ROW_EXCLUDED, DECIDE_ROW_DISABLED},
+        {"git log", DECIDE_ROW_EXCLUDED, DECIDE_ROW_DISABLED},
+        {"ls; X=1 git push", DECIDE_ROW_COMMAND_ASKED, DECIDE_ROW_DISABLED_ASKED},
+        {"curl x", DECIDE_ROW_COMMAND_DENIED, DECIDE_ROW_COMMAND_DENIED},
+        {"ls | xargs curl -s", DECIDE_ROW_COMMAND_DENIED, DECIDE_ROW_COMMAND_DENIED},
+        {"echo $(curl x)", DECIDE_ROW_COMMAND_DENIED, DECIDE_ROW_COMMAND_DENIED},
+        {"if true; then curl x; fi", DECIDE_ROW_COMMAND_DENIED, DECIDE_ROW_COMMAND_DENIED},
+        {"(curl x", DECIDE_ROW_COMMAND_DENIED, DECIDE_ROW_COMMAND_DENIED},
+        {"/opt/x/wget", DECIDE_ROW_COMMAND_DENIED, DECIDE_ROW_COMMAND_DENIED},
+        {"wget", DECIDE_ROW_ANY, DECIDE_ROW_DISABLED},
+        {"echo 'curl x'", DECIDE_ROW_ANY, DECIDE_ROW_DISABLED_ASKED},
+        {"sh -c 'curl x'", DECIDE_ROW_ANY, DECIDE_ROW_DISABLED_ASKED},
+        {"$x", DECIDE_ROW_ANY, DECIDE_ROW_DISABLED_ASKED},
+        {"make all", DECIDE_ROW_ANY, DECIDE_ROW_DISABLED_ASKED},
+    };
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        struct decide_settings s = {.enabled = true,
+                                    .excluded = out,
+                                    .nexcluded = 3,
+                                    .mode = PERMISSION_OPEN,
+                                    .access = &access};
+        struct decide_request q = {.command = lines[i].command};
+        is_int(decide(&s, &q).row, lines[i].on, "%s", lines[i].command);
+        s.enabled = false;
+        is_int(decide(&s, &q).row, lines[i].off, "outside: %s", lines[i].command);
+    }
+    struct decide_settings s = {.enabled = true, .mode = PERMISSION_OPEN, .access = &access};
+    struct decision d = decide(&s, &(struct decide_request){.command = "curl x"});
+    struct buf reason = {0};
+    decide_reason(&d, &reason);
+    is_str(reason.s, "the settings deny this command (user settings, line 3): use npm",
+           "the reason names the rule");
+    buf_free(&reason);
+}
+
 static void table(void)
 {
     bool used[DECIDE_ROWS] = {false};
@@ -104,7 +157,9 @@ static void table(void)
                 ok(false, "  with a reason");
         }
     for (int i = 0; i < DECIDE_ROWS; i++)
-        ok(used[i], "decided by: %s", decide_row_words(i));
+        if (i != DECIDE_ROW_COMMAND_DENIED && i != DECIDE_ROW_DISABLED_ASKED &&
+            i != DECIDE_ROW_COMMAND_ASKED) /* rules_of_commands() */
+            ok(used[i], "decided by: %s", decide_row_words(i));
 }
 
 /* Sub-agents inherit settings, but not a request's flags. */
@@ -216,6 +271,7 @@ static const struct {
 int main(void)
 {
     table();
+    rules_of_commands();
     inheritance();
     for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
         ok(exclude_matches(patterns[i].pattern, patterns[i].command) == patterns[i].matches,

@@ -4,6 +4,7 @@
 /* The record of runs: hashes, lines, several writers in one process, and commands without secrets.
  */
 
+#include "command/conceal.h"
 #include "record/record.h"
 
 #include <fcntl.h>
@@ -134,12 +135,12 @@ static void test_secrets(void)
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         OWN(buf) struct buf out = {0};
-        record_conceal(rows[i].text, strlen(rows[i].text), false, &out);
+        conceal_text(rows[i].text, strlen(rows[i].text), false, &out);
         is_str(out.s ? out.s : "", rows[i].shown, "secrets of: %s", rows[i].text);
     }
     char *const argv[] = {(char[]){"x"}, (char[]){"--token"}, (char[]){"a b"}, (char[]){"c"}, NULL};
     OWN(buf) struct buf out = {0};
-    record_command(argv, &out);
+    conceal_command(argv, &out);
     is_str(out.s, "[\"x\", \"--token\", \"***\", \"c\"]", "a secret with a space");
 }
 

@@ -189,12 +189,25 @@ static void test_check(void)
 static void test_keys(void)
 {
     static const char *const good[] = {
-        [SHAPE_ANY] = "1",           [SHAPE_OBJECT] = "{}",         [SHAPE_SECTION] = "{}",
-        [SHAPE_TEXT] = "\"x\"",      [SHAPE_BOOL] = "true",         [SHAPE_COUNT] = "3",
-        [SHAPE_PORT] = "80",         [SHAPE_STRINGS] = "[\"x\"]",   [SHAPE_PATHS] = "[\"x\"]",
-        [SHAPE_DOMAINS] = "[\"x\"]", [SHAPE_DENIED_DOMAINS] = "[]", [SHAPE_ADDRESSES] = "[]",
-        [SHAPE_PORTS] = "[80]",      [SHAPE_MACH] = "[\"x\"]",      [SHAPE_REASONS] = "{}",
-        [SHAPE_IGNORES] = "{}",      [SHAPE_PROXY] = "{}",          [SHAPE_CLASSES] = "[\"tools\"]",
+        [SHAPE_ANY] = "1",
+        [SHAPE_OBJECT] = "{}",
+        [SHAPE_SECTION] = "{}",
+        [SHAPE_TEXT] = "\"x\"",
+        [SHAPE_BOOL] = "true",
+        [SHAPE_COUNT] = "3",
+        [SHAPE_PORT] = "80",
+        [SHAPE_STRINGS] = "[\"x\"]",
+        [SHAPE_PATHS] = "[\"x\"]",
+        [SHAPE_DOMAINS] = "[\"x\"]",
+        [SHAPE_DENIED_DOMAINS] = "[]",
+        [SHAPE_ADDRESSES] = "[]",
+        [SHAPE_PORTS] = "[80]",
+        [SHAPE_MACH] = "[\"x\"]",
+        [SHAPE_REASONS] = "{}",
+        [SHAPE_IGNORES] = "{}",
+        [SHAPE_PROXY] = "{}",
+        [SHAPE_CLASSES] = "[\"tools\"]",
+        [SHAPE_COMMANDS] = "[{\"match\": \"x\", \"ask\": true}]",
     };
     for (size_t i = 0; i < SETTING_COUNT; i++) {
         const struct setting_key *k = &setting_keys[i];

@@ -141,7 +141,10 @@ static size_t program_fact(const struct judge *j, struct graph_fact *f)
 }
 
 /* with room for every class, to try */
-enum { ASK_FACTS = EVENT_FACTS + 10 + GIT_FACTS + FILE_NAME_FACTS + 2 * PROTECTED_CLASSES };
+enum {
+    ASK_FACTS =
+        EVENT_FACTS + 10 + GIT_FACTS + FILE_NAME_FACTS + 2 * PROTECTED_CLASSES + 2 * COMMAND_FACTS
+};
 
 /* The facts about a path of a known class. */
 static size_t class_facts(const struct judge *j, enum git_class class, const char *path, size_t len,
@@ -174,7 +177,8 @@ static size_t path_facts(const struct judge *j, enum vocab_op op, const char *pa
                          const struct stat *st, struct graph_fact *f)
 {
     enum git_class class = j->git.wanted ? git_class_of(j, op, path, len, st) : GIT_PLAIN;
-    return class_facts(j, class, path, len, st, f);
+    size_t n = class_facts(j, class, path, len, st, f);
+    return j->commands.on ? n + commands_facts(j, op, f + n) : n;
 }
 
 /* Evaluates the policy for every name of the file. */
@@ -240,6 +244,23 @@ static enum protected_class class_that_helps(const struct judge *j, struct graph
     return PROTECTED_NO_CLASS;
 }
 
+/* Whether the user's consent to commands is all that is missing, and asked for. */
+static bool is_asked_command(struct judge *j, const struct request *r, struct graph_query *q,
+                             struct graph_fact *facts)
+{
+    const struct command_use *c = &j->commands;
+    uint32_t agreed = questions_agreed(&j->questions, c->shown, c->nshown);
+    unsigned first = GRAPH_COMMANDS;
+    for (unsigned i = 0; i < c->n; i++) {
+        if (!(c->starting >> i & 1) || !c->agreed[i] || (agreed >> i & 1))
+            continue;
+        facts[q->nfacts++] = graph_extension_fact(c->agreed[i]);
+        first = first < i ? first : i;
+    }
+    return first < GRAPH_COMMANDS && evaluate(j, q).allow &&
+           questions_ask(j, r, PROTECTED_CLASSES + first, c->shown, c->nshown);
+}
+
 /* Whether the call has to wait for the user's answer. */
 static bool is_asked(struct judge *j, const struct request *r, struct graph_query *q,
                      struct graph_fact *facts, const struct graph_verdict *v, const char *path,
@@ -247,6 +268,8 @@ static bool is_asked(struct judge *j, const struct request *r, struct graph_quer
 {
     if (v->allow || v->rule == GRAPH_NO_RULE || !questions_can(&j->questions))
         return false;
+    if (j->commands.starting)
+        return is_asked_command(j, r, q, facts);
     enum protected_class class = class_that_helps(j, q, facts, v->rule);
     return class != PROTECTED_NO_CLASS && questions_ask(j, r, class, path, len);
 }
@@ -258,6 +281,7 @@ int ask_git(struct judge *j, const struct request *r, enum git_class class, cons
     enum vocab_op op = OP_FILE_WRITE_CREATE;
     struct graph_query q = {
         .op = op, .facts = facts, .nfacts = class_facts(j, class, path, len, st, facts)};
+    q.nfacts += commands_facts(j, op, facts + q.nfacts);
     struct graph_verdict v = evaluate_path(j, &q, facts, path, len);
     if (is_asked(j, r, &q, facts, &v, path, len))
         return -ASKED;
@@ -430,13 +454,15 @@ int ask_unix(struct judge *j, const struct request *r, enum vocab_op op, const c
 static struct graph_verdict evaluate_about(struct judge *j, enum vocab_op op,
                                            const struct graph_fact *more, size_t nmore)
 {
-    struct graph_fact facts[ASK_MORE + 3];
+    struct graph_fact facts[ASK_MORE + 3 + COMMAND_FACTS];
     size_t n = 0;
     facts[n++] = (struct graph_fact){.filter = FILTER_UID, .num = j->caller.uid};
     facts[n++] = (struct graph_fact){.filter = FILTER_GID, .num = j->caller.gid};
     n += program_fact(j, facts + n);
     for (size_t i = 0; i < nmore && i < ASK_MORE; i++)
         facts[n++] = more[i];
+    if (j->commands.on)
+        n += commands_facts(j, op, facts + n);
     return evaluate(j, &(struct graph_query){.op = op, .facts = facts, .nfacts = n});
 }
 
@@ -452,6 +478,19 @@ int ask_about(struct judge *j, const struct request *r, enum vocab_op op,
 {
     struct graph_verdict v = evaluate_about(j, op, more, nmore);
     return v.allow && v.flags == 0 ? 0 : apply_verdict(j, r, op, &v, shown, strlen(shown));
+}
+
+int ask_narrowed(struct judge *j, const struct request *r, enum vocab_op op,
+                 const struct graph_fact *more, size_t nmore, const char *shown)
+{
+    uint32_t label = j->commands.now;
+    struct graph_verdict v = evaluate_about(j, op, more, nmore);
+    j->commands.now = 0;
+    struct graph_verdict plain = evaluate_about(j, op, more, nmore);
+    j->commands.now = label;
+    if (v.allow || (!plain.allow && plain.rule == v.rule))
+        return 0;
+    return apply_verdict(j, r, op, &v, shown, strlen(shown));
 }
 
 void report_refused_as(struct judge *j, const struct request *r, enum vocab_op op, const char *what,

@@ -61,6 +61,9 @@ bool semaphore_is_allowed(struct judge *j, enum vocab_op op, const char *path, s
 enum { ASK_MORE = 12 };
 int ask_about(struct judge *j, const struct request *r, enum vocab_op op,
               const struct graph_fact *more, size_t nmore, const char *shown);
+/* The same, but only what rules about the caller's command deny is denied. */
+int ask_narrowed(struct judge *j, const struct request *r, enum vocab_op op,
+                 const struct graph_fact *more, size_t nmore, const char *shown);
 /* Whether that would be allowed and not reported: asks nothing. */
 bool would_allow_about(struct judge *j, enum vocab_op op, const struct graph_fact *more,
                        size_t nmore);

@@ -108,12 +108,27 @@ static struct answer make_socket(struct judge *j, const struct request *r)
     return (struct answer){.sent = true};
 }
 
+/* Whether a rule about the caller's command denies the network: no address matters. */
+static int ask_command_network(struct judge *j, const struct request *r)
+{
+    struct graph_fact any = {.filter = FILTER_REMOTE,
+                             .net = {.proto = NET_TCP, .host = NET_HOST_ANY, .port_hi = 65535}};
+    return j->commands.now ? ask_narrowed(j, r, OP_NETWORK_OUTBOUND, &any, 1, "an Internet socket")
+                           : 0;
+}
+
 struct answer handle_socket(struct judge *j, const struct request *r)
 {
     enum { TYPE = 0xf };
     int domain = (int)r->args[0], type = (int)r->args[1] & TYPE;
     if (domain == AF_UNIX)
         return r->nr == SYS_socketpair ? make_pair(j, r) : make_socket(j, r);
+    if (j->commands.net && (domain == AF_INET || domain == AF_INET6)) {
+        if (ask_command_network(j, r) < 0)
+            return answer_errno(EACCES);
+        if (!j->net.dials || (!is_datagram(type) && !j->net.makes_sockets))
+            return answer_continue();
+    }
     if (domain == AF_NETLINK || !j->net.dials) {
         struct answer a = j->net.judged ? handle_system_socket(j, r) : answer_continue();
         return a.proceed && j->net.makes_sockets ? make_socket(j, r) : a;

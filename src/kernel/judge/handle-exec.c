@@ -69,18 +69,48 @@ static enum image read_image(int pin, char head[HEAD + 1], const char **name, si
     return *n > 0 ? IMAGE_SCRIPT : IMAGE_OTHER;
 }
 
+/* A program that is being started. */
+struct start {
+    enum image image;
+    const char *name; /* that it is called by; "": by a file descriptor */
+    uint32_t fits;    /* rules about commands that count from now on (commands.h) */
+};
+
+static char script[PATH_BYTES]; /* its path, if it is one */
+
+static void note_command(struct judge *j, const struct pinned *p, struct start *s)
+{
+    const char *name = s->name[0] ? s->name : p->path;
+    s->fits |= commands_fit(j, p->path, p->path_len, s->name);
+    snprintf(script, sizeof(script), "%.*s", PATH_BYTES - 1, name);
+    commands_starting(j, s->fits, p->path, p->path_len);
+}
+
+static void note_interpreter(struct judge *j, const struct pinned *p, const char *line,
+                             struct start *s)
+{
+    size_t n = strcspn(line, "\n");
+    while (n > 0 && (line[n - 1] == ' ' || line[n - 1] == '\t'))
+        n--;
+    s->fits |= commands_fit_script(j, p->path, p->path_len, line, n, script);
+    commands_starting(j, s->fits, p->path, p->path_len);
+}
+
 /* Finds an interpreter as the caller would. */
 typedef int pin_fn(struct judge *j, const struct request *r, const char *path, size_t n,
                    struct pinned *out);
 
 /* Asks about a file, its interpreter, the interpreter's interpreter, and so on. */
 static int ask_image(struct judge *j, const struct request *r, struct pinned *p, pin_fn *pin,
-                     enum image *image)
+                     struct start *s)
 {
     char head[HEAD + 1];
     const char *name = NULL;
     size_t n = 0;
+    if (j->commands.on)
+        note_command(j, p, s);
     int err = ask_object(j, r, OP_PROCESS_EXEC, p);
+    enum image *image = &s->image;
     *image = err == 0 ? read_image(p->fd, head, &name, &n) : IMAGE_OTHER;
     enum image next = *image;
     for (int depth = 0; err == 0 && next == IMAGE_SCRIPT; depth++) {
@@ -88,6 +118,8 @@ static int ask_image(struct judge *j, const struct request *r, struct pinned *p,
             return -ELOOP;
         pinned_close(p);
         err = pin(j, r, name, n, p);
+        if (err == 0 && j->commands.on)
+            note_interpreter(j, p, name, s);
         if (err == 0)
             err = ask_object(j, r, OP_PROCESS_EXEC_INTERPRETER, p);
         if (err == 0)
@@ -129,7 +161,7 @@ static bool is_alive(const struct watched_exec *x)
     return syscall(SYS_pidfd_send_signal, x->pidfd, 0, NULL, 0) == 0;
 }
 
-static int watch_exec(struct judge *j, const struct request *r, enum image image)
+static int watch_exec(struct judge *j, const struct request *r, const struct start *s)
 {
     struct stat st;
     if (j->execs.nwatched == WATCHED_EXECS)
@@ -137,7 +169,8 @@ static int watch_exec(struct judge *j, const struct request *r, enum image image
     if (j->execs.nwatched == WATCHED_EXECS)
         return -EAGAIN;
     struct watched_exec x = {
-        .pid = target_process(j, r), .tid = r->tid, .any = image != IMAGE_PLAIN};
+        .pid = target_process(j, r), .tid = r->tid, .any = s->image != IMAGE_PLAIN};
+    x.fits = s->fits;
     if (x.pid <= 0)
         return -EPERM;
     OWN(fd) int exe = exe_of(j, x.pid, O_PATH);
@@ -174,6 +207,27 @@ static bool may_run(struct judge *j, const struct watched_exec *x, int exe)
     return false;
 }
 
+/* Whether the process runs with the arguments that were judged. Another thread may have changed
+ * them in memory while the kernel executed the program. What is found then counts as well. */
+static bool may_run_as(struct judge *j, const struct watched_exec *x, int exe)
+{
+    struct request r = {.tid = x->pid, .nr = SYS_execve};
+    struct pinned p = {.fd = exe, .parent = -1};
+    if (pin_describe(j, &r, 0, &p) < 0)
+        return false;
+    uint32_t fits = commands_fit(j, p.path, p.path_len, NULL);
+    if (!(fits & ~x->fits))
+        return true;
+    commands_label_process(j, x->pid, fits);
+    commands_starting(j, fits, p.path, p.path_len);
+    enum vocab_op op = x->any ? OP_PROCESS_EXEC_INTERPRETER : OP_PROCESS_EXEC;
+    bool allowed = would_allow(j, op, p.path, p.path_len, &p.st);
+    if (!allowed)
+        ask_object(j, &r, op, &p);
+    j->commands.starting = 0;
+    return allowed;
+}
+
 /* Returns true if the process need not be watched any more. */
 static bool check_watched(struct judge *j, const struct watched_exec *x, bool acts, uint64_t now)
 {
@@ -189,7 +243,10 @@ static bool check_watched(struct judge *j, const struct watched_exec *x, bool ac
         return true;
     if (!changed) /* a thread that makes another call has failed to execute */
         return exe >= 0 && (acts || now - x->since > PATIENCE_MS);
-    if (j->execs.judged && !may_run(j, x, exe))
+    bool late = acts || now - x->since > PATIENCE_MS;
+    if (j->commands.on && !commands_read_process(j, x->pid) && !late)
+        return false; /* its arguments are not there yet */
+    if ((j->execs.judged && !may_run(j, x, exe)) || (j->commands.on && !may_run_as(j, x, exe)))
         syscall(SYS_pidfd_send_signal, x->pidfd, SIGKILL, NULL, 0);
     return true;
 }
@@ -264,7 +321,7 @@ struct answer handle_exec(struct judge *j, const struct request *r)
 {
     bool at = r->nr == SYS_execveat;
     int flags = at ? (int)r->args[4] : 0;
-    enum image image;
+    struct start s = {.name = ""};
     OWN(pinned) struct pinned p;
     if (flags & ~(AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW))
         return answer_errno(EINVAL);
@@ -274,10 +331,16 @@ struct answer handle_exec(struct judge *j, const struct request *r)
                          0, &p);
     if (err == 0 && S_ISLNK(p.st.st_mode))
         err = -ELOOP;
+    if (err == 0 && j->commands.on) {
+        s.name = strcpy(j->path[1], j->path[0]);
+        err = commands_read(j, r, r->args[at ? 2 : 1]);
+    }
     if (err == 0)
-        err = ask_image(j, r, &p, pin_object_copied, &image);
+        err = ask_image(j, r, &p, pin_object_copied, &s);
+    if (err == 0 && j->commands.on)
+        err = commands_label(j, r, s.fits);
     if (err == 0)
-        err = watch_exec(j, r, image);
+        err = watch_exec(j, r, &s);
     return answer_verdict(err);
 }
 
@@ -341,16 +404,26 @@ static int find_program(const struct judge *j, const char *name, char out[PATH_B
     return err < 0 ? worst : 0;
 }
 
-int exec_judge_command(struct judge *j, int cwd, const char *name, char out[PATH_BYTES])
+int exec_judge_command(struct judge *j, int cwd, char *const *argv, char out[PATH_BYTES])
 {
     struct request r = {.tid = getpid(), .nr = SYS_execve};
-    enum image image;
+    struct start s = {.name = argv[0]};
     OWN(pinned) struct pinned p = {.fd = -1, .parent = -1};
     j->execs.first_cwd = cwd;
-    int err = find_program(j, name, out);
+    int err = find_program(j, argv[0], out);
     if (err == 0)
         err = pin_at_start(j, &r, out, strlen(out), &p);
-    return err == 0 ? ask_image(j, &r, &p, pin_at_start, &image) : err;
+    if (err < 0)
+        return err;
+    if (j->commands.on)
+        commands_take(j, argv);
+    /* the user has started it, and so agreed */
+    uint64_t lifted = j->questions.lifted;
+    j->questions.lifted = UINT64_MAX;
+    err = ask_image(j, &r, &p, pin_at_start, &s);
+    j->questions.lifted = lifted;
+    j->commands.base = s.fits & j->commands.narrowing;
+    return err;
 }
 
 /* ---- code in memory ---- */

@@ -23,6 +23,7 @@ struct watched_exec {
     int pidfd;
     bool any; /* a script, or unreadable: its interpreter will run */
     uint64_t since, stack;
+    uint32_t fits; /* rules about commands that were judged */
     dev_t dev;
     ino_t ino;
 };
@@ -39,7 +40,7 @@ struct watched_execs {
 /* Whether the command itself may be executed; called before it runs. cwd is where it will run; the
  * judge's own working directory is already procfs. Returns 0 with the program's path in out, or a
  * negative errno. */
-int exec_judge_command(struct judge *j, int cwd, const char *name, char out[PATH_BYTES]);
+int exec_judge_command(struct judge *j, int cwd, char *const *argv, char out[PATH_BYTES]);
 /* Checks whether watched processes run their new program by now, and whether it may run. tid:
  * checks only this thread, which has just made a call; 0: all. */
 void exec_check_watched(struct judge *j, pid_t tid);

@@ -8,6 +8,7 @@
  */
 
 #include <errno.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -39,8 +40,12 @@ static struct answer connect_asker(const struct judge *j, const struct request *
 
 struct answer handle_nest(struct judge *j, const struct request *r)
 {
+    if (r->args[0] == PR_SET_CHILD_SUBREAPER)
+        return commands_adopter(j, r);
     if (!j->nests)
         return answer_errno(EINVAL);
+    if (j->commands.now) /* a rule about its command would end at the new sandbox */
+        return answer_errno(EPERM);
     if (j->makes_user_ns && userns_other_root(j, r))
         return answer_errno(EPERM);
     pid_t pid = target_process(j, r);

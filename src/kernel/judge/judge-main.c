@@ -102,7 +102,7 @@ static void start_judge(struct judge_process *in)
     mounts_open(&inner, in->mounts);
     the_judge.names = &names;
     the_judge.mounts = in->outer >= 0 ? &inner : NULL;
-    the_judge.execs.judged = s->pass && !s->plan->exec_by_caller;
+    the_judge.execs.judged = s->pass && !s->plan->exec_by_caller && !s->plan->commands_only;
     the_judge.scoped = s->plan->scoped & KABI_LL_SCOPE_SIGNAL;
     the_judge.makes_user_ns = s->plan->opt.keep_userns;
     the_judge.nests = s->launch->on_nest != NULL;
@@ -124,7 +124,7 @@ static void judge_command(struct judge_process *in)
     judge_check(s, STEP_CWD, cwd < 0 ? -errno : 0);
     judge_check(s, STEP_OPEN_PROC, fchdir(in->proc) < 0 ? -errno : 0);
     start_judge(in);
-    judge_check(s, STEP_EXEC, exec_judge_command(&the_judge, cwd, s->launch->argv[0], s->first));
+    judge_check(s, STEP_EXEC, exec_judge_command(&the_judge, cwd, s->launch->argv, s->first));
     judge_check(s, STEP_CWD, fchdir(cwd) < 0 ? -errno : 0);
 }
 
@@ -239,6 +239,8 @@ static void phase_judging(struct judge_process *in)
     poll(&(struct pollfd){in->mounts, POLLPRI, 0}, 1, 0);
     if (in->listener < 0)
         return;
+    if (s->plan->commands_narrow)
+        commands_root(&the_judge, in->command);
     if (s->plan->host.notify_sync)
         ioctl(in->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, KABI_NOTIF_SYNC_WAKE_UP);
     the_judge.listener = in->listener;

@@ -65,7 +65,8 @@ int judge_init(struct judge *j, const struct plan *plan, const struct graph *g,
     j->umask = umask(022);
     umask(j->umask);
     j->cache = graph_cache_new(g);
-    if (!j->cache || path_set_init(&j->git.created) < 0 ||
+    if ((plan->commands && commands_begin(j, g, plan->commands_net) < 0) || !j->cache ||
+        path_set_init(&j->git.created) < 0 ||
         own_folders_init(&j->own_folders, from->record, from->cwd) < 0 ||
         fstat(j->procfs.inner >= 0 ? j->procfs.inner : from->proc, &st) < 0)
         return -1;
@@ -78,7 +79,8 @@ int judge_init(struct judge *j, const struct plan *plan, const struct graph *g,
 int judge_update(struct judge *j, struct graph *g)
 {
     struct graph_cache *cache = graph_cache_new(g);
-    if (!cache) {
+    if (!cache || commands_begin(j, g, j->commands.net) < 0) {
+        graph_cache_free(cache);
         graph_free(g);
         return -ENOMEM;
     }
@@ -179,6 +181,8 @@ void judge_call(struct judge *j, const struct request *r)
     if ((j->caller.matters && read_caller(j, r) < 0) ||
         (j->execs.judged && !exec_caller_is_known(j, r)))
         h = HANDLE_NONE;
+    if (j->commands.on && commands_caller(j, r) < 0)
+        h = HANDLE_NONE;
     if (creds_take(j, r) < 0)
         h = HANDLE_NONE;
     if (j->git.nheld)
@@ -208,6 +212,8 @@ static void answer_call(struct judge *j, const struct seccomp_notif *n)
     struct request r = {.id = n->id, .tid = (pid_t)n->pid, .nr = n->data.nr};
     for (int i = 0; i < 6; i++)
         r.args[i] = n->data.args[i];
+    if (j->execs.nwatched && j->commands.on)
+        exec_check_watched(j, 0); /* a child of a new program may call before it */
     if (j->execs.nwatched)
         exec_check_watched(j, r.tid);
     thread_cache_observe(j, &r);

@@ -11,6 +11,7 @@
 #include "kernel/host/file-names.h"
 #include "kernel/host/kabi.h"
 #include "kernel/judge/ask.h"
+#include "kernel/judge/commands.h"
 #include "kernel/judge/creds.h"
 #include "kernel/judge/foreground.h"
 #include "kernel/judge/git-judge.h"
@@ -90,6 +91,7 @@ struct judge {
     struct socket_use net;
     struct twins twins;
     struct watched_execs execs;
+    struct command_use commands;
     struct applied applied;
 
     struct event event;                /* buffer for the next one */

@@ -50,8 +50,8 @@ static bool allows_once(const struct question *at)
 /* An open question about the class: one is enough at a time, whatever its path, since most answers
  * are for all of them. Or one about this path that was answered while this caller was interrupted
  * (older kernels do that when they stop it). */
-static struct question *find_class(struct questions *q, pid_t tid, enum protected_class class,
-                                   const char *path, size_t len)
+static struct question *find_class(struct questions *q, pid_t tid, unsigned class, const char *path,
+                                   size_t len)
 {
     for (size_t i = 0; i < QUESTIONS_OPEN; i++) {
         struct question *at = &q->all[i];
@@ -84,13 +84,25 @@ static bool covers(const struct question *at, const char *path, size_t len)
 size_t questions_facts(const struct questions *q, const char *path, size_t len,
                        struct graph_fact *f)
 {
-    unsigned set = q->lifted;
+    unsigned set = (unsigned)q->lifted & ((1u << PROTECTED_CLASSES) - 1);
     for (uint32_t i = 0; i < q->ngranted; i++) {
         const struct question *at = find_id((struct questions *)q, q->granted[i]);
-        if (at && allows_once(at) && covers(at, path, len))
+        if (at && at->class < PROTECTED_CLASSES && allows_once(at) && covers(at, path, len))
             set |= 1u << at->class;
     }
     return graph_class_facts(set, f);
+}
+
+uint32_t questions_agreed(const struct questions *q, const char *command, size_t len)
+{
+    uint32_t set = (uint32_t)(q->lifted >> PROTECTED_CLASSES);
+    for (uint32_t i = 0; i < q->ngranted; i++) {
+        const struct question *at = find_id((struct questions *)q, q->granted[i]);
+        if (at && at->class >= PROTECTED_CLASSES && allows_once(at) && at->len == len &&
+            memcmp(at->path, command, len) == 0)
+            set |= UINT32_C(1) << (at->class - PROTECTED_CLASSES);
+    }
+    return set;
 }
 
 /* ---- the folder ---- */
@@ -126,7 +138,8 @@ static bool send_question(struct judge *j, const struct question *at, bool withd
     memset(&out, 0, sizeof(out));
     out.id = at->id;
     out.withdrawn = withdrawn;
-    out.class = (uint8_t)(at->class + 1);
+    bool command = at->class >= PROTECTED_CLASSES;
+    out.class = command ? CONSENT_COMMAND : (uint8_t)(at->class + 1);
     if (!withdrawn) {
         char name[32];
         struct request r = {.tid = at->tid};
@@ -137,12 +150,15 @@ static bool send_question(struct judge *j, const struct question *at, bool withd
         snprintf(name, sizeof(name), "%d/exe", out.pid);
         if (readlinkat(j->proc, name, out.program, sizeof(out.program) - 1) < 0)
             out.program[0] = '\0';
+        if (command)
+            snprintf(out.host, sizeof(out.host), "%s",
+                     j->commands.patterns[at->class - PROTECTED_CLASSES]->str);
     }
     ssize_t n = send(j->questions.channel, &out, sizeof(out), MSG_NOSIGNAL | MSG_DONTWAIT);
     return n == sizeof(out);
 }
 
-static bool open_question(struct judge *j, const struct request *r, enum protected_class class,
+static bool open_question(struct judge *j, const struct request *r, unsigned class,
                           const char *path, size_t len)
 {
     struct questions *q = &j->questions;
@@ -172,7 +188,7 @@ static bool open_question(struct judge *j, const struct request *r, enum protect
 }
 
 /* The answer that was given for the class, or 0. */
-static enum consent answer_of(const struct questions *q, enum protected_class class)
+static enum consent answer_of(const struct questions *q, unsigned class)
 {
     if (q->closed)
         return (enum consent)q->closed;
@@ -192,8 +208,8 @@ static unsigned asked_by(struct questions *q, pid_t tid)
     return n;
 }
 
-bool questions_ask(struct judge *j, const struct request *r, enum protected_class class,
-                   const char *path, size_t len)
+bool questions_ask(struct judge *j, const struct request *r, unsigned class, const char *path,
+                   size_t len)
 {
     struct questions *q = &j->questions;
     enum consent answer = answer_of(q, class);
@@ -272,7 +288,7 @@ static void record(struct questions *q, struct question *at, enum consent answer
 }
 
 /* The same answer for all open questions about these classes; nobody needs to see them any more. */
-static void record_all(struct questions *q, unsigned classes, enum consent answer)
+static void record_all(struct questions *q, uint64_t classes, enum consent answer)
 {
     for (size_t i = 0; i < QUESTIONS_OPEN; i++) {
         struct question *at = &q->all[i];
@@ -289,7 +305,7 @@ static void record_all(struct questions *q, unsigned classes, enum consent answe
 
 static void take_answer(struct questions *q, struct question *at, enum consent answer)
 {
-    unsigned class = 1u << at->class;
+    uint64_t class = UINT64_C(1) << at->class;
     record(q, at, answer);
     switch (answer) {
     case CONSENT_RUN:
@@ -305,7 +321,7 @@ static void take_answer(struct questions *q, struct question *at, enum consent a
     case CONSENT_DENY_ALL:
     case CONSENT_NOBODY:
         q->closed = (uint8_t)answer;
-        record_all(q, ~0u, answer);
+        record_all(q, UINT64_MAX, answer);
         break;
     case CONSENT_TIMEOUT:
         q->late[at->class] = now_ms() + LATE_MS;
@@ -313,6 +329,19 @@ static void take_answer(struct questions *q, struct question *at, enum consent a
     default:
         break;
     }
+}
+
+void questions_forget_commands(struct questions *q)
+{
+    const uint64_t names = (UINT64_C(1) << PROTECTED_CLASSES) - 1;
+    q->lifted &= names;
+    q->refused &= names;
+    for (size_t i = PROTECTED_CLASSES; i < QUESTION_CLASSES; i++)
+        q->late[i] = 0;
+    record_all(q, ~names, CONSENT_TIMEOUT);
+    for (size_t i = 0; i < QUESTIONS_OPEN; i++)
+        if (q->all[i].id && q->all[i].class >= PROTECTED_CLASSES)
+            q->all[i].answer = CONSENT_TIMEOUT;
 }
 
 bool questions_receive(struct questions *q)
@@ -325,7 +354,7 @@ bool questions_receive(struct questions *q)
             return true;
         if (n == 0) {
             q->closed = CONSENT_NOBODY;
-            record_all(q, ~0u, CONSENT_NOBODY);
+            record_all(q, UINT64_MAX, CONSENT_NOBODY);
             return false;
         }
         struct question *at = consent_reply_read(bytes, (size_t)n, &r) ? find_id(q, r.id) : NULL;

@@ -3,6 +3,7 @@
 #ifndef BK_KERNEL_JUDGE_QUESTIONS_H
 #define BK_KERNEL_JUDGE_QUESTIONS_H
 
+#include "graph/command.h"
 #include "graph/eval.h"
 #include "kernel/judge/request.h"
 #include "vocab/protected-classes.h"
@@ -24,6 +25,9 @@ enum {
     QUESTIONS_OPEN = 32, /* at once */
     QUESTIONS_ALL = 100, /* in one run; then the answer is no */
     QUESTIONS_EACH = 4,  /* of one call */
+    /* Classes of protected names; then patterns of commands (commands.h), whose path is the command
+     * itself. */
+    QUESTION_CLASSES = PROTECTED_CLASSES + GRAPH_COMMANDS,
     /* An errno of our own: the call has to wait for the question `pending`. */
     ASKED = 4002,
 };
@@ -43,10 +47,10 @@ struct question {
 struct questions {
     int channel; /* to the controller; -1: nobody to ask */
     uint32_t wait_ms;
-    bool has_facts;                   /* questions_facts() gives some */
-    unsigned lifted, refused;         /* sets of classes, for the rest of the run */
-    uint64_t late[PROTECTED_CLASSES]; /* nobody answered: don't ask until then */
-    uint8_t closed;                   /* enum consent: ask no more, because of this */
+    bool has_facts;                  /* questions_facts() gives some */
+    uint64_t lifted, refused;        /* sets of classes, for the rest of the run */
+    uint64_t late[QUESTION_CLASSES]; /* nobody answered: don't ask until then */
+    uint8_t closed;                  /* enum consent: ask no more, because of this */
     unsigned nasked, nopen;
     uint32_t last_id, pending;
     uint32_t granted[QUESTIONS_EACH + 1]; /* of the call that is judged again */
@@ -67,8 +71,13 @@ size_t questions_facts(const struct questions *q, const char *path, size_t len,
                        struct graph_fact *f);
 /* Asks about a denied call. Returns true if it has to wait for questions.pending. Otherwise the
  * denial stands, and `why` may say why. */
-bool questions_ask(struct judge *j, const struct request *r, enum protected_class class,
-                   const char *path, size_t len);
+bool questions_ask(struct judge *j, const struct request *r, unsigned class, const char *path,
+                   size_t len);
+/* The patterns to which the user has agreed, for this command or for all. */
+uint32_t questions_agreed(const struct questions *q, const char *command, size_t len);
+
+/* The patterns of commands have changed: forgets what was asked and answered about them. */
+void questions_forget_commands(struct questions *q);
 
 /* ---- for waiting-calls.c ---- */
 

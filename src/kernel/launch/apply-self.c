@@ -218,7 +218,8 @@ static int become_judge(const struct applying *a, int pidfd, int listener, int e
     bool exec_asked = false;
     for (size_t i = 0; i < a->plan->ncalls; i++)
         exec_asked |= a->plan->calls[i].passable;
-    j->execs.judged = exec_asked && !a->plan->exec_by_caller;
+    j->execs.judged = exec_asked && !a->plan->exec_by_caller && !a->plan->commands_only;
+    commands_root(j, a->process);
     if (fstatat(a->proc, "self/exe", &exe, 0) == 0) /* inherited from the process by the fork */
         j->execs.own_program = (struct program){exe.st_dev, exe.st_ino};
     if (a->plan->host.notify_sync)

@@ -136,6 +136,8 @@ static void filter_prctl(const struct plan *p, struct sys_rule *r)
         return;
     r->tests[r->ntests++] = equal(0, PR_SET_DUMPABLE, refuse(0));
     r->tests[r->ntests++] = equal(0, KABI_PRCTL_NEST, notify);
+    if (p->commands_narrow)
+        r->tests[r->ntests++] = equal(0, PR_SET_CHILD_SUBREAPER, notify);
 }
 
 /* With its own listener a command could answer for itself once ours is gone. */

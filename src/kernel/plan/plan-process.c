@@ -19,6 +19,7 @@
 #include <sys/shm.h>
 #include <sys/socket.h>
 
+#include "graph/command.h"
 #include "kernel/host/kabi.h"
 #include "kernel/plan/judged-calls.h"
 #include "kernel/plan/plan-int.h"
@@ -267,6 +268,35 @@ static void note_callers(struct plan *p, const struct graph *g)
                "starts by a race continues");
 }
 
+/* Without rules about commands: no test of a command holds. */
+static bool is_no_command(void *arg, const struct graph_test *t, bool *holds)
+{
+    (void)arg;
+    *holds = false;
+    return t->filter == FILTER_PROCESS_COMMAND;
+}
+
+/* Rules about commands. To know what a process was started as, every start is judged; to know whom
+ * a process comes from, so is what would hide it (filter_prctl). */
+static void note_commands(struct plan *p, const struct graph *g)
+{
+    static const uint16_t starts[] = {OP_PROCESS_EXEC, OP_PROCESS_EXEC_INTERPRETER};
+    struct graph_commands all;
+    graph_commands_find(g, &all);
+    p->commands = p->commands_only = all.n != 0;
+    p->commands_narrow = all.narrowing != 0;
+    p->commands_many = all.n > GRAPH_COMMANDS;
+    if (!p->commands)
+        return;
+    for (size_t i = 0; i < 2; i++) {
+        p->commands_only &=
+            plan_outcomes_where(p, g, starts[i], is_no_command, NULL) == OUTCOME_ALLOW;
+        if (p->ops[starts[i]].tier == TIER_FREE)
+            judge_op(p, g, starts[i], starts[i], "to know which command a process is");
+    }
+    p->commands_net = plan_asks_about(p, g, OP_NETWORK_OUTBOUND, FILTER_PROCESS_COMMAND);
+}
+
 void plan_process_tiers(struct plan *p, const struct graph *g)
 {
     static const char code_note[] =
@@ -281,6 +311,7 @@ void plan_process_tiers(struct plan *p, const struct graph *g)
     free_or_judged(p, g, OP_DYNAMIC_CODE_GENERATION, NULL);
     note_modifiers(p, g, OP_PROCESS_EXEC);
     note_callers(p, g);
+    note_commands(p, g);
     tiers_of_ipc(p, g);
     tier_of_sockets(p, g);
 }
@@ -499,7 +530,8 @@ static void filter_dialled(const struct plan *p, struct sys_rule *r)
 {
     enum { APART = AF_INET ^ AF_INET6 };
     bool judged = p->ops[OP_SYSTEM_SOCKET].tier == TIER_JUDGED;
-    struct sys_action make = p->makes_sockets ? (struct sys_action){SYS_NOTIFY, 0} : allow;
+    struct sys_action make =
+        p->makes_sockets || p->commands_net ? (struct sys_action){SYS_NOTIFY, 0} : allow;
     add_test(r, 0, SYS_EQUAL, 0xffffffff, AF_NETLINK,
              judged ? (struct sys_action){SYS_NOTIFY, 0} : make);
     r->tests[r->ntests++] = plan_is_datagram; /* of any family, which the judge inspects */
@@ -526,7 +558,9 @@ void filter_socket(const struct plan *p, struct sys_rule *r)
         filter_dialled(p, r);
         return;
     }
-    struct sys_action ip = p->no_ip ? refuse(EPERM) : allow;
+    struct sys_action ip = p->no_ip          ? refuse(EPERM)
+                           : p->commands_net ? (struct sys_action){SYS_NOTIFY, 0}
+                                             : allow;
     add_test(r, 0, SYS_EQUAL, 0xffffffff, AF_INET, ip);
     add_test(r, 0, SYS_EQUAL, 0xffffffff, AF_INET6, ip);
     add_test(r, 0, SYS_EQUAL, 0xffffffff, AF_NETLINK,

@@ -399,7 +399,8 @@ static int find_denied(struct reads *r, size_t i, const char *against)
         d->n = 0;
     else if (everywhere)
         ask_instead(d, "no folder bounds what this rule denies", rule);
-    else if (plan_asks_about(r->p, r->g, reading[i], FILTER_PROCESS_PATH))
+    else if (plan_asks_about(r->p, r->g, reading[i], FILTER_PROCESS_PATH) ||
+             plan_asks_about(r->p, r->g, reading[i], FILTER_PROCESS_COMMAND))
         ask_instead(d, "a sentry does not know which program reads", rule);
     if (add_aliases(r, d) < 0)
         return -1;

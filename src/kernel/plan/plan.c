@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "graph/command.h"
 #include "kernel/host/kabi.h"
 #include "command/capabilities.h"
 #include "kernel/plan/judged-calls.h"
@@ -421,6 +422,9 @@ static int fill(struct plan *p, const struct graph *g, struct bk_err *err)
     set_tiers(p, g);
     plan_namespaces(p, g);
     plan_process_tiers(p, g);
+    if (p->commands_many)
+        return err_set(err, BK_E_LIMIT, "the policy has more than %d patterns of commands",
+                       GRAPH_COMMANDS);
     plan_devices(p, g);
     if (plan_reads(p, g, err) < 0 || plan_open_devices(p, g, err) < 0 || plan_caps(p, err) < 0)
         return -1;

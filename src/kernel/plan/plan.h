@@ -130,6 +130,11 @@ struct plan {
     size_t nports;
     bool judge;           /* a listener is needed */
     bool exec_by_caller;  /* what may be executed depends on the executing process */
+    bool commands;        /* rules are about programs and their arguments: each start is judged */
+    bool commands_only;   /* … and nothing else limits what may be executed */
+    bool commands_narrow; /* … and they take something away from what was started */
+    bool commands_many;   /* … more than can be enforced */
+    bool commands_net;    /* … the network: making an Internet socket is judged */
     bool mask_sysctl;     /* /proc/sys is empty */
     bool readonly_sysctl; /* /proc/sys is read-only */
     uint64_t caps;        /* what the command and the judge keep; none can be gained */

@@ -8,12 +8,13 @@
  * word stays.
  */
 
+#include "command/conceal.h"
+
 #include <string.h>
 #include <strings.h>
 
 #include "base/bytes.h"
 #include "command/environ.h"
-#include "record/record.h"
 
 enum { NAME_MOST = 64, TOKEN_LEAST = 16, ARGUMENT_MOST = 4000, COMMAND_MOST = 24000 };
 
@@ -175,13 +176,13 @@ static enum next conceal(const char *text, size_t n, enum next now, bool *joined
     return now == NEXT_REST ? NEXT_ANY : now;
 }
 
-bool record_conceal(const char *text, size_t n, bool secret, struct buf *out)
+bool conceal_text(const char *text, size_t n, bool secret, struct buf *out)
 {
     bool joined = false;
     return conceal(text, n, secret ? NEXT_SECRET : NEXT_ANY, &joined, out) == NEXT_SECRET;
 }
 
-void record_command(char *const *argv, struct buf *out)
+void conceal_command(char *const *argv, struct buf *out)
 {
     enum next now = NEXT_ANY;
     bool joined = false;
