@@ -275,7 +275,7 @@ SLOW_E2E = ("e2e-self-test.py", "e2e-ask.py", "e2e-ask-session.py", "e2e-attacks
             "e2e-loopback.py", "e2e-net.py", "e2e-own-record.py",
             "e2e-parent-proxy.py", "e2e-process.py", "e2e-programs.py", "e2e-protected.py", "e2e-record.py", "e2e-record-forward.py",
             "e2e-session-loopback.py", "e2e-shared-layers.py", "e2e-spare.py", "e2e-static.py",
-            "e2e-terminal.py", "e2e-traps.py", "e2e-unasked.py", "e2e-work.py",
+            "e2e-terminal.py", "e2e-traps.py", "e2e-try.py", "e2e-unasked.py", "e2e-work.py",
             *(os.path.basename(f) for f in found("e2e/e2e-matrix-*.py")))
 
 
@@ -290,7 +290,7 @@ ONE_USER = ("e2e-ask-session.py", "e2e-compat.py", "e2e-gate.py", "e2e-git-insid
             "e2e-git.py", "e2e-layers.py", "e2e-loopback.py", "e2e-matrix-languages.py",
             "e2e-matrix-npm.py", "e2e-nested-updates.py", "e2e-nested.py", "e2e-net-ports.py",
             "e2e-net.py", "e2e-own-record.py", "e2e-patterns.py", "e2e-protected.py", "e2e-record.py", "e2e-record-forward.py",
-            "e2e-sentry.py", "e2e-settings.py", "e2e-shared-layers.py", "e2e-spare.py", "e2e-whole-agent.py", "e2e-work.py")
+            "e2e-sentry.py", "e2e-settings.py", "e2e-shared-layers.py", "e2e-spare.py", "e2e-try.py", "e2e-whole-agent.py", "e2e-work.py")
 
 
 def e2e_programs(but=(), only=None):

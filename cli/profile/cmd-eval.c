@@ -39,7 +39,8 @@ static const char *verdict_word(const struct graph_verdict *v)
 static const char *layer_that_allows(const struct stacked *s, struct graph_query q,
                                      struct graph_fact *facts)
 {
-    static const char *const extensions[] = {"buckle.private-layer", "buckle.kept-layer"};
+    static const char *const extensions[] = {"buckle.private-layer", "buckle.kept-layer",
+                                             "buckle.try-layer"};
     for (size_t i = 0; i < sizeof(extensions) / sizeof(extensions[0]); i++) {
         facts[q.nfacts] = graph_extension_fact(extensions[i]);
         struct graph_query with = q;

@@ -21,6 +21,7 @@ enum report_how { REPORT_TEXT, REPORT_JSON, REPORT_NONE };
 
 struct invocation {
     struct cli_args *args;
+    const char *world; /* the folder of a world, or NULL */
     struct run_flags flags;
     struct run_settings settings;
     struct run_spec spec;

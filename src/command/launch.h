@@ -53,6 +53,7 @@ struct launch {
     const char *tmpdir; /* the command's, or NULL; must exist once `meanwhile` has been called */
     const char *const *prepared; /* folders that probably get a layer (layers.h), or NULL */
     const char *layers;          /* the folder of this project's kept layers, or NULL */
+    const char *world;           /* the folder of a world's layers, or NULL (world/world.h) */
     int layer_server;            /* a process that has layers for it (layer-server.h); 0: none */
     const char *start;           /* where the command starts; NULL: in cwd */
     const int *keep_fds;         /* besides 0, 1 and 2 */

@@ -247,3 +247,21 @@ int own_rules_record(const char *path, struct buf *out, struct bk_err *err)
                ? 0
                : err_nomem(err);
 }
+
+/* TMPDIR ends with the run, and the sandbox has its own /dev/shm and /dev/pts. */
+static const char world_rules[] =
+    "\n"
+    "(define in-a-layer (require-any (extension \"buckle.try-layer\")\n"
+    "    (extension \"buckle.private-layer\") (extension \"buckle.kept-layer\")))\n"
+    "(define in-tmpdir (if (param \"TMPDIR\") (subpath (param \"TMPDIR\")) in-a-layer))\n"
+    "(deny (with message \"not in a folder of the world\")\n"
+    "    (require-not (require-any in-a-layer in-tmpdir (subpath \"/dev\") (subpath \"/proc\")))\n"
+    "    file-write* file-write-acl file-write-create file-write-data file-write-flags\n"
+    "    file-write-mode file-write-owner file-write-times file-write-unlink file-write-xattr\n"
+    "    file-write-setugid file-mknod)\n";
+
+int own_rules_world(struct buf *out, struct bk_err *err)
+{
+    buf_str(out, world_rules);
+    return buf_ok(out) ? 0 : err_nomem(err);
+}

@@ -21,4 +21,7 @@ int own_rules(const char *cwd, struct buf *out, struct bk_err *err);
  * other commands, and a reader could lock it. */
 int own_rules_record(const char *path, struct buf *out, struct bk_err *err);
 
+/* A command in a world (world/world.h) writes to its layers only, whatever the policy opens. */
+int own_rules_world(struct buf *out, struct bk_err *err);
+
 #endif

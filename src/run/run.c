@@ -91,6 +91,7 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
     /* on Linux init creates its namespaces meanwhile */
     if (run_policy_link_targets(&r->targets, spec, err) < 0 ||
         (!run_system_is_inside(r) && own_rules(spec->launch.cwd, &r->own_rules, err) < 0) ||
+        (spec->launch.world && own_rules_world(&r->own_rules, err) < 0) ||
         (spec->record.path && own_rules_record(spec->record.path, &r->own_rules, err) < 0) ||
         run_policy_gather(&r->policy, spec, run_tmpdir(r), &r->own_rules, err) < 0)
         return -1;

@@ -52,6 +52,8 @@ def check_pages():
         text = overview if command in NO_PAGE else page_of(command)
         if not tap.ok(text, f"{command} has a manual page"):
             continue
+        if "All options of *buckle-run*(1)" in text:
+            text += page("buckle-run.1")
         options = help_of(command).split("Options:\n")[1]
         for letter, name in re.findall(r"^ +(?:-(\w), +)?--([a-z-]+)", options, re.MULTILINE):
             if name == "help":

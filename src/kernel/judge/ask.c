@@ -158,8 +158,9 @@ static size_t class_facts(const struct judge *j, enum git_class class, const cha
     const char *layer = j->layers ? layers_cover(j->layers, path, len, st) : NULL;
     if (layer) {
         f[n++] = graph_extension_fact(layer);
-        /* it is private: nobody else finds what is written there */
-        f[n++] = EXTENSION(own_extension);
+        /* it is private: nobody else finds what is written there; a world's may be kept */
+        if (layer != plan_layer_extensions[LAYER_TRY])
+            f[n++] = EXTENSION(own_extension);
     }
     if (j->own_folders.replacing)
         f[n++] = EXTENSION(replaced_extension);

@@ -28,6 +28,7 @@
 #include "kernel/judge/resolve.h"
 #include "kernel/judge/target.h"
 #include "kernel/judge/waiting-calls.h"
+#include "kernel/launch/layers.h"
 
 struct opening {
     int dirfd;
@@ -293,6 +294,13 @@ static struct answer create_file(struct judge *j, const struct request *r, const
     return send_fd(j, r, fd < 0 ? -err_open : fd, o->flags);
 }
 
+/* A file with several names gets another inode number when a layer copies it to be written. */
+static bool is_layers_copy(const struct judge *j, const struct pinned *p, const struct stat *st)
+{
+    return j->layers && p->st.st_nlink > 1 && S_ISREG(st->st_mode) &&
+           st->st_size == p->st.st_size && layers_cover(j->layers, p->path, p->path_len, st);
+}
+
 /* Opens a regular file by its name in the pinned folder. Every call inside that could replace it is
  * judged, and so waits. A process outside can replace it, so compare it, and only then truncate. */
 static struct answer open_plain(struct judge *j, const struct request *r, const struct opening *o,
@@ -313,7 +321,7 @@ static struct answer open_plain(struct judge *j, const struct request *r, const 
     OWN(fd) int fd = (int)syscall(SYS_openat2, p->parent, p->name, &how, sizeof(how));
     if (fd < 0 || fstat(fd, &st) < 0)
         return answer_errno(errno);
-    if (st.st_ino != p->st.st_ino || st.st_dev != p->st.st_dev)
+    if ((st.st_ino != p->st.st_ino || st.st_dev != p->st.st_dev) && !is_layers_copy(j, p, &st))
         return answer_errno(EPERM);
     if ((o->flags & O_TRUNC) && ftruncate(fd, 0) < 0)
         return answer_errno(errno);

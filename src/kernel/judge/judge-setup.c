@@ -388,12 +388,15 @@ static void mount_layers(const struct judge_process *in, const int trees[LAYERS_
                                       .trees = trees,
                                       .given = l->layer_server > 0 ? given : NULL,
                                       .kept = l->layers,
+                                      .world = l->world,
                                       .proc = in->proc};
     if (m.given && in->s->plan->nlayers)
         layer_server_take(l->layer_server, in->s->plan, given);
     if (m.given)
         close(l->layer_server); /* the sentry has it, too */
-    layers_mount(in->s->plan, &m, in->layers);
+    int err = layers_mount(in->s->plan, &m, in->layers);
+    if (in->s->plan->world || l->world)
+        judge_check(in->s, STEP_WORLD, err < 0 || (in->layers->n && l->world) ? err : -EOPNOTSUPP);
     in->layers->session = l->linked && !l->own_record; /* not of a sandbox inside */
 }
 

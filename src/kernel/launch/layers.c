@@ -24,6 +24,7 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/own.h"
@@ -176,6 +177,32 @@ static void look_alike(int fd, const struct stat *st)
     fchmod(fd, st->st_mode & 07777);
 }
 
+/* A world's top folder also has the times and attributes, so that only changes show. The working
+ * directory is a procfs. */
+static void look_same(int fd, int lower, const struct stat *st)
+{
+    char from[32], to[32], names[4096], value[4096];
+    const struct timespec times[2] = {st->st_atim, st->st_mtim};
+    snprintf(from, sizeof(from), "self/fd/%d", lower);
+    snprintf(to, sizeof(to), "self/fd/%d", fd);
+    ssize_t n = listxattr(from, names, sizeof(names));
+    for (ssize_t i = 0; i < n; i += (ssize_t)strlen(names + i) + 1) {
+        ssize_t len =
+            strstr(names + i, ".overlay.") ? -1 : getxattr(from, names + i, value, sizeof(value));
+        if (len >= 0)
+            setxattr(to, names + i, value, (size_t)len, 0);
+    }
+    futimens(fd, times);
+}
+
+static bool is_empty_folder(int fd)
+{
+    char entries[1024];
+    OWN(fd) int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    long n = again < 0 ? 0 : syscall(SYS_getdents64, again, entries, sizeof(entries));
+    return n <= 2 * 24; /* its "." and ".." */
+}
+
 static int make_sides_in(int folder, struct sides *s)
 {
     s->upper = make_in(folder, "upper");
@@ -237,6 +264,49 @@ static int open_kept(const char *kept, const char *path, struct sides *s)
     return s->kept < 0 ? s->kept : make_memory(s);
 }
 
+/* ---- a world ---- */
+
+enum { WORLD_PATH = 4096 };
+
+/* Whether the folder of a world is for this path, which the file "path" in it says. A new one gets
+ * that file. */
+static int is_for(int folder, const char *path)
+{
+    char text[WORLD_PATH];
+    size_t len = strlen(path);
+    OWN(fd) int fd = openat(folder, "path", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0) {
+        ssize_t n = read(fd, text, sizeof(text));
+        return n >= 0 && (size_t)n == len && memcmp(text, path, len) == 0;
+    }
+    if (errno != ENOENT)
+        return -errno;
+    fd = openat(folder, "path", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -errno;
+    return write(fd, path, len) == (ssize_t)len ? 1 : -ENOSPC;
+}
+
+/* Its layers have numbers: a path can be longer than a name. */
+static int open_world(int top, const char *path, struct sides *s)
+{
+    for (int i = 0; i < PLAN_LAYERS; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "%d", i);
+        OWN(fd) int folder = make_in(top, name);
+        int mine = folder < 0 ? folder : is_for(folder, path);
+        if (mine < 0)
+            return mine;
+        if (!mine)
+            continue;
+        if (flock(folder, LOCK_EX | LOCK_NB) < 0)
+            return -EBUSY;
+        s->lock = steal_fd(&folder);
+        return make_sides_in(s->lock, s);
+    }
+    return -E2BIG;
+}
+
 /* ---- the overlay ---- */
 
 /* The working directory is a procfs. */
@@ -250,7 +320,7 @@ static int set_side(int fs, const char *key, int one, int other)
     return set_option(fs, KABI_FSCONFIG_STRING, key, text);
 }
 
-static int make_overlay(bool user_ns, const struct sides *s)
+static int make_overlay(bool user_ns, bool world, const struct sides *s)
 {
     enum { NOEXEC = 0x08 };
     struct statvfs vfs;
@@ -264,6 +334,11 @@ static int make_overlay(bool user_ns, const struct sides *s)
     err = err < 0 ? err : set_option(fs, KABI_FSCONFIG_STRING, "index", "off");
     if (err == 0 && user_ns)
         err = set_option(fs, KABI_FSCONFIG_FLAG, "userxattr", NULL);
+    /* what is in a world's upper side is read again, and must be whole */
+    if (err == 0 && world && !user_ns)
+        err = set_option(fs, KABI_FSCONFIG_STRING, "redirect_dir", "nofollow");
+    if (err == 0 && world && !user_ns)
+        err = set_option(fs, KABI_FSCONFIG_STRING, "metacopy", "off");
     err = err < 0 ? err : set_option(fs, KABI_FSCONFIG_CREATE, NULL, NULL);
     if (err < 0)
         return err;
@@ -283,14 +358,34 @@ static int open_lower(const char *path, struct stat *st)
     return S_ISDIR(st->st_mode) ? steal_fd(&fd) : -ENOTDIR;
 }
 
-static int make_layer(const struct plan_layer *l, bool user_ns, const char *kept,
+/* Where the upper sides are of layers that outlive the run. */
+struct uppers {
+    const char *kept;
+    int world; /* opened before anything was mounted that could cover it; -1: none */
+};
+
+static int make_sides(const struct plan_layer *l, const struct uppers *u, struct sides *s)
+{
+    if (l->kind == LAYER_TRY)
+        return u->world < 0 ? -ENXIO : open_world(u->world, l->path, s);
+    if (l->kind == LAYER_KEPT)
+        return u->kept ? open_kept(u->kept, l->path, s) : -ENOENT;
+    return make_memory(s);
+}
+
+static int make_layer(const struct plan_layer *l, bool user_ns, const struct uppers *u,
                       const struct stat *st, struct sides *s)
 {
-    int err = l->kind == LAYER_RUN ? make_memory(s) : kept ? open_kept(kept, l->path, s) : -ENOENT;
+    int err = make_sides(l, u, s);
     if (err < 0)
         return err;
-    look_alike(s->upper, st);
-    return make_overlay(user_ns, s);
+    bool world = l->kind == LAYER_TRY;
+    bool again = world && !is_empty_folder(s->upper); /* it is as an earlier command left it */
+    if (!again)
+        look_alike(s->upper, st);
+    if (world && !again)
+        look_same(s->upper, s->lower, st);
+    return make_overlay(user_ns, world, s);
 }
 
 void layers_prepare(const char *const paths[LAYERS_PREPARED], bool user_ns,
@@ -298,12 +393,13 @@ void layers_prepare(const char *const paths[LAYERS_PREPARED], bool user_ns,
 {
     for (size_t i = 0; i < LAYERS_PREPARED; i++)
         trees[i] = -1;
+    const struct uppers none = {NULL, -1};
     for (size_t i = 0; i < LAYERS_PREPARED && paths[i]; i++) {
         struct stat st;
         const struct plan_layer one = {.path = paths[i], .kind = LAYER_RUN};
         OWN(sides) struct sides s = {-1, -1, -1, -1, -1, -1};
         s.lower = open_lower(paths[i], &st);
-        int tree = s.lower < 0 ? -1 : make_layer(&one, user_ns, NULL, &st, &s);
+        int tree = s.lower < 0 ? -1 : make_layer(&one, user_ns, &none, &st, &s);
         trees[i] = tree < 0 ? -1 : tree;
     }
 }
@@ -327,9 +423,10 @@ static bool is_overlay(int fd, dev_t below)
 }
 
 /* given: a layer that others have as well, or -1. */
-static int mount_layer(const struct plan *p, const struct layers_mounting *m, int given,
+static int mount_layer(const struct plan *p, const struct layers_mounting *m, int world, int given,
                        struct layer *l)
 {
+    const struct uppers uppers = {m->kept, world};
     struct stat st;
     OWN(copies) struct copies copies = {.n = 0};
     OWN(sides) struct sides s = {-1, -1, -1, -1, -1, -1};
@@ -345,7 +442,7 @@ static int mount_layer(const struct plan *p, const struct layers_mounting *m, in
     if (tree < 0)
         tree = take_prepared(m, l->plan);
     if (tree < 0)
-        tree = make_layer(l->plan, p->user_ns, m->kept, &st, &s);
+        tree = make_layer(l->plan, p->user_ns, &uppers, &st, &s);
     err = tree < 0 ? tree : attach(tree, s.lower);
     if (err < 0)
         return err;
@@ -357,11 +454,16 @@ static int mount_layer(const struct plan *p, const struct layers_mounting *m, in
     return err;
 }
 
-void layers_mount(const struct plan *p, const struct layers_mounting *m, struct layers *out)
+int layers_mount(const struct plan *p, const struct layers_mounting *m, struct layers *out)
 {
+    int missing = 0;
     out->n = 0;
-    if (p->nlayers == 0 || fchdir(m->proc) < 0)
-        return;
+    if (p->nlayers == 0)
+        return 0;
+    OWN(fd)
+    int world = m->world ? open(m->world, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    if ((m->world && world < 0) || fchdir(m->proc) < 0)
+        return -errno;
     for (size_t i = 0; i < p->nlayers; i++) {
         struct layer *l = &out->at[out->n];
         int given = m->given ? m->given[i] : -1;
@@ -369,10 +471,14 @@ void layers_mount(const struct plan *p, const struct layers_mounting *m, struct 
         if (given >= 0 && l->plan->guarded)
             close(steal_fd(&given));
         /* others may have removed or moved in it what has to stay real here: then one of our own */
-        l->shared = given >= 0 && mount_layer(p, m, given, l) == 0;
-        if (l->shared || (!l->plan->shown && mount_layer(p, m, -1, l) == 0))
+        l->shared = given >= 0 && mount_layer(p, m, world, given, l) == 0;
+        int err = l->shared ? 0 : l->plan->shown ? -ENOENT : mount_layer(p, m, world, -1, l);
+        if (err == 0)
             out->n++;
+        else if (l->plan->kind == LAYER_TRY && err != -ENOENT && err != -ENOTDIR)
+            missing = err;
     }
+    return missing;
 }
 
 /* ---- layers of several sandboxes ---- */

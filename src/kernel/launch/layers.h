@@ -60,13 +60,15 @@ struct layers_mounting {
     const int *trees;
     int *given; /* by number in the plan: layers that other sandboxes have as well, or -1; or NULL
                  */
-    const char *kept; /* the folder of this project's kept layers, or NULL: they are left out */
-    int proc;         /* a procfs in which "self" is the caller; it becomes the working directory */
+    const char *kept;  /* the folder of this project's kept layers, or NULL: they are left out */
+    const char *world; /* the folder of a world's layers, or NULL: they are left out */
+    int proc; /* a procfs in which "self" is the caller; it becomes the working directory */
 };
 
 /* Call it in the sandbox's mount namespace, before the walls. Takes over the trees that it uses,
- * and all that were given. */
-void layers_mount(const struct plan *p, const struct layers_mounting *m, struct layers *out);
+ * and all that were given. Returns 0, or a negative errno if a layer of a world is missing whose
+ * folder exists. */
+int layers_mount(const struct plan *p, const struct layers_mounting *m, struct layers *out);
 
 /* An absolute path as one file name: slashes and percent signs are escaped. Returns 0 or a negative
  * errno. */

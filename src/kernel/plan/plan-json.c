@@ -114,7 +114,7 @@ static void put_layers(const struct plan *p, const struct graph *g, struct buf *
         const struct plan_layer *l = &p->layers[i];
         buf_str(out, i ? ",\n    {\"path\": " : "\n    {\"path\": ");
         put_string(out, l->path);
-        buf_fmt(out, ", \"kept\": %s, \"real\": [", l->kind == LAYER_KEPT ? "true" : "false");
+        buf_fmt(out, ", \"kept\": %s, \"real\": [", l->kind != LAYER_RUN ? "true" : "false");
         for (size_t k = 0; k < l->nreal; k++) {
             buf_str(out, k ? ", " : "");
             put_string(out, l->real[k]);

@@ -19,6 +19,7 @@
 const char *const plan_layer_extensions[LAYER_KINDS] = {
     [LAYER_RUN] = "buckle.private-layer",
     [LAYER_KEPT] = "buckle.kept-layer",
+    [LAYER_TRY] = "buckle.try-layer",
 };
 
 bool plan_is_layer_test(const struct graph_test *t)
@@ -112,9 +113,9 @@ static bool list_real(struct plan *p, const struct opened *o, const struct bound
             return false;
     }
     l->nopened = l->nreal;
-    /* nobody expects what is written in the working folder to vanish */
+    /* nobody expects what is written in the working folder to vanish, unless that was asked for */
     struct bound_path cwd = bound_of(p->opt.cwd ? p->opt.cwd : "/nonexistent", false);
-    if (bound_covers(&cwd, b) || !add_real(p, b, &cwd, l))
+    if (l->kind != LAYER_TRY && (bound_covers(&cwd, b) || !add_real(p, b, &cwd, l)))
         return false;
     p->layers_first |= p->nsearches && bound_covers(b, &cwd);
     size_t before = l->nreal;
@@ -136,7 +137,7 @@ static bool list_denied(struct plan *p, const struct graph *g, const struct boun
     struct bound_path list[PLAN_LAYER_REALS];
     bool everywhere;
     uint32_t rule;
-    if (l->kind != LAYER_KEPT || !plan_is_asked(p->ops[OP_FILE_READ_DATA].tier))
+    if (l->kind == LAYER_RUN || !plan_is_asked(p->ops[OP_FILE_READ_DATA].tier))
         return true;
     size_t n = plan_denied(g, OP_FILE_READ_DATA, BOUND_FILES, b, list, PLAN_LAYER_REALS,
                            &everywhere, &rule, &p->arena);
@@ -146,9 +147,13 @@ static bool list_denied(struct plan *p, const struct graph *g, const struct boun
     return !everywhere;
 }
 
-static bool has_layer_at(const struct plan *p, const struct bound_path *b)
+/* A layer of a world is mounted on what other layers leave real. */
+static bool has_layer_at(const struct plan *p, const struct bound_path *b,
+                         enum plan_layer_kind kind)
 {
     for (size_t i = 0; i < p->nlayers; i++) {
+        if (kind == LAYER_TRY && p->layers[i].kind != LAYER_TRY)
+            continue;
         struct bound_path other = bound_of(p->layers[i].path, false);
         if (bound_covers(&other, b) || bound_covers(b, &other))
             return true;
@@ -178,7 +183,7 @@ static void add_layer(struct plan *p, const struct graph *g, const struct opened
     if (b->exact || b->len < 2 || is_guarded(p, b) || !list_real(p, o, b, &l) ||
         !list_denied(p, g, b, &l))
         return;
-    if (takes_place(p, &l, b) || has_layer_at(p, b))
+    if (takes_place(p, &l, b) || has_layer_at(p, b, kind))
         return;
     l.path = arena_strndup(&p->arena, b->path, b->len);
     if (!l.path || p->nlayers == PLAN_LAYERS)
@@ -186,20 +191,46 @@ static void add_layer(struct plan *p, const struct graph *g, const struct opened
     p->layers[p->nlayers++] = l;
 }
 
+static bool wants_kind(const struct graph *g, enum plan_layer_kind kind)
+{
+    for (uint32_t i = 0; i < graph_test_count(g); i++) {
+        const struct graph_test *t = graph_test_at(g, i);
+        if (plan_is_layer_test(t) && strcmp(t->str, plan_layer_extensions[kind]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What other layers must leave real, so that a world's layers can be mounted there. */
+static void open_world(struct plan *p, const struct graph *g, struct opened *o)
+{
+    bool everywhere;
+    size_t room = sizeof(o->list) / sizeof(o->list[0]) - o->n;
+    o->n += plan_bound_layers(g, OP_FILE_WRITE_CREATE, plan_layer_extensions[LAYER_TRY],
+                              o->list + o->n, room, &everywhere, &p->arena);
+    o->everywhere |= everywhere;
+}
+
 void plan_layers(struct plan *p, const struct graph *g)
 {
     struct bound_path list[PLAN_LAYERS * 4];
-    struct opened o = {.n = 0};
+    struct opened o = {.n = 0}, all;
     if (!wants_layers(g) || !is_possible(p))
         return;
     p->layers = arena_array(&p->arena, PLAN_LAYERS, sizeof(*p->layers));
     find_opened(p, g, &o);
-    for (size_t k = 0; k < LAYER_KINDS && p->layers && !o.everywhere; k++) {
+    all = o;
+    p->world = wants_kind(g, LAYER_TRY);
+    if (p->world)
+        open_world(p, g, &all);
+    for (size_t k = 0; k < LAYER_KINDS && p->layers && !all.everywhere; k++) {
         bool everywhere;
+        if (k == LAYER_TRY && !p->world)
+            break;
         size_t n = plan_bound_layers(g, OP_FILE_WRITE_CREATE, plan_layer_extensions[k], list,
                                      sizeof(list) / sizeof(list[0]), &everywhere, &p->arena);
         for (size_t i = 0; i < n && !everywhere; i++)
-            add_layer(p, g, &o, &list[i], (enum plan_layer_kind)k);
+            add_layer(p, g, k == LAYER_TRY ? &o : &all, &list[i], (enum plan_layer_kind)k);
     }
     static const uint16_t ops[] = {OP_FILE_WRITE_DATA, OP_FILE_WRITE_CREATE, OP_FILE_WRITE_UNLINK};
     for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
@@ -262,7 +293,7 @@ static void show_layer(struct plan *p, const struct plan_layer *outer)
         if (strcmp(p->layers[i].path, outer->path) == 0)
             p->layers[i].guarded |= !add_outer_reals(p, outer, &p->layers[i]);
     l.shown = !drop_layers_below(p, &b);
-    if (p->nlayers == PLAN_LAYERS || has_layer_at(p, &b) || is_guarded(p, &b) ||
+    if (p->nlayers == PLAN_LAYERS || has_layer_at(p, &b, outer->kind) || is_guarded(p, &b) ||
         !list_real(p, &none, &b, &l) || !add_outer_reals(p, outer, &l))
         return;
     l.path = arena_strndup(&p->arena, b.path, b.len);

@@ -276,8 +276,9 @@ static void print_searches(const struct plan *p, const struct graph *g, struct b
 static void print_layer(const struct plan *p, const struct graph *g, size_t first, bool *done,
                         struct buf *out)
 {
-    static const char *const kinds[] = {
-        [LAYER_RUN] = "ends with the run", [LAYER_KEPT] = "is kept for the next run here"};
+    static const char *const kinds[] = {[LAYER_RUN] = "ends with the run",
+                                        [LAYER_KEPT] = "is kept for the next run here",
+                                        [LAYER_TRY] = "is kept until you have looked at it"};
     const struct plan_layer *one = &p->layers[first];
     for (size_t i = first; i < p->nlayers; i++) {
         const struct plan_layer *l = &p->layers[i];

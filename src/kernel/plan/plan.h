@@ -93,6 +93,7 @@ enum { PLAN_LAYERS = 64, PLAN_LAYER_REALS = 64 };
 enum plan_layer_kind {
     LAYER_RUN,  /* ends with the run: "buckle.private-layer" */
     LAYER_KEPT, /* kept for the next run in this working folder: "buckle.kept-layer" */
+    LAYER_TRY,  /* kept until the user has looked at it: "buckle.try-layer" (world/world.h) */
     LAYER_KINDS,
 };
 extern const char *const plan_layer_extensions[LAYER_KINDS];
@@ -169,6 +170,7 @@ struct plan {
 
     struct plan_layer *layers;
     size_t nlayers;
+    bool world;            /* the policy writes only to layers of a world */
     bool layers_first;     /* some have sentries inside, which are mounted over them */
     uint64_t layer_rights; /* KABI_LL_… that the wall grants in them */
 

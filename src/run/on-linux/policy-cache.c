@@ -64,7 +64,7 @@ bool policy_cache_inputs(const struct run *r, struct buf *out)
     struct run_kernel *k = r->kernel;
     bool before = k->options.no_search;
     k->options.no_search = false; /* the search decides that */
-    bool put = is_worth_keeping(r) && put_inputs(r, out);
+    bool put = is_worth_keeping(r) && policy_put_inputs(r, &k->host, out);
     k->options.no_search = before;
     return put;
 }

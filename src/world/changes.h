@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_WORLD_CHANGES_H
+#define BK_WORLD_CHANGES_H
+
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "world/world.h"
+
+/* What is different in a world, as a sorted list. */
+
+enum change_kind { CHANGE_ADDED, CHANGE_CHANGED, CHANGE_REMOVED, CHANGE_FOLDER };
+
+enum {
+    DIFFERS_CONTENT = 1 << 0,
+    DIFFERS_MODE = 1 << 1,
+    DIFFERS_OWNER = 1 << 2,
+    DIFFERS_XATTR = 1 << 3,
+    DIFFERS_TIME = 1 << 4,
+    DIFFERS_TYPE = 1 << 5,
+    DIFFERS_LINKS = 1 << 6, /* it has other names in the world */
+};
+
+enum {
+    MARK_EXECUTABLE = 1 << 0, /* it was not */
+    MARK_SET_ID = 1 << 1,     /* it was not */
+    MARK_LINK_OUT = 1 << 2,   /* a symlink that leads out of the place */
+    MARK_LEFT_OUT = 1 << 3,   /* a socket, a pipe, a device, or it cannot be read: never kept */
+    MARK_CONFLICT = 1 << 4,   /* it has changed outside as well */
+    MARK_SPLIT = 1 << 5,      /* the real file has other names, which still have the old content */
+    MARK_PROTECTED = 1 << 6,  /* `protected` says which class */
+};
+
+struct change {
+    const char *path; /* in the place; "" is the place itself */
+    uint16_t place;   /* index in world.places */
+    uint8_t kind;
+    uint8_t marks, differs;
+    uint8_t protected; /* enum protected_class */
+    /* It is put into place by itself; else it comes with a folder above it. */
+    bool root;
+    bool copied;       /* the layer copied it from the real one, and then it was changed */
+    uint32_t old_mode; /* 0: there is none */
+    uint32_t new_mode;
+    uint32_t links;     /* of the new one */
+    uint64_t ino;       /* of the new one */
+    uint32_t origin[2]; /* if copied: one of them is half of the real one's inode number; or 0 */
+    const char *from;   /* the name that it had, which is removed; or NULL */
+    uint64_t old_ino;
+    uint64_t old_size, new_size;
+};
+
+struct changes {
+    struct arena arena;
+    struct change *at;
+    size_t n, cap;
+    size_t left_out, conflicts;
+};
+
+/* The class of protected names that an absolute path has (vocab/protected-classes.h). */
+typedef unsigned world_classify_fn(void *arg, const char *path);
+
+/* CHANGE_FOLDER rows are folders that stay where they are: only their own mode, owner, attributes
+ * or times may differ, or nothing. Free with changes_free() whatever happened. */
+int changes_read(const struct world *w, world_classify_fn *classify, void *arg, struct changes *out,
+                 struct bk_err *err);
+void changes_free(struct changes *c);
+#define OWN_changes changes_free
+
+/* Whether people want to see it: not a folder in which only something else has changed. */
+static inline bool change_is_shown(const struct change *c)
+{
+    return c->kind != CHANGE_FOLDER || (c->differs & ~DIFFERS_TIME);
+}
+
+/* Both sides of a changed regular file, to compare them. -1: there is none. */
+int change_open_old(const struct world *w, const struct change *c);
+int change_open_new(const struct world *w, const struct change *c);
+
+#endif

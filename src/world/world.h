@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_WORLD_WORLD_H
+#define BK_WORLD_WORLD_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <time.h>
+
+#include "base/err.h"
+
+/*
+ * A world: what a command wrote while nothing outside changed. Each folder that its policy opens is
+ * a place of the world. A layer covers it (kernel/launch/layers.h), and what the command writes
+ * goes to the layer's upper side:
+ *
+ *     STATE/buckle/worlds/ID/about     a line each: seconds.nanoseconds, folder, command
+ *     STATE/buckle/worlds/ID/journal   while changes are being kept (journal.h)
+ *     STATE/buckle/worlds/ID/0/path    where place 0 is
+ *     STATE/buckle/worlds/ID/0/upper   what was written there
+ *
+ * No command can write there (run/own-rules.h). But commands chose the names and contents of what
+ * is in an upper side, so nothing in it is trusted.
+ */
+
+enum { WORLD_ID = 16, WORLD_PLACES = 64 };
+
+struct world_place {
+    int number;
+    char *path;       /* absolute and canonical */
+    int upper, lower; /* what was written, and the real folder; -1: it is gone */
+};
+
+struct world {
+    char id[WORLD_ID];
+    char folder[PATH_MAX];
+    int fd;                /* the folder; it has the lock */
+    struct timespec begun; /* what has changed outside since then is a conflict */
+    char *cwd, *command;
+    struct world_place places[WORLD_PLACES];
+    size_t nplaces;
+};
+
+/* Each locks the world until world_close(), and fails if another process uses it. */
+int world_make(struct world *w, const char *cwd, char *const *argv, struct bk_err *err);
+/* Finishes what an interrupted world_keep() began. id: NULL is the newest one. */
+int world_open(struct world *w, const char *id, struct bk_err *err);
+/* Looks again which places there are: a command has run. Waits until it has gone. */
+int world_refresh(struct world *w, struct bk_err *err);
+void world_close(struct world *w);
+#define OWN_world world_close
+
+/* Removes all of it. Nothing outside changes. */
+int world_discard(struct world *w, struct bk_err *err);
+
+/* One line of a list. */
+struct world_about {
+    char id[WORLD_ID];
+    struct timespec begun;
+    bool used; /* a process uses it */
+    char *cwd, *command;
+};
+
+/* The newest first. Free with worlds_free(). Returns how many. */
+size_t worlds_list(struct world_about **out);
+void worlds_free(struct world_about *list, size_t n);
+
+/* Removes worlds that are older, except those in use. Returns how many. */
+size_t worlds_prune(unsigned days);
+
+#endif

@@ -1,0 +1,327 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`buckle try`: a command's changes stay in a world until the user keeps or discards them. Everyday
+tasks give the same tree as without Buckle after keeping, and change nothing after discarding. What
+changes outside meanwhile is never overwritten, and a kill while keeping ends in all or nothing.
+"""
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+
+import tap
+from running import BUCKLE, for_everybody
+
+GIT = "git -c user.name=A -c user.email=a@example.com -c init.defaultBranch=main"
+MANIFEST = r"""
+import hashlib, json, os, stat, sys
+top, rows, links = sys.argv[1].encode(), [], {}
+def see(path):
+    st = os.lstat(path)
+    row = {"mode": st.st_mode, "owner": [st.st_uid, st.st_gid], "time": st.st_mtime_ns}
+    if stat.S_ISREG(st.st_mode):
+        row["bytes"] = hashlib.sha256(open(path, "rb").read()).hexdigest()
+        row["holes"] = st.st_blocks * 512 < st.st_size
+        links.setdefault(st.st_ino, []).append(repr(path[len(top):]))
+        row["names"] = links[st.st_ino]
+    if stat.S_ISLNK(st.st_mode):
+        row["to"] = repr(os.readlink(path))
+    else:
+        row["attributes"] = [[n, os.getxattr(path, n).hex()] for n in sorted(os.listxattr(path))]
+    rows.append([repr(path[len(top):]), row])
+    if stat.S_ISDIR(st.st_mode):
+        for name in sorted(os.listdir(path)):
+            see(os.path.join(path, name))
+see(top)
+print(json.dumps(rows))
+"""
+
+SETUP = r"""
+mkdir -p src/deep/er lib; echo one >src/one.txt; echo two >src/two.txt; seq 1000 >src/deep/numbers
+echo x >src/deep/er/x; ln -s one.txt src/link; chmod 751 lib
+printf '#!/bin/sh\necho hi\n' >run; chmod 755 run; head -c 100000 /dev/zero >lib/zero
+find . -depth -exec touch -h -d '2020-01-02 03:04:05' {} +
+"""
+
+# what is done, without and with Buckle
+TASKS = {
+    # the index has inode numbers
+    "git init and commit": f"export GIT_COMMITTER_DATE=2020-01-01T00:00:00 && {GIT} init -q . && {GIT} add -A && "
+                           f"{GIT} commit -q -m one --date=2020-01-01T00:00:00 && rm .git/index",
+    "sed -i over a tree": "find src -type f -name '*.txt' -exec sed -i s/o/0/g {} +",
+    "mv of folders and files": "mv src/deep moved && mv run lib/ran && mv lib library",
+    "hard links": "ln lib/zero hard && ln src/deep/numbers lib/numbers && cp -al src copy",
+    "cp -a keeps times": "cp -a src copy && rm -r src",
+    "sqlite": """python3 -c "
+import sqlite3
+d = sqlite3.connect('data.db')
+d.execute('create table t (n)')
+d.executemany('insert into t values (?)', [(i,) for i in range(500)])
+d.commit(); d.close()" """,
+    "symlinks": "ln -s ../etc broken && ln -sfn deep src/link && ln -s src folder && rm src/two.txt",
+    "attributes": """python3 -c "
+import os
+os.setxattr('src/one.txt', 'user.mine', b'1')
+os.setxattr('lib', 'user.folder', b'2')
+os.mkdir('made'); os.setxattr('made', 'user.new', b'3')" """,
+    "sparse files": "truncate -s 3M sparse && printf x | dd of=sparse bs=1 seek=2000000 conv=notrunc status=none",
+    "odd names": r"""python3 -c "
+import os
+for n in (b'new\nline', b'esc\x1b[31m', b'\xff\xfe', b' blank ', b'-rf', b'a' * 255):
+    open(n, 'w').write('x'); os.mkdir(b'd' + n[:200])" """,
+    "modes and times": "chmod 700 src && chmod 444 src/one.txt && touch -d 2001-01-01 src/two.txt lib",
+    "replace files by folders and back": "rm src/one.txt && mkdir src/one.txt && rm -r src/deep && echo f >src/deep && "
+                                         "rm -r lib && mkdir lib && echo l >lib/new",
+    "a tree like node_modules": "for i in $(seq 60); do mkdir -p node_modules/p$i/lib && echo $i >node_modules/p$i/index.js "
+                                "&& cp lib/zero node_modules/p$i/lib/; done",
+    "case changes": "mv src/one.txt src/ONE.txt && mv run RUN",
+    "nothing": "true",
+    "make it and remove it again": "mkdir t && echo x >t/x && rm -r t && echo y >y && rm y",
+}
+
+
+def manifest(person, folder):
+    return json.loads(person.sh(f"python3 - '{folder}' <<'END'\n{MANIFEST}\nEND"))
+
+
+def alike(one, other, since):
+    """Both trees, without the times that the tasks themselves set, which cannot be the same."""
+    def without(rows):
+        return [[name, {k: v for k, v in row.items() if k != "time" or v < since}] for name, row in rows]
+    one, other = without(one), without(other)
+    return [(a, b) for a, b in zip(one, other) if a != b] or ([] if len(one) == len(other) else
+                                                             [(len(one), len(other))])
+
+
+def made(person, script=SETUP):
+    folder = person.folder()
+    person.sh(script, cwd=folder)
+    return folder
+
+
+def trying(person, folder, script, *words):
+    return person.call([BUCKLE, "try", *words, "--", "sh", "-ec", script], cwd=folder)
+
+
+def world_of(ran):
+    found = re.search(r"the world (\w+)", ran.err)
+    return found and found.group(1)
+
+
+def worlds(person):
+    return json.loads(person.call([BUCKLE, "changes", "--json"]).out)
+
+
+def buckle(person, *words, **how):
+    return person.call([BUCKLE, *words], **how)
+
+
+def test_tasks(person, t):
+    for name, script in TASKS.items():
+        bare, kept = made(person), made(person)
+        since = time.time_ns()
+        time.sleep(0.02)
+        person.sh(script, cwd=bare)
+        before = manifest(person, kept)
+        r = trying(person, kept, script, "--review", "later")
+        world = world_of(r)
+        t.ok(r.status == 0, f"{name}: runs", r)
+        t.equal(manifest(person, kept), before, f"{name}: nothing has changed outside")
+        if not world:
+            t.equal(alike(manifest(person, kept)[1:], manifest(person, bare)[1:], since), [], f"{name}: no changes", r)
+            continue
+        inside = buckle(person, "changes", world, "--", "python3", "-c", MANIFEST, kept, cwd=kept)
+        r = buckle(person, "keep", world)
+        t.ok(r.status == 0, f"{name}: kept", r, inside)
+        t.equal(alike(manifest(person, kept), manifest(person, bare), since), [], f"{name}: as without Buckle")
+        shown = json.loads(inside.out or "[]")
+        t.equal(alike(manifest(person, kept), shown, 2**63), [], f"{name}: as in the world, times included")
+    t.equal(worlds(person), [], "no world is left")
+
+
+def test_shown(person, t):
+    folder = made(person)
+    r = trying(person, folder, "echo more >>src/two.txt; rm -r lib; mkdir new; printf x >new/tool; chmod +x new/tool; "
+                               "ln -s /etc/passwd out; mkfifo pipe; mv run ran", "--review", "later")
+    world = world_of(r)
+    for words in ("4 added, 1 changed", "[executable]", "[leads out of the folder]", "[cannot be kept]",
+                  f"buckle keep {world}"):
+        t.ok(words in r.err, f"the summary has {words}", r)
+    rows = {c["path"]: c for c in json.loads(buckle(person, "changes", world, "--json").out)["changes"]}
+    t.equal({k: v["change"] for k, v in rows.items()},
+            {"lib": "removed", "new": "added", "new/tool": "added", "out": "added", "pipe": "added", "ran": "added",
+             "run": "removed", "src/two.txt": "changed"}, "changes --json")
+    if person.uid == 0:  # the kernel notes it only for root
+        t.equal(rows["ran"].get("from"), "run", "a renamed file has its old name")
+    r = buckle(person, "changes", world, "--diff")
+    t.ok("\n two\n+more\n" in r.out, "changes --diff", r)
+    r = buckle(person, "changes", world, "--", "cat", "src/two.txt", "new/tool", cwd=folder)
+    t.equal(r.out, "two\nmore\nx", "another command sees the same world", r)
+    r = buckle(person, "keep", world, f"{folder}/new/tool")
+    t.ok(r.status == 1 and "as a whole" in r.err, "a part of a new folder cannot be kept by itself", r)
+    r = buckle(person, "keep", world, "new", "src", cwd=folder)
+    t.ok(r.status == 0 and os.path.exists(f"{folder}/new/tool") and os.path.exists(f"{folder}/lib"),
+         "some paths are kept, the others are not", r)
+    left = [c["path"] for c in json.loads(buckle(person, "changes", world, "--json").out)["changes"]]
+    t.equal(left, ["lib", "out", "pipe", "ran", "run"], "the others are still in the world")
+    r = buckle(person, "keep", world)
+    t.ok(r.status == 0 and not os.path.exists(f"{folder}/pipe") and not os.path.exists(f"{folder}/lib"),
+         "then the rest, without the pipe", r)
+    t.ok(buckle(person, "keep", world).status == 2, "the world is gone")
+
+
+def test_links(person, t):
+    """A layer copies one name of a file. That is shown, and the others keep the old content."""
+    folder = made(person, "echo one >one; ln one two; echo a >a; ln a b")
+    r = trying(person, folder, "echo more >>one; cat one two; rm a", "--review", "later")
+    world = world_of(r)
+    t.equal(r.out, "one\nmore\none\n", "the other name has the old content", r)
+    t.ok("other names of the file keep the old content" in r.err, "the summary says so", r)
+    t.ok(buckle(person, "keep", world).status == 0, "kept")
+    t.equal([open(f"{folder}/{n}").read() for n in ("one", "two", "b")], ["one\nmore\n", "one\n", "a\n"], "as it was shown")
+
+
+def test_success(person, t):
+    folder = made(person)
+    r = trying(person, folder, "echo x >new; exit 3", "--keep-on-success")
+    t.ok(r.status == 3 and not os.path.exists(f"{folder}/new"), "a command that failed is not kept", r)
+    t.ok(buckle(person, "discard", world_of(r)).status == 0, "discarded")
+    r = trying(person, folder, "echo x >new", "--keep-on-success")
+    t.ok(r.status == 0 and os.path.exists(f"{folder}/new"), "one that succeeded is", r)
+    r = trying(person, folder, "cat new")
+    t.ok(r.status == 0 and r.err == "" and r.out == "x\n", "without changes nothing is printed", r)
+    r = trying(person, folder, "kill -9 $$")
+    t.equal(r.status, 137, "the status is the command's", r)
+
+
+def test_outside(person, t):
+    """Only places of the world can be written."""
+    folder, other = made(person), made(person)
+    before = manifest(person, other)
+    r = trying(person, folder, f"echo x >{other}/src/one.txt || echo no; echo y >>here", "--review", "later", "-w", other)
+    world = world_of(r)
+    t.ok("no" not in r.out and world, "--allow-write makes another place", r)
+    t.equal(manifest(person, other), before, "which has not changed")
+    t.ok(buckle(person, "keep", world).status == 0 and open(f"{other}/src/one.txt").read() == "x\n",
+         "and is kept with the first")
+    r = trying(person, folder, f"echo x >{other}/lib/file || echo no", "--discard", "-w", f"{other}/src/two.txt")
+    t.ok(r.out == "no\n", "a folder that the policy does not open cannot be written", r)
+    r = trying(person, folder, f"echo x >{other}/src/two.txt || echo no", "--discard", "-w", f"{other}/src/two.txt")
+    t.ok(r.out == "no\n" and open(f"{other}/src/two.txt").read() == "two\n",
+         "a single file that the policy opens is no place", r)
+    state = f"{person.home}/.local/state/buckle"
+    r = trying(person, folder, f"touch {state}/worlds/x || echo no", "--discard", "-w", state)
+    t.ok(r.out == "no\n" or r.status == 125, "worlds cannot be written from a sandbox", r)
+    t.ok("x" not in os.listdir(f"{state}/worlds"), "and were not")
+
+
+def test_conflicts(person, t):
+    folder = made(person)
+    r = trying(person, folder, "echo in >>src/two.txt; echo in >new; rm lib/zero; rm -r src/deep", "--review", "later")
+    world = world_of(r)
+    person.sh("echo out >>src/two.txt; echo out >new; echo out >src/deep/er/x", cwd=folder)
+    before = manifest(person, folder)
+    r = buckle(person, "keep", world)
+    t.ok(r.status == 1 and all(f"{folder}/{name}: it has changed outside" in r.err for name in ("src/two.txt", "new", "src/deep")),
+         "what has changed outside is named", r)
+    t.equal(manifest(person, folder), before, "and nothing is kept")
+    r = buckle(person, "keep", world, f"{folder}/lib")
+    t.ok(r.status == 0 and not os.path.exists(f"{folder}/lib/zero"), "the others can be", r)
+    buckle(person, "discard", world)
+
+
+def test_protected(person, t):
+    folder = made(person)
+    person.sh(f"{GIT} init -q .", cwd=folder)
+    r = trying(person, folder, "echo x >.bashrc; mkdir .vscode; echo {} >.vscode/tasks.json; "
+                               "printf '#!/bin/sh' >.git/hooks/pre-commit; chmod +x .git/hooks/pre-commit", "--review", "later",
+               "--allow-protected", "shells,editors,git-hooks")
+    world = world_of(r)
+    t.ok("[protected: git-hooks]" in r.err and "[protected: shells]" in r.err, "protected names are marked", r)
+    r = buckle(person, "keep", world)
+    t.ok(r.status == 1 and "protected (git-hooks)" in r.err and not os.path.exists(f"{folder}/.bashrc"),
+         "and need their class to be kept", r)
+    r = buckle(person, "keep", "--allow-protected", "shells,editors,git-hooks", world)
+    t.ok(r.status == 0 and os.path.exists(f"{folder}/.bashrc"), "which is named", r)
+    r = trying(person, folder, "echo x >.gitconfig || echo no", "--discard")
+    t.ok(r.out == "no\n", "without the class they cannot be written in a world either", r)
+
+
+def test_kills(person, t):
+    """SIGKILL at random times while a world is kept; the next call ends in all or nothing."""
+    wrong, old, new = [], 0, 0
+    chance = random.Random(4)
+    for _ in range(12 if person.uid == 0 else 8):
+        folder = made(person)
+        r = trying(person, folder, "for i in $(seq 150); do echo $i >n$i; done; cp -a src copy; rm -r lib; "
+                                   "echo x >>src/two.txt; chmod 700 src", "--review", "later")
+        world = world_of(r)
+        before = manifest(person, folder)
+        keeping = person.start([BUCKLE, "keep", world], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(chance.random() * 0.04)
+        keeping.send_signal(signal.SIGKILL)
+        keeping.wait()
+        buckle(person, "changes", world)
+        after = manifest(person, folder)
+        names = {name for name, _ in after}
+        is_new = "b'/n150'" in names and "b'/copy/two.txt'" in names and "b'/lib'" not in names
+        old += after == before
+        new += is_new
+        if after != before and (not is_new or any("buckle-keep" in n for n in names)):
+            wrong.append(sorted(names))
+        buckle(person, "discard", world)
+    t.equal(wrong, [], f"kills while keeping: {old} times nothing was kept, {new} times everything")
+
+
+def test_in_use(person, t):
+    folder = made(person)
+    waits = person.start([BUCKLE, "try", "--review", "later", "--", "sh", "-c", "echo x >new; echo ready; read x"], cwd=folder,
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    waits.stdout.readline()
+    world = worlds(person)[0]
+    t.ok(world["used"], "a world in use is listed so")
+    for command in ("keep", "discard", "changes"):
+        r = buckle(person, command, world["world"])
+        t.ok(r.status == 2 and "in use" in r.err, f"{command} refuses it", r)
+    waits.communicate(b"\n")
+    t.ok(buckle(person, "keep", world["world"]).status == 0 and os.path.exists(f"{folder}/new"), "afterwards it is kept")
+
+
+def test_full(person, t):
+    """A file system without room: nothing has changed."""
+    if person.uid != 0 or subprocess.run(["unshare", "-m", "true"], check=False).returncode != 0:
+        return
+    folder = person.folder()
+    script = f"""
+mount -t tmpfs -o size=2m tmpfs {folder} && cd {folder} && echo old >file && mkdir sub && head -c 1200000 /dev/urandom >sub/big
+sleep 0.05
+{BUCKLE} try --review later -- sh -c 'head -c 1000000 /dev/urandom >new; echo x >>file; rm -r sub' 2>err.log
+cd / ; cp {folder}/err.log {person.home}/err.log; rm {folder}/err.log
+ls -laR --time-style=full-iso {folder} | grep -v ' \\.\\.$' >{person.home}/before
+{BUCKLE} keep $(sed -n 's/.*the world \\([a-z0-9]*\\):.*/\\1/p' {person.home}/err.log); echo status $?
+ls -laR --time-style=full-iso {folder} | grep -v ' \\.\\.$' | diff {person.home}/before - && echo same
+"""
+    r = person.call(["unshare", "-m", "sh", "-c", script])
+    t.ok("status 1" in r.out and "same" in r.out and "No space left" in r.err, "a full disk", r)
+    for world in worlds(person):
+        buckle(person, "discard", world["world"])
+
+
+def test_prune(person, t):
+    folder = made(person)
+    trying(person, folder, "echo x >new", "--review", "later")
+    t.ok(buckle(person, "changes", "--prune").status == 0 and len(worlds(person)) == 1, "a new world is not pruned")
+    buckle(person, "changes", "--prune", "--days", "0")
+    t.equal(worlds(person), [], "an old one is")
+
+
+for_everybody([test_tasks, test_shown, test_links, test_success, test_outside, test_conflicts, test_protected, test_kills, test_in_use,
+               test_full, test_prune])
+sys.exit(tap.done())
