@@ -119,9 +119,13 @@ def check_words():
     w.node(("decision", 5))
     data = bytearray(w.write_new())
     at = data.index(bytes([1, 5, 0, 0, 0, 0, 0, 0]))
-    data[at + 1], data[at + 6] = 0x25, 7
+    data[at + 3] = 7
     r = buckle("explain", write("flags.bin", bytes(data)) + ":p", "default")
-    ok("01 25 00 00 00 00 07 00" in r.out, "bytes of a decision that nobody knows are shown", r)
+    ok(r.status == 2 and f"offset {at + 3:#x}: byte 0x07" in r.err, "a byte of a decision that nobody knows is an error", r)
+    data[at + 3] = 0
+    data[at + 6] = 7  # bytes 4 to 7 are a message's number
+    r = buckle("explain", write("message.bin", bytes(data)) + ":p", "default")
+    ok(r.status == 2 and f"offset {at + 4:#x}: no message" in r.err, "a message that is not there is an error", r)
 
 
 def check_corpus():
