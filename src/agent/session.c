@@ -392,7 +392,7 @@ static void do_spare(struct session *k, int client, const json_t *m, struct buf 
     control_server_answer(out, json_pack("{s:b}", "ok", 1));
 }
 
-/* Whoever has the descriptor's other end has a command, and runs it as usual if that is closed. */
+/* The client at the other end has a command, and runs it as usual if this end is closed. */
 static void do_take(struct session *k, const json_t *m)
 {
     enum { MISSES = 2 };

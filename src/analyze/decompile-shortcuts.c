@@ -168,6 +168,17 @@ static uint32_t given_of(const struct shortcuts *s, uint32_t node)
     return is_end(s, node) ? node : s->given[node];
 }
 
+/* Where a node leads if the test holds. */
+static void reach_next(struct shortcuts *s, uint32_t at)
+{
+    const struct dc_node *node = &s->c->nodes[at];
+    enum outcome o = outcome_at(s, at);
+    if (o != FAILS)
+        reach(s->c, node->match);
+    if (o != HOLDS)
+        reach(s->c, node->unmatch);
+}
+
 /* Computes what everything below a node becomes if the test holds. */
 static int give(struct shortcuts *s, uint32_t from)
 {
@@ -183,11 +194,7 @@ static int give(struct shortcuts *s, uint32_t from)
             n--;
             continue;
         }
-        enum outcome o = outcome_at(s, at);
-        if (o != FAILS)
-            reach(c, c->nodes[at].match);
-        if (o != HOLDS)
-            reach(c, c->nodes[at].unmatch);
+        reach_next(s, at);
     }
     while (n--) {
         at = s->order[n];
@@ -228,11 +235,7 @@ static int lengthen(struct shortcuts *s, uint32_t from, uint32_t like, uint32_t 
             n--;
             continue;
         }
-        enum outcome o = outcome_at(s, at);
-        if (o != FAILS)
-            reach(c, c->nodes[at].match);
-        if (o != HOLDS)
-            reach(c, c->nodes[at].unmatch);
+        reach_next(s, at);
     }
     while (n--) {
         at = s->order[n];

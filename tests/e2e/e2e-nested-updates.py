@@ -6,19 +6,17 @@ the sandbox that a run there gets."""
 
 import json
 import os
-import re
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import tap
+from talking import LOOP, Talker
 from running import BUCKLE, eventually, for_everybody
 
-LOOP = 'while read -r line; do eval "$line" 2>&1; echo "==$?"; done'
 
-
-class Shell:
+class Shell(Talker):
     """A shell that answers line by line, inside as many sandboxes as there are lists of flags."""
 
     def __init__(self, user, *levels, cwd, env=None):
@@ -28,16 +26,6 @@ class Shell:
         self.user = user
         self.child = user.start([*words, "sh", "-c", LOOP], cwd=cwd, env=env, stdin=subprocess.PIPE,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-    def ask(self, line):
-        self.child.stdin.write(line.encode() + b"\n")
-        self.child.stdin.flush()
-        text = b""
-        while True:
-            got = self.child.stdout.readline()
-            text += got
-            if not got or re.search(rb"==\d+\n$", got):
-                return text.decode(errors="replace") + ("" if got else "gone")
 
     def does(self, line):
         return self.ask(line).endswith("==0\n")

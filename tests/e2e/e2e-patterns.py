@@ -13,12 +13,11 @@ import threading
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import fusable
 import tap
+from talking import LOOP, Talker
 from running import BUCKLE, SLOW, eventually, for_everybody, missing
 
 DENY = ("--deny-read", "**/.env", "--deny-read", "**/*.pem", "--deny-read", "**/secrets/**")
 TIERS = (("searched", ()), ("judged", ("--strict-reads",)))
-LOOP = 'while IFS= read -r line; do eval "$line" 2>&1; echo "==$?"; done'
-
 
 class Tree:
     """A working folder with denied names in it."""
@@ -48,22 +47,12 @@ class Tree:
         return json.loads(r.out) if r.status == 0 else {"failed": r.err}
 
 
-class Talk:
+class Talk(Talker):
     """A shell in a sandbox that answers line by line."""
 
     def __init__(self, tree, *flags):
         self.child = tree.user.start([BUCKLE, "run", *DENY, *flags, "--", "sh", "-c", LOOP], cwd=tree.top,
                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-    def ask(self, line):
-        self.child.stdin.write(line.encode() + b"\n")
-        self.child.stdin.flush()
-        text = b""
-        while True:
-            got = self.child.stdout.readline()
-            text += got
-            if not got or re.search(rb"==\d+\n$", got):
-                return text.decode(errors="replace") + ("" if got else "gone")
 
     def denies(self, name):
         """Soon, and from then on."""

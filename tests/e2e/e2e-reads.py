@@ -13,9 +13,8 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import fusable
 from running import BUCKLE, eventually, for_everybody, processes
+from talking import LOOP, Talker
 from tap import done, skip
-
-LOOP = 'while IFS= read -r line; do eval "$line" 2>&1; echo "==$?"; done'
 
 
 class Home:
@@ -50,7 +49,7 @@ class Home:
         return self.run("sh", "-c", script, flags=flags, **how)
 
 
-class Talk:
+class Talk(Talker):
     """A shell in a sandbox that answers line by line."""
 
     def __init__(self, home, *flags, cwd=None, env=None):
@@ -58,16 +57,6 @@ class Talk:
         self.child = home.user.start([BUCKLE, "run", *flags, "--", "sh", "-c", LOOP],
                                        cwd=cwd or home.work, env=env,
                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-    def ask(self, line):
-        self.child.stdin.write(line.encode() + b"\n")
-        self.child.stdin.flush()
-        text = b""
-        while True:
-            got = self.child.stdout.readline()
-            text += got
-            if not got or re.search(rb"==\d+\n$", got):
-                return text.decode(errors="replace") + ("" if got else "gone")
 
     def end(self):
         self.child.stdin.close()

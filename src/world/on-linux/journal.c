@@ -249,7 +249,7 @@ void journal_finish(struct world *w, const struct ops *ops)
 
 /* ---- reading ---- */
 
-static struct op *add_op(struct ops *ops)
+struct op *ops_add(struct ops *ops)
 {
     if (ops->n == ops->cap) {
         size_t cap = ops->cap ? ops->cap * 2 : 64;
@@ -286,7 +286,7 @@ static bool take_op(const struct world *w, const char *line, struct ops *ops)
     size_t place = 0;
     while (place < w->nplaces && w->places[place].number != number)
         place++;
-    struct op *o = place < w->nplaces ? add_op(ops) : NULL;
+    struct op *o = place < w->nplaces ? ops_add(ops) : NULL;
     if (!o)
         return false;
     *o = (struct op){.kind = kind,

@@ -46,6 +46,9 @@ struct ops {
     bool whole;
 };
 
+/* A new one at the end, all zero; NULL: there is no memory. */
+struct op *ops_add(struct ops *ops);
+
 enum { STAGING_NAME = 48, OP_NAME = 24 };
 void staging_name(const struct world *w, char out[STAGING_NAME]);
 void op_name(size_t i, char out[OP_NAME]);

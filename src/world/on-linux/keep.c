@@ -86,24 +86,11 @@ static size_t rows_of(const struct changes *c, size_t i)
     return n;
 }
 
-static struct op *add_op(struct ops *ops)
-{
-    if (ops->n == ops->cap) {
-        size_t cap = ops->cap ? ops->cap * 2 : 64;
-        struct op *more = realloc(ops->at, cap * sizeof(*more));
-        if (!more)
-            return NULL;
-        ops->at = more;
-        ops->cap = cap;
-    }
-    return &ops->at[ops->n++];
-}
-
 static int choose_folder(struct keeping *k, size_t i, bool inside)
 {
     const struct change *c = &k->c->at[i];
     struct stat now, old;
-    struct op *o = add_op(&k->ops);
+    struct op *o = ops_add(&k->ops);
     if (!o)
         return -ENOMEM;
     *o = (struct op){.kind = OP_FOLDER,
@@ -125,7 +112,7 @@ static int choose_folder(struct keeping *k, size_t i, bool inside)
 static int choose_one(struct keeping *k, size_t i, size_t rows)
 {
     const struct change *c = &k->c->at[i];
-    struct op *o = add_op(&k->ops);
+    struct op *o = ops_add(&k->ops);
     if (!o)
         return -ENOMEM;
     *o = (struct op){.kind = c->kind == CHANGE_REMOVED ? OP_REMOVE
