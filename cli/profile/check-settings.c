@@ -6,10 +6,12 @@
 #include "cli/profile/check-settings.h"
 
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/own.h"
+#include "profile/profile.h"
 
 void check_report(struct checked_settings *c, enum finding_level level, src_pos pos,
                   const struct bk_err *err)
@@ -36,6 +38,32 @@ src_pos check_position(const struct source *s, const struct bk_err *err)
     return s->base + (src_pos)(at - s->text + (col < left ? col : left));
 }
 
+/* Compiles the profile of a rule for commands, as a run would. */
+static void try_profile(struct checked_settings *c, const struct source *text,
+                        const struct command_rule *r, const char *cwd)
+{
+    const struct sbpl_param params[] = {
+        {"CWD", cwd}, {"TMPDIR", "/tmp/buckle"}, {"HOME", getenv("HOME") ? getenv("HOME") : "/"}};
+    struct sbpl_options opt = {.os = VOCAB_OS_ANY,
+                               .params = params,
+                               .nparams = sizeof(params) / sizeof(params[0]),
+                               .shipped_only = true,
+                               .of_command = true};
+    OWN(sbpl_unit) struct sbpl_unit u;
+    struct graph *g = NULL;
+    struct bk_err err, whole;
+    sbpl_unit_init(&u, &opt);
+    int added = r->text ? sbpl_add_text(&u, r->profile, r->text, r->ntext, &err)
+                        : profile_add_shipped(&u, r->profile, &err);
+    if (added < 0 || sbpl_compile(&u, &g, &err) < 0) {
+        whole = err;
+        if (err.line)
+            err_set(&whole, err.code, "%.200s:%u:%u: %.200s", err.file, err.line, err.col, err.msg);
+        check_report(c, FINDING_ERROR, text->base + r->profile_at, &whole);
+    }
+    graph_free(g);
+}
+
 /* Finds errors that show only when paths are resolved, such as an unset variable. */
 static void try_paths(struct checked_settings *c, const struct source *text, const char *path)
 {
@@ -47,7 +75,10 @@ static void try_paths(struct checked_settings *c, const struct source *text, con
         return;
     if (settings_add_text(&s, LAYER_FLAGS, path, text->text, text->len, &err) < 0 ||
         settings_build(&s, NULL, &r, &err) < 0)
-        check_report(c, FINDING_ERROR, check_position(text, &err), &err);
+        return check_report(c, FINDING_ERROR, check_position(text, &err), &err);
+    for (size_t i = 0; i < r.policy.ncommands; i++)
+        if (r.policy.commands[i].profile)
+            try_profile(c, text, &r.policy.commands[i], cwd);
 }
 
 void check_init(struct checked_settings *c)

@@ -14,6 +14,7 @@
 #include "cli/args.h"
 #include "cli/profile/format-versions.h"
 #include "cli/profile/pair.h"
+#include "cli/profile/policy-stack.h"
 #include "vocab/os.h"
 
 enum { MAX_BYTES = 512 << 20 };
@@ -21,7 +22,8 @@ enum { MAX_BYTES = 512 << 20 };
 static const struct cli_option options[] = {
     LOAD_OPTIONS,
     LOAD_BLOB_OPTIONS,
-    {"platform", 0, "FILE", "also apply the platform profile in FILE; may repeat", "file"},
+    {"platform", 0, "PROFILE", "a platform profile that must also allow it; may repeat", "profile"},
+    EXTENSION_OPTION,
     {"diff", 'd', NULL, "show what the second profile adds and removes", NULL},
     {"changes", 0, "A..B", "only operations that are new in system version B", NULL},
     {"json", 'j', NULL, "print one JSON document", NULL},
@@ -67,6 +69,18 @@ static void layers_free(struct layers *l)
 }
 #define OWN_layers layers_free
 
+/* Gives the process extensions: what they open is listed as open. */
+static int hold(struct loaded *l, const struct extensions *held)
+{
+    struct bk_err err;
+    struct graph *g = graph_extend(l->graph, held->at, held->n, &err);
+    if (!g)
+        return cli_fail(&err);
+    graph_free(l->graph);
+    l->graph = g;
+    return CLI_OK;
+}
+
 static int load_layers(const struct cli_args *args, const char *name, struct layers *out)
 {
     size_t platforms = args_count(args, "platform");
@@ -77,11 +91,17 @@ static int load_layers(const struct cli_args *args, const char *name, struct lay
         err_nomem(&err);
         return cli_fail(&err);
     }
+    struct bk_err err;
+    OWN(extensions) struct extensions held = {0};
+    if (extensions_read(args, &held, &err) < 0)
+        return cli_fail(&err);
     for (; out->n <= platforms; out->n++) {
         struct loaded *l = &out->at[out->n];
         const char *platform = args_nth(args, "platform", out->n);
         int status =
             platform ? load_file_or_complain(args, platform, l) : load_or_complain(args, name, l);
+        if (status == CLI_OK && held.n)
+            status = hold(l, &held);
         if (status != CLI_OK) {
             out->n++;
             return status;
@@ -188,8 +208,8 @@ static int cmd_catalog_run(struct cli_args *args)
         return cli_usage(args, "give --text or profiles, not both");
     if (args_has(args, "changes") && args_has(args, "os"))
         return cli_usage(args, "--changes and --os exclude each other");
-    if (args_has(args, "diff") && args_has(args, "platform"))
-        return cli_usage(args, "--diff and --platform exclude each other");
+    if (args_has(args, "diff") && (args_has(args, "platform") || args_has(args, "extension")))
+        return cli_usage(args, "--diff takes no --platform or --extension");
     if (args_has(args, "diff"))
         return compare_profiles(args, &out);
     if (args->npos || from_text)

@@ -89,10 +89,21 @@ static const struct {
     [GRAPH_LINT_IMPOSSIBLE] = {"impossible-filter", ""},
 };
 
+/* Whether a rule is in the file that is checked. Of an imported one, profiles use a part and
+ * replace another. */
+static bool is_own(const struct loaded *l, uint32_t rule)
+{
+    const struct graph_origin *o = &graph_rule_at(l->graph, rule)->origin;
+    const struct source *first = sbpl_text_at(&l->unit, 0);
+    return !first || !o->file || strcmp(o->file, first->name) == 0;
+}
+
 static void lint_found(void *arg, const struct graph_lint *lint)
 {
     struct loaded *l = arg;
     OWN(buf) struct buf msg = {0};
+    if (!is_own(l, lint->rule))
+        return;
     buf_fmt(&msg, "%s%s", lints[lint->kind].words, lint->why);
     struct diag *g =
         add_at_rule(l, lint->rule, DIAG_WARNING, lints[lint->kind].code, msg.s ? msg.s : "");

@@ -17,7 +17,8 @@
 static const struct cli_option options[] = {
     {"define", 'D', "KEY=VALUE", "set a parameter, for (param \"KEY\")", NULL},
     {"import-dir", 'I', "DIR", "look for imported profiles in DIR first", "dir"},
-    {"entitlements", 0, "FILE", "read entitlements from a property list or JSON file", "file"},
+    {"entitlements", 0, "FILE", "read entitlements from a property list, JSON, Mach-O file or app",
+     "file"},
     {"fold-case", 0, NULL, "ignore upper and lower case in paths, as macOS does", NULL},
     {"era", 0, "A…E", "read compiled profiles in the format of this era", "A B C D E"},
     {"verdicts", 0, NULL, "compare only allow and deny, not reporting or modifiers", NULL},
@@ -41,21 +42,32 @@ static void print_flags(const struct graph_verdict *v, struct buf *out)
         buf_fmt(out, ", flags 0x%x", others);
 }
 
+/* What is left: which values of a filter. An example follows. */
+static void print_region(const struct graph_difference *d, struct buf *out)
+{
+    const char *name = d->region < FILTER_COUNT ? vocab_filters[d->region].name : NULL;
+    buf_str(out, ": undecided");
+    if (name && d->of)
+        buf_fmt(out, " for %u of %u kinds of %s", d->left, d->of, name);
+    else if (name)
+        buf_fmt(out, "; samples agree, but %s has too many kinds to compare all", name);
+    else
+        buf_str(out, "; samples agree, but there are too many conditions to compare all");
+    buf_str(out, d->nfacts ? ", such as" : "");
+}
+
 static void print_difference(void *arg, enum graph_equality how, const struct graph_difference *d)
 {
     struct diff_printer *t = arg;
     buf_str(&t->out, vocab_ops[d->op].name);
-    if (how == GRAPH_UNDECIDED) {
-        buf_str(&t->out, ": undecided\n");
-        t->undecided++;
-        return;
-    }
+    if (how == GRAPH_UNDECIDED)
+        print_region(d, &t->out);
     for (size_t i = 0; i < d->nfacts; i++) {
         buf_chr(&t->out, ' ');
         graph_fact_print(&d->facts[i], &t->out);
     }
     buf_chr(&t->out, '\n');
-    t->differ++;
+    *(how == GRAPH_UNDECIDED ? &t->undecided : &t->differ) += 1;
     bool same = d->verdict[0].allow == d->verdict[1].allow;
     for (int s = 0; s < 2; s++) {
         const struct graph_verdict *v = &d->verdict[s];
@@ -104,8 +116,8 @@ const struct cli_command cmd_diff = {
         "for samples: strings by the automaton of all patterns, numbers by the ones that rules\n"
         "name. For each operation that differs it prints an argument and both verdicts.\n"
         "\n"
-        "Addresses, domains and permission bits are compared test by test; where that is not\n"
-        "enough, the operation is reported as undecided.\n"
+        "Where that takes too much, the operation is reported as undecided, with the arguments\n"
+        "that are left, an example of them, and both verdicts on it.\n"
         "\n"
         "Exit status: 0 equal, 1 different, 2 error or undecided.",
     .options = options,

@@ -18,34 +18,34 @@ bool stack_asked(const struct cli_args *args)
     return args_has(args, "platform") || args_has(args, "stack") || args_has(args, "extension");
 }
 
-/* CLASS or CLASS:VALUE. */
-static int take_extensions(const struct cli_args *args, struct stacked *s)
+int extensions_read(const struct cli_args *args, struct extensions *out, struct bk_err *err)
 {
     size_t n = args_count(args, "extension"), bytes = 1;
     for (size_t i = 0; i < n; i++)
         bytes += strlen(args_nth(args, "extension", i)) + 1;
-    s->extensions = calloc(n + 1, sizeof(*s->extensions));
-    s->kinds = malloc(bytes);
-    if (!s->extensions || !s->kinds) {
-        struct bk_err err;
-        err_nomem(&err);
-        return cli_fail(&err);
-    }
-    char *at = s->kinds;
-    for (size_t i = 0; i < n; i++) {
-        const char *given = args_nth(args, "extension", i);
-        size_t len = strcspn(given, ":");
+    out->at = calloc(n + 1, sizeof(*out->at));
+    out->kinds = malloc(bytes);
+    if (!out->at || !out->kinds)
+        return err_nomem(err);
+    char *kind = out->kinds;
+    for (; out->n < n; out->n++) {
+        const char *given = args_nth(args, "extension", out->n);
+        size_t len = strcspn(given, "=:");
         if (len == 0 || (given[len] && !given[len + 1]))
-            return cli_usage(args, "--extension %s: write CLASS or CLASS:VALUE", given);
-        memcpy(at, given, len);
-        at[len] = '\0';
-        s->extensions[i] =
-            (struct graph_extension){.kind = at, .value = given[len] ? given + len + 1 : NULL};
-        at += len + 1;
+            return err_set(err, BK_E_INPUT, "--extension %s: write CLASS or CLASS=PATH", given);
+        memcpy(kind, given, len);
+        kind[len] = '\0';
+        out->at[out->n] =
+            (struct graph_extension){.kind = kind, .value = given[len] ? given + len + 1 : NULL};
+        kind += len + 1;
     }
-    s->stack.extensions = s->extensions;
-    s->stack.nextensions = n;
-    return CLI_OK;
+    return 0;
+}
+
+void extensions_free(struct extensions *e)
+{
+    free(e->at);
+    free(e->kinds);
 }
 
 static int load_layer(const struct cli_args *args, struct stacked *s, const char *role,
@@ -90,7 +90,12 @@ int stack_or_complain(const struct cli_args *args, struct stacked *out)
     }
     if (profile && load_from_text(args))
         return cli_usage(args, "give --profile or --text, not both");
-    if (take_extensions(args, out) != CLI_OK || load_around(args, out) != CLI_OK)
+    struct bk_err err;
+    if (extensions_read(args, &out->extensions, &err) < 0)
+        return cli_fail(&err);
+    out->stack.extensions = out->extensions.at;
+    out->stack.nextensions = out->extensions.n;
+    if (load_around(args, out) != CLI_OK)
         return CLI_ERROR;
     if (profile)
         return load_layer(args, out, "profile", profile, true);
@@ -103,6 +108,5 @@ void stacked_free(struct stacked *s)
         loaded_free(&s->loaded[i]);
     free(s->loaded);
     free(s->layers);
-    free(s->extensions);
-    free(s->kinds);
+    extensions_free(&s->extensions);
 }

@@ -15,7 +15,7 @@
     {"import-dir", 'I', "DIR", "look for imported profiles in DIR first", "dir"}, \
     {"text", 'p', "TEXT", "use TEXT as the profile, instead of a file", NULL}, \
     {"prelude", 0, "FILE", "read FILE before the profile, as part of it", "file"}, \
-    {"entitlements", 0, "FILE", "read entitlements from a property list or JSON file", "file"}, \
+    {"entitlements", 0, "FILE", "read entitlements from a property list, JSON, Mach-O file or app", "file"}, \
     {"os", 0, "VERSION", "system version whose names apply, also in a compiled profile", "os"}, \
     {"fold-case", 0, NULL, "ignore upper and lower case in paths, as macOS does", NULL}
 /* clang-format on */

@@ -41,6 +41,11 @@ struct graph_difference {
     struct graph_fact *facts;
     size_t nfacts;
     struct graph_verdict verdict[2]; /* equal if only modifiers differ */
+    /* Undecided: which arguments are left. They differ in the value of this filter (FILTER_NONE:
+     * not known); `left` of `of` kinds of values are not compared (0: the kinds are too many to
+     * list). facts are an example of what is left, with the verdicts of both. */
+    uint16_t region;
+    uint32_t left, of;
 };
 
 struct graph_diff_how {
@@ -49,11 +54,15 @@ struct graph_diff_how {
 };
 
 /* Calls each for every operation that the graphs decide differently, with a witness, and for those
- * where nothing could be proved (facts are then meaningless). *out is the worst result. EQUAL is a
+ * where nothing could be proved, with what is left. *out is the worst result. EQUAL is a
  * proof; see diff.c for what may stay undecided. how NULL: compare everything. */
 typedef void graph_diff_fn(void *arg, enum graph_equality how, const struct graph_difference *d);
 int graph_diff(const struct graph *a, const struct graph *b, const struct graph_diff_how *how,
                graph_diff_fn *each, void *arg, enum graph_equality *out, struct bk_err *err);
+
+/* Whether a allows only what b allows, for each operation (OP_COUNT). True is proved; false only
+ * means that no proof was found. */
+int graph_within(const struct graph *a, const struct graph *b, bool *within, struct bk_err *err);
 
 /* ---- finding rules that can never decide ---- */
 

@@ -146,8 +146,8 @@ static bool add_value(struct printer *p, struct sexp *list, const struct graph_t
 /* Whether alternatives may share parentheses. Several addresses would be our own extension. */
 static bool shares(const struct graph_test *t)
 {
-    return t->how != GRAPH_NET && t->how != GRAPH_FLAG && t->filter != FILTER_REQUIRE_ENTITLEMENT &&
-           !graph_test_is_keyed(t);
+    return t->how != GRAPH_NET && t->how != GRAPH_FLAG &&
+           t->filter != FILTER_ENTITLEMENT_IS_PRESENT && !graph_test_is_keyed(t);
 }
 
 /* ---- conditions ---- */

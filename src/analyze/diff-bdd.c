@@ -45,10 +45,21 @@ static uint32_t hash(uint32_t var, uint32_t hi, uint32_t lo)
     return (uint32_t)(h >> 32);
 }
 
+/* Enters all nodes into a table. */
+static void enter_all(const struct bdd *b, uint32_t *slots, uint32_t mask)
+{
+    for (uint32_t i = 0; i < b->n; i++) {
+        uint32_t k = hash(b->nodes[i].var, b->nodes[i].hi, b->nodes[i].lo) & mask;
+        while (slots[k])
+            k = (k + 1) & mask;
+        slots[k] = i + 1;
+    }
+}
+
 static bool grow(struct bdd *b)
 {
     uint32_t cap = b->cap * 2, mask = 2 * cap - 1;
-    if (b->n < b->cap)
+    if (b->n < b->cap && b->n < b->limit)
         return true;
     struct bdd_node *nodes = b->n < b->limit ? realloc(b->nodes, sizeof(*nodes) * cap) : NULL;
     if (nodes)
@@ -58,12 +69,7 @@ static bool grow(struct bdd *b)
         b->exhausted = true;
         return false;
     }
-    for (uint32_t i = 0; i < b->n; i++) {
-        uint32_t k = hash(nodes[i].var, nodes[i].hi, nodes[i].lo) & mask;
-        while (slots[k])
-            k = (k + 1) & mask;
-        slots[k] = i + 1;
-    }
+    enter_all(b, slots, mask);
     free(b->slots);
     b->slots = slots;
     b->mask = mask;
@@ -84,6 +90,14 @@ static uint32_t intern(struct bdd *b, uint32_t var, uint32_t hi, uint32_t lo)
     b->nodes[b->n] = (struct bdd_node){var, hi, lo};
     b->slots[k] = ++b->n;
     return b->n - 1;
+}
+
+void bdd_rewind(struct bdd *b, uint32_t n)
+{
+    b->n = n;
+    memset(b->slots, 0, (b->mask + 1u) * sizeof(*b->slots));
+    memset(b->cache, 0xff, sizeof(*b->cache) * CACHE);
+    enter_all(b, b->slots, b->mask);
 }
 
 uint32_t bdd_leaf(struct bdd *b, uint32_t leaf)

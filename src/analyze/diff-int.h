@@ -27,11 +27,13 @@ struct dimension {
     uint32_t *all, nall;     /* tests of this filter */
     uint32_t *tests, ntests; /* those that matter now */
     bool made, failed;
+    bool partial; /* kinds are missing */
 };
 
 struct diff_tests {
     struct arena *arena; /* of kinds: emptied when others matter */
     bool fold;
+    bool sampling;                /* kinds of strings are samples */
     const struct graph_test **at; /* of both graphs, without duplicates */
     uint32_t n;
     uint32_t *index[2];  /* test of a graph → index here */
@@ -47,6 +49,14 @@ bool diff_tests_narrow(struct diff_tests *t, const bool *matters);
 bool diff_is_single(uint16_t filter);
 /* Returns the filter's kinds, computed on first use; NULL when there are too many. */
 const struct dimension *diff_kinds(struct diff_tests *t, uint16_t filter);
+
+/* A set of the filter's patterns, in the order of its tests; NULL when that is too much. */
+struct regex_set *diff_strings(struct diff_tests *t, const struct dimension *d, uint16_t filter);
+/* Adds a kind for which exactly these tests hold. set: room for them. */
+bool diff_add_kind(struct diff_tests *t, struct dimension *d, const uint32_t *ids, size_t n,
+                   uint64_t *set, const struct kind *example);
+/* diff-samples.c */
+bool diff_sample_strings(struct diff_tests *t, struct dimension *d, uint16_t filter, uint64_t *set);
 
 /* ---- diff-bdd.c: ordered decision diagrams ---- */
 
@@ -65,7 +75,7 @@ struct bdd_cached {
 
 struct bdd {
     struct bdd_node *nodes;
-    uint32_t n, cap, limit; /* approximate limit of nodes */
+    uint32_t n, cap, limit; /* of nodes */
     uint64_t steps, max_steps;
     uint32_t *slots, mask;
     struct bdd_cached *cache;
@@ -74,11 +84,13 @@ struct bdd {
 
 bool bdd_init(struct bdd *b);
 void bdd_free(struct bdd *b);
+/* Forgets all nodes but the first n. */
+void bdd_rewind(struct bdd *b, uint32_t n);
 uint32_t bdd_leaf(struct bdd *b, uint32_t leaf);
 /* If var then hi else lo, whatever variables hi and lo use. BDD_NONE when that takes too much. */
 uint32_t bdd_choose(struct bdd *b, uint32_t var, uint32_t hi, uint32_t lo);
 
-enum { DIFF_FACTS = 64 }; /* of a witness */
+enum { DIFF_FACTS = 64, DIFF_STRINGS = 8 }; /* of a witness */
 
 /* ---- diff.c, and diff-kinds.c for comparison kind by kind ---- */
 
@@ -91,6 +103,7 @@ struct decision {
 };
 
 struct diff_joint;
+struct diff_related;
 
 struct differ {
     const struct graph *g[2];
@@ -115,10 +128,15 @@ struct differ {
     } left[FILTER_COUNT];
     uint64_t *sets;
     size_t nsets, cap_sets;
-    uint64_t steps, followed;
-    struct diff_joint *joint; /* of diff-kinds.c */
+    uint64_t steps, followed, max_followed;
+    struct diff_joint *joint;                /* of diff-kinds.c */
+    struct diff_related *related;            /* of diff-related.c, while it walks; else NULL */
+    uint64_t state;                          /* what is known on the way down, as a hash */
+    struct graph_fact strings[DIFF_STRINGS]; /* for a witness, where kinds have none */
+    size_t nstrings;
     struct graph_difference out;
-    uint32_t (*pairs)[2]; /* message filters of decisions that are otherwise equal */
+    const struct kind *region; /* an example of what is left, or NULL */
+    uint32_t (*pairs)[2];      /* message filters of decisions that are otherwise equal */
     uint32_t npairs;
     bool found, undecided;
     uint32_t equal[OP_COUNT][2], nequal; /* pairs of entries already compared */
@@ -127,11 +145,22 @@ struct differ {
 /* diff-witness.c: fills d->out from what is settled. Sets d->found if it shows a difference, else
  * d->undecided. same_verdict: expect no difference in allow and flags. */
 void diff_bear_witness(struct differ *d, bool same_verdict);
+/* Fills d->out with an example of what is left. */
+void diff_show_region(struct differ *d);
 /* A decision as a diagram. */
 uint32_t diff_leaf(struct differ *d, int side, const struct graph_node *n);
 /* Looks for an argument on which the diagrams of both sides differ: sets d->found or
  * d->undecided. */
 void diff_walk(struct differ *d, uint32_t a, uint32_t b, unsigned depth);
+/* diff-related.c: between begin and end, diff_walk() compares strings by pairs of tests. */
+bool diff_related_begin(struct differ *d);
+void diff_related_end(struct differ *d);
+bool diff_is_related(const struct differ *d, uint16_t filter);
+bool diff_related_seen(struct differ *d, uint32_t a, uint32_t b);
+void diff_branch_related(struct differ *d, uint32_t test, const uint32_t to[2][2], unsigned depth);
+/* Two decisions differ: sets d->found if an argument shows it, else d->undecided. */
+void diff_related_witness(struct differ *d);
+uint64_t diff_mix(uint64_t a, uint64_t b);
 /* The same for nodes of both graphs. */
 void diff_walk_kinds(struct differ *d, const uint32_t entry[2]);
 void diff_joint_free(struct diff_joint *j); /* NULL is fine */

@@ -16,7 +16,6 @@
 #include "base/own.h"
 
 enum {
-    MAX_VISITS = 120 << 20, /* of nodes, in one comparison of two graphs */
     MAX_NODES = 1 << 20,
     FIRST_NODES = 1 << 12,
     REST_NODES = 1 << 18, /* of the diagram of one rest */
@@ -128,7 +127,7 @@ static bool walk_begin(struct differ *d)
     struct diff_joint *j = d->joint;
     j->stamp++;
     j->nstack = 0;
-    return d->followed <= MAX_VISITS || give_up(d);
+    return d->followed <= d->max_followed || give_up(d);
 }
 
 static bool push(struct differ *d, uint32_t node)
@@ -354,6 +353,16 @@ static void compare_rest(struct differ *d, uint32_t a, uint32_t b)
         diff_walk(d, x, y, 0);
 }
 
+/* What is left when the comparison gives up: the outermost filter's kinds. */
+static void note_region(struct differ *d, uint16_t filter, const struct kind *example,
+                        uint32_t left, uint32_t of)
+{
+    d->out.region = filter;
+    d->out.left = left;
+    d->out.of = of;
+    d->region = example;
+}
+
 /* Tries the kinds of a filter, one after the other. */
 static void compare_kinds(struct differ *d, uint32_t a, uint32_t b, uint16_t filter,
                           const struct dimension *dim, const uint8_t *met)
@@ -371,8 +380,16 @@ static void compare_kinds(struct differ *d, uint32_t a, uint32_t b, uint16_t fil
     d->nsets += words;
     memset(set, 0, words * sizeof(*set));
     uint32_t n = list_kinds(d, dim, met, marks, kinds);
-    for (uint32_t i = 0; i < n && !d->found && d->followed <= MAX_VISITS; i++) {
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < n && !d->found; i++) {
         uint32_t k = kinds[i];
+        if (d->followed > d->max_followed) {
+            left += n - i;
+            note_region(d, filter, &dim->kinds[k], left, n);
+            break;
+        }
+        bool before_it = d->undecided;
+        d->undecided = false;
         set[k / 64] = UINT64_C(1) << (k % 64);
         uint32_t x = fix(d, a, filter, k), y = x == BDD_NONE ? x : fix(d, b, filter, k);
         if (y == BDD_NONE)
@@ -380,8 +397,11 @@ static void compare_kinds(struct differ *d, uint32_t a, uint32_t b, uint16_t fil
         else
             compare(d, x, y);
         set[k / 64] = 0;
+        if (d->undecided)
+            note_region(d, filter, &dim->kinds[k], ++left, n);
+        d->undecided |= before_it;
     }
-    d->undecided = d->undecided || d->followed > MAX_VISITS;
+    d->undecided = d->undecided || d->followed > d->max_followed;
     d->left[filter].used = false;
     d->nsets = before;
 }
@@ -400,7 +420,7 @@ static void compare(struct differ *d, uint32_t a, uint32_t b)
         return;
     OWN(mem) uint8_t *met = calloc(d->tests.n + 1u, 1);
     uint16_t filter = met ? busiest(d, a, b, met) : FILTER_NONE;
-    if (!met || d->followed > MAX_VISITS) {
+    if (!met || d->followed > d->max_followed) {
         d->undecided = true;
     } else if (filter == FILTER_NONE) {
         compare_rest(d, a, b);
@@ -409,7 +429,7 @@ static void compare(struct differ *d, uint32_t a, uint32_t b)
         if (dim)
             compare_kinds(d, a, b, filter, dim, met);
         else
-            d->undecided = true;
+            note_region(d, filter, NULL, 0, 0), d->undecided = true;
     }
 }
 

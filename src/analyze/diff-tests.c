@@ -252,25 +252,38 @@ static bool new_string(void *arg, const uint32_t *ids, size_t n, const char *s, 
 {
     struct strings *x = arg;
     struct kind k = {.fact = {.filter = x->filter, .str = s, .len = (uint32_t)len}};
-    memset(x->set, 0, words_of(x->d) * sizeof(*x->set));
-    for (size_t i = 0; i < n; i++)
-        set_bit(x->set, ids[i]); /* patterns were added in the order of the tests */
-    return add_kind(x->t, x->d, x->set, &k);
+    return diff_add_kind(x->t, x->d, ids, n, x->set, &k);
 }
 
-static bool make_strings(struct diff_tests *t, struct dimension *d, uint16_t filter, uint64_t *set)
+bool diff_add_kind(struct diff_tests *t, struct dimension *d, const uint32_t *ids, size_t n,
+                   uint64_t *set, const struct kind *example)
 {
-    struct strings x = {.t = t, .d = d, .filter = filter, .set = set};
+    memset(set, 0, words_of(d) * sizeof(*set));
+    for (size_t i = 0; i < n; i++)
+        set_bit(set, ids[i]);
+    return add_kind(t, d, set, example);
+}
+
+struct regex_set *diff_strings(struct diff_tests *t, const struct dimension *d, uint16_t filter)
+{
     struct regex_set *all = regex_set_new(t->arena, t->fold && vocab_filter_is_path(filter), NULL);
     for (uint32_t i = 0; all && i < d->ntests; i++) {
         uint32_t id;
         OWN(buf) struct buf pattern = {0};
         graph_test_regex(t->at[d->tests[i]], &pattern);
         if (!buf_ok(&pattern) || regex_set_add(all, pattern.s, pattern.n, &id, NULL) < 0 || id != i)
-            return false;
+            return NULL;
     }
-    return all && regex_set_freeze(all, NULL) == 0 &&
-           regex_explore(all, MAX_STATES, new_string, &x) == 0;
+    return all && regex_set_freeze(all, NULL) == 0 ? all : NULL;
+}
+
+static bool make_strings(struct diff_tests *t, struct dimension *d, uint16_t filter, uint64_t *set)
+{
+    struct strings x = {.t = t, .d = d, .filter = filter, .set = set};
+    if (t->sampling)
+        return diff_sample_strings(t, d, filter, set);
+    struct regex_set *all = diff_strings(t, d, filter);
+    return all && regex_explore(all, MAX_STATES, new_string, &x) == 0;
 }
 
 /* ---- endpoints ---- */

@@ -40,6 +40,27 @@ static void add_unix_socket(struct differ *d)
         };
 }
 
+static void ask_both(struct differ *d)
+{
+    struct graph_difference *o = &d->out;
+    struct graph_query q = {.op = o->op, .facts = o->facts, .nfacts = o->nfacts};
+    for (int s = 0; s < 2; s++) {
+        q.policy = o->policy[s];
+        o->verdict[s] = graph_eval(d->g[s], d->cache[s], &q);
+        if (o->nested && !o->policy[s])
+            o->verdict[s] = (struct graph_verdict){.allow = true, .rule = GRAPH_NO_RULE};
+    }
+}
+
+void diff_show_region(struct differ *d)
+{
+    struct graph_difference *o = &d->out;
+    o->nfacts = 0;
+    if (d->region && !d->region->absent)
+        o->facts[o->nfacts++] = d->region->fact;
+    ask_both(d);
+}
+
 void diff_bear_witness(struct differ *d, bool same_verdict)
 {
     struct graph_difference *o = &d->out;
@@ -49,6 +70,8 @@ void diff_bear_witness(struct differ *d, bool same_verdict)
         if (k && !k->absent)
             o->facts[o->nfacts++] = k->fact;
     }
+    for (size_t i = 0; i < d->nstrings && o->nfacts < DIFF_FACTS; i++)
+        o->facts[o->nfacts++] = d->strings[i];
     for (uint32_t i = 0; i < d->tests.n && o->nfacts < DIFF_FACTS; i++) {
         const struct graph_test *t = d->tests.at[i];
         if (d->settled[i] == 1)
@@ -59,13 +82,7 @@ void diff_bear_witness(struct differ *d, bool same_verdict)
                                                         .net = t->net};
     }
     add_unix_socket(d);
-    struct graph_query q = {.op = o->op, .facts = o->facts, .nfacts = o->nfacts};
-    for (int s = 0; s < 2; s++) {
-        q.policy = o->policy[s];
-        o->verdict[s] = graph_eval(d->g[s], d->cache[s], &q);
-        if (o->nested && !o->policy[s])
-            o->verdict[s] = (struct graph_verdict){.allow = true, .rule = GRAPH_NO_RULE};
-    }
+    ask_both(d);
     bool differ = o->verdict[0].allow != o->verdict[1].allow ||
                   (!d->how.verdicts && o->verdict[0].flags != o->verdict[1].flags);
     if (differ || same_verdict)

@@ -29,10 +29,12 @@ enum {
     MAX_KINDS_BYTES = 256 << 20,
     MAX_SETS = 32 << 20, /* bytes of remaining kinds, on one path down */
     MAX_PAIRS = 4096,    /* message filters compared per operation */
-    FEW_NODES = 1 << 13, /* of diagrams over all tests */
+    FEW_NODES = 1 << 15, /* of diagrams over all tests */
     MANY_NODES = 4 << 20,
     FEW_STEPS = 1 << 17,
     MANY_STEPS = 16 << 20,
+    MAX_VISITS = 120 << 20, /* of nodes, kind by kind, in one comparison of two graphs */
+    SAMPLE_VISITS = 8 << 20,
 };
 
 /* ---- leaves ---- */
@@ -231,6 +233,8 @@ static void compare_decisions(struct differ *d, uint32_t a, uint32_t b)
     bool same = x->node->allow == y->node->allow && x->node->flags == y->node->flags;
     if (same_but_filter(d, x, y))
         note_pair(d, x->policy[0], y->policy[1]);
+    else if (d->related)
+        diff_related_witness(d);
     else
         diff_bear_witness(d, same);
 }
@@ -270,9 +274,13 @@ static bool along(struct differ *d, uint32_t test, bool holds, uint32_t a, uint3
     if (!any)
         return true;
     size_t before = d->left[filter].at;
+    uint64_t state = d->state;
     d->left[filter].at = at;
     d->nsets += words;
+    for (size_t i = 0; d->related && i < words; i++)
+        d->state = diff_mix(d->state, now[i] + filter * UINT64_C(0x9e3779b1));
     diff_walk(d, a, b, depth + 1);
+    d->state = state;
     d->nsets = at;
     d->left[filter].at = before;
     return true;
@@ -300,7 +308,7 @@ static uint32_t below(const struct bdd *b, uint32_t node, uint32_t var, bool hol
 
 void diff_walk(struct differ *d, uint32_t a, uint32_t b, unsigned depth)
 {
-    if (a == b || d->found)
+    if (a == b || d->found || (d->related && d->undecided))
         return;
     const struct bdd_node *x = &d->bdd.nodes[a], *y = &d->bdd.nodes[b];
     uint32_t var = x->var < y->var ? x->var : y->var;
@@ -312,9 +320,15 @@ void diff_walk(struct differ *d, uint32_t a, uint32_t b, unsigned depth)
         d->undecided = true;
         return;
     }
+    if (diff_related_seen(d, a, b))
+        return;
     uint32_t test = d->test_of[var];
     const uint32_t to[2][2] = {{below(&d->bdd, a, var, false), below(&d->bdd, b, var, false)},
                                {below(&d->bdd, a, var, true), below(&d->bdd, b, var, true)}};
+    if (diff_is_related(d, d->tests.at[test]->filter)) {
+        diff_branch_related(d, test, to, depth);
+        return;
+    }
     if (diff_is_single(d->tests.at[test]->filter)) {
         d->undecided = !branch_kinds(d, test, to, depth) || d->undecided;
         return;
@@ -350,33 +364,111 @@ static bool narrow(struct differ *d, const uint32_t entry[2])
     return matters && diff_tests_narrow(&d->tests, matters);
 }
 
-static enum graph_equality compare_entries(struct differ *d, uint16_t op, uint32_t pa, uint32_t pb,
-                                           bool nested)
+/* Whether both diagrams decide alike, as far as pairs of tests show. */
+static bool are_related(struct differ *d, const uint32_t at[2])
 {
-    uint32_t policies[2] = {pa, pb}, at[2], entry[2];
+    uint32_t pairs = d->npairs;
+    if (at[0] == at[1])
+        return true;
+    bool begun = diff_related_begin(d);
+    if (begun)
+        diff_walk(d, at[0], at[1], 0);
+    bool alike = begun && !d->undecided && !d->found;
+    diff_related_end(d);
+    d->undecided = false;
+    d->steps = 0;
+    if (!alike)
+        d->npairs = pairs;
+    return alike;
+}
+
+/* Compares kind by kind, with these visits at most. */
+static void compare_kinds(struct differ *d, const uint32_t entry[2], uint64_t visits)
+{
+    d->undecided = d->bdd.exhausted = false;
+    d->region = NULL;
+    d->out.region = FILTER_NONE;
+    d->max_followed = d->followed + visits;
+    if (narrow(d, entry))
+        diff_walk_kinds(d, entry);
+    else
+        d->undecided = true;
+}
+
+/* Looks for a difference among samples. That they show none proves nothing. */
+static bool differs_in_samples(struct differ *d, const uint32_t entry[2])
+{
+    d->tests.sampling = true;
+    compare_kinds(d, entry, SAMPLE_VISITS);
+    d->tests.sampling = false;
+    return d->found;
+}
+
+static void set_out(struct differ *d, uint16_t op, const uint32_t policies[2], bool nested)
+{
     d->found = d->undecided = d->bdd.exhausted = false;
     d->bdd.limit = d->bdd.n + FEW_NODES;
     d->bdd.max_steps = d->bdd.steps + FEW_STEPS;
+    d->steps = 0;
+    d->region = NULL;
     d->out.op = op;
     d->out.nested = nested;
-    d->steps = 0;
-    for (int s = 0; s < 2; s++) {
+    d->out.region = FILTER_NONE;
+    d->out.left = d->out.of = 0;
+    for (int s = 0; s < 2; s++)
         d->out.policy[s] = policies[s];
-        entry[s] = graph_policy_entry(d->g[s], policies[s], (enum vocab_op)op);
-    }
-    if (!narrow(d, entry))
-        return GRAPH_UNDECIDED;
-    for (int s = 0; s < 2; s++) {
-        at[s] = nested && !policies[s] ? d->message_rows[0] /* allowed */ : diagram(d, s, entry[s]);
-    }
-    if (at[0] == BDD_NONE || at[1] == BDD_NONE)
+}
+
+/* The diagrams of both entries. False when they are too large: then what was made of them goes. */
+static bool make_diagrams(struct differ *d, const uint32_t entry[2], bool nested, uint32_t at[2])
+{
+    uint32_t before = d->bdd.n;
+    for (int s = 0; s < 2; s++)
+        at[s] = nested && !d->out.policy[s] ? d->message_rows[0] /* allowed */
+                                            : diagram(d, s, entry[s]);
+    if (at[0] != BDD_NONE && at[1] != BDD_NONE)
+        return true;
+    for (int s = 0; s < 2; s++)
+        for (uint32_t i = 0; i < d->g[s]->nnodes; i++)
+            if (d->made[s][i] != BDD_NONE && d->made[s][i] >= before)
+                d->made[s][i] = BDD_NONE;
+    bdd_rewind(&d->bdd, before);
+    return false;
+}
+
+/* The cheapest way that decides it: by diagrams and pairs of tests, by samples, by all kinds. */
+static void compare_nodes(struct differ *d, const uint32_t entry[2], bool nested)
+{
+    uint32_t at[2];
+    if (!narrow(d, entry)) {
         d->undecided = true;
-    else
-        diff_walk(d, at[0], at[1], 0);
-    if (d->undecided && !d->found && !nested) {
-        d->undecided = d->bdd.exhausted = false;
-        diff_walk_kinds(d, entry);
+        return;
     }
+    bool made = make_diagrams(d, entry, nested, at);
+    if (made && (are_related(d, at) || d->found))
+        return;
+    if (nested) {
+        d->undecided = !made;
+        if (made)
+            diff_walk(d, at[0], at[1], 0);
+        return;
+    }
+    if (differs_in_samples(d, entry))
+        return;
+    uint64_t rest = d->followed < MAX_VISITS ? MAX_VISITS - d->followed : 0;
+    compare_kinds(d, entry, rest);
+}
+
+static enum graph_equality compare_entries(struct differ *d, uint16_t op, uint32_t pa, uint32_t pb,
+                                           bool nested)
+{
+    const uint32_t policies[2] = {pa, pb};
+    const uint32_t entry[2] = {graph_policy_entry(d->g[0], pa, (enum vocab_op)op),
+                               graph_policy_entry(d->g[1], pb, (enum vocab_op)op)};
+    set_out(d, op, policies, nested);
+    compare_nodes(d, entry, nested);
+    if (d->undecided && !d->found)
+        diff_show_region(d);
     return d->found ? GRAPH_DIFFERENT : d->undecided ? GRAPH_UNDECIDED : GRAPH_EQUAL;
 }
 

@@ -46,6 +46,9 @@ static const uint16_t single_valued[] = {
     FILTER_PROTOCOL,
     FILTER_SERVICE_NAME,
     FILTER_TARGET_PID,
+    FILTER_HTTP_METHOD,
+    FILTER_HTTP_PATH,
+    FILTER_HTTP_QUERY,
 };
 
 static bool has_one_value(uint16_t filter)

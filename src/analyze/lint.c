@@ -149,6 +149,14 @@ static bool rule_covers(struct linter *l, uint32_t rule, const struct alternativ
     return false;
 }
 
+/* Whether two rules are one in the text: of a file that is imported twice, or of a loop. */
+static bool is_same_text(const struct linter *l, uint32_t a, uint32_t b)
+{
+    const struct graph_origin *x = &l->g->rules[a].origin, *y = &l->g->rules[b].origin;
+    return x->line && x->line == y->line && x->col == y->col && x->file && y->file &&
+           strcmp(x->file, y->file) == 0;
+}
+
 /* Later filtered rules of the list are consulted before a filtered rule, all of them before a
  * tail. */
 static bool is_shadowed(struct linter *l, struct listed at, const struct alternative *a,
@@ -162,7 +170,8 @@ static bool is_shadowed(struct linter *l, struct listed at, const struct alterna
         uint32_t rule = l->listed[i].rule;
         if (!spend(l, 1))
             return false;
-        if (rule == at.rule || !l->g->rules[rule].filtered || !rule_covers(l, rule, a, at.list))
+        if (rule == at.rule || !l->g->rules[rule].filtered || is_same_text(l, rule, at.rule) ||
+            !rule_covers(l, rule, a, at.list))
             continue;
         *d = (struct death){.kind = GRAPH_LINT_SHADOWED, .by = rule, .found = true};
         return true;
@@ -178,7 +187,8 @@ static bool is_replaced(struct linter *l, struct listed at, struct death *d)
         return false;
     bool replaced = false;
     for (size_t i = after(l, at); i < l->nlisted && l->listed[i].list == at.list; i++)
-        if (spend(l, 1) && !l->g->rules[l->listed[i].rule].filtered) {
+        if (spend(l, 1) && !l->g->rules[l->listed[i].rule].filtered &&
+            !is_same_text(l, l->listed[i].rule, at.rule)) {
             *d =
                 (struct death){.kind = GRAPH_LINT_REPLACED, .by = l->listed[i].rule, .found = true};
             replaced = true;

@@ -4,6 +4,7 @@
 #define BK_ANALYZE_STACK_H
 
 #include "analyze/analyze.h"
+#include "graph/build.h"
 #include "graph/eval.h"
 
 /*
@@ -18,11 +19,6 @@ struct graph_layer {
     const char *name; /* for messages */
     const struct graph *graph;
     struct graph_cache *cache;
-};
-
-struct graph_extension {
-    const char *kind;  /* com.apple.app-sandbox.read */
-    const char *value; /* the path (with everything below) or the name; NULL: anything */
 };
 
 struct graph_stack {

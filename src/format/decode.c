@@ -15,6 +15,7 @@
 
 #include "base/own.h"
 #include "format/decode-int.h"
+#include "graph/words.h"
 #include "graph/regex/regex.h"
 
 enum {
@@ -161,7 +162,7 @@ static int name_key(struct decoder *d, uint32_t key, const struct blob_node *n,
         return 0;
     }
     bool regex = t->how == GRAPH_REGEX;
-    if (t->how == GRAPH_SUBPATH ||
+    if (t->how == GRAPH_SUBPATH || memchr(s.p, '=', s.n) ||
         (regex && (!t->len || t->str[0] != '^' || memchr(t->str, '|', t->len))))
         return err_set(err, BK_E_INPUT,
                        "offset 0x%zx: filter 0x%02x tests an entitlement in an unknown form",
@@ -182,12 +183,33 @@ static int name_key(struct decoder *d, uint32_t key, const struct blob_node *n,
     return t->str ? 0 : budget_exhausted(n->offset, err);
 }
 
-/* A key that is true is present. */
+static bool tests_key(const struct graph_test *t, const struct span *key)
+{
+    OWN(buf) struct buf name = {0}, value = {0};
+    if (t->filter == FILTER_ENTITLEMENT_IS_BOOL_TRUE)
+        return t->len == key->n && memcmp(t->str, key->p, key->n) == 0;
+    if (!graph_test_is_keyed_value(t))
+        return false;
+    graph_entitlement_split(t, &name, &value);
+    return buf_ok(&name) && name.n == key->n && memcmp(name.s, key->p, key->n) == 0;
+}
+
+/* A key that has one of these values is present. */
 static bool is_implied(const struct decoder *d, const struct blob_node *n, uint32_t match,
                        uint32_t unmatch)
 {
-    return is_load(d, n) &&
-           graph_build_is_test(d->build, match, FILTER_ENTITLEMENT_IS_BOOL_TRUE, unmatch);
+    enum { VALUES_MAX = 64 };
+    struct span key;
+    if (!is_load(d, n) || blob_text(d->b, n->arg, &key, NULL) < 0)
+        return false;
+    for (int i = 0; i < VALUES_MAX && match != unmatch; i++) {
+        uint32_t next;
+        const struct graph_test *t = graph_build_test(d->build, match, &next);
+        if (!t || !tests_key(t, &key))
+            return false;
+        match = next;
+    }
+    return match == unmatch;
 }
 
 static int make_filter(struct decoder *d, struct place p, const struct blob_node *n,

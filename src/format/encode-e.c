@@ -112,6 +112,28 @@ static int add_name(struct encoder *e, const struct graph_test *t, struct wires 
     return wires_add(e, out, (unsigned)vocab_filters[t->filter].id_14_4_1, at, err);
 }
 
+/* KEY=VALUE: a node that names the key, and behind it one that tests its value. */
+static int add_entitlement(struct encoder *e, const struct graph_test *t, struct wires *out,
+                           struct bk_err *err)
+{
+    OWN(buf) struct buf key = {0}, value = {0};
+    graph_entitlement_split(t, &key, &value);
+    if (!buf_ok(&key) || !buf_ok(&value))
+        return err_nomem(err);
+    struct graph_test load = {.filter = FILTER_ENTITLEMENT_LOAD, .how = GRAPH_LITERAL};
+    load.str = key.s;
+    load.len = (uint32_t)key.n;
+    struct graph_test rest = {.filter = t->filter, .how = t->how};
+    rest.str = value.s;
+    rest.len = (uint32_t)value.n;
+    const struct graph_test *one = &rest;
+    if (add_name(e, &load, out, err) < 0)
+        return -1;
+    out->at[out->n - 1].names = true;
+    return t->how == GRAPH_REGEX ? add_regex(e, &rest, out, err)
+                                 : add_pattern(e, &one, 1, out, err);
+}
+
 static int add_network(struct encoder *e, const struct graph_test *t, struct wires *out,
                        struct bk_err *err)
 {
@@ -168,8 +190,9 @@ static int tests_e(struct encoder *e, const struct graph_test *const *tests, uin
             continue;
         if (vocab_filters[t->filter].id_14_4_1 < 0)
             return unknown_filter(t, e, err);
-        int r =
-            is_string(t) ? add_strings(e, tests, n, i, done, out, err) : add_other(e, t, out, err);
+        int r = graph_test_is_keyed_value(t) ? add_entitlement(e, t, out, err)
+                : is_string(t)               ? add_strings(e, tests, n, i, done, out, err)
+                                             : add_other(e, t, out, err);
         if (r < 0)
             return -1;
     }

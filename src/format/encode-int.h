@@ -25,6 +25,7 @@ struct out_node {
 struct wire {
     uint8_t filter;
     uint16_t arg;
+    bool names; /* it names the key whose value the next one tests */
 };
 
 struct wires {

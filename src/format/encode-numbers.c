@@ -120,7 +120,8 @@ static int place_others(struct encoder *e, const struct numbers *x, uint32_t *nu
         return -1;
     *number = e->placed[x->otherwise];
     for (uint32_t i = x->n; i-- > 0;) {
-        struct wire w = {(uint8_t)vocab_filters[x->filter].id_14_4_1, (uint16_t)x->nums[i]};
+        struct wire w = {.filter = (uint8_t)vocab_filters[x->filter].id_14_4_1,
+                         .arg = (uint16_t)x->nums[i]};
         if (needs_test(e, x, i) &&
             encode_new_filter(e, w, e->placed[x->decisions[i]], *number, number, err) < 0)
             return -1;
@@ -149,7 +150,7 @@ int encode_numbers(struct encoder *e, uint32_t canon, bool *done, struct bk_err 
     if (encode_new_node(e, &n, &allow, err) < 0 || place_others(e, &x, &rest, err) < 0 ||
         pool_add(e, record.s, record.n, &at, err) < 0)
         return -1;
-    struct wire w = {(uint8_t)(vocab_filters[x.filter].id_14_4_1 | 0x80), at};
+    struct wire w = {.filter = (uint8_t)(vocab_filters[x.filter].id_14_4_1 | 0x80), .arg = at};
     *done = true;
     return encode_new_filter(e, w, allow, rest, &e->placed[canon], err);
 }

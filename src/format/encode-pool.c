@@ -41,7 +41,7 @@ int wires_add(struct encoder *e, struct wires *w, unsigned filter, unsigned arg,
     if (!at)
         return encode_nomem(e, err);
     w->at = at;
-    w->at[w->n++] = (struct wire){(uint8_t)filter, (uint16_t)arg};
+    w->at[w->n++] = (struct wire){.filter = (uint8_t)filter, .arg = (uint16_t)arg};
     return 0;
 }
 

@@ -233,10 +233,13 @@ static int place_row(struct encoder *e, uint32_t canon, uint32_t end, struct bk_
     struct wires w = {0};
     if (e->era->tests(e, tests, n, &w, err) < 0)
         return -1;
-    uint32_t match = e->placed[match_of(e, canon)], number = e->placed[end];
-    for (uint32_t i = w.n; i-- > 0;)
-        if (encode_new_filter(e, w.at[i], match, number, &number, err) < 0)
+    uint32_t match = e->placed[match_of(e, canon)], number = e->placed[end], past = number;
+    for (uint32_t i = w.n; i-- > 0;) {
+        uint32_t yes = w.at[i].names ? number : match, no = w.at[i].names ? past : number;
+        past = no;
+        if (encode_new_filter(e, w.at[i], yes, no, &number, err) < 0)
             return -1;
+    }
     e->placed[canon] = number;
     return 0;
 }
@@ -305,12 +308,18 @@ static int lost_operation(const struct encoder *e, enum vocab_op op, struct bk_e
                    e->version->name);
 }
 
+/* Names that 14.4.1 still accepts, for operations that it no longer has. */
+static bool is_gone(uint16_t op)
+{
+    return op == OP_MACH_PER_USER_LOOKUP || op == OP_IPC_POSIX_SHM_READ_METADATA;
+}
+
 static int check_rules(const struct encoder *e, struct bk_err *err)
 {
     for (uint32_t i = 0; i < graph_rule_count(e->g); i++) {
         const struct graph_rule_info *r = graph_rule_at(e->g, i);
         for (uint32_t k = 0; !r->implicit && !r->is_default && k < r->nops; k++)
-            if (!is_kept(e, r->ops[k]))
+            if (!is_kept(e, r->ops[k]) && !is_gone(r->ops[k]))
                 return lost_operation(e, (enum vocab_op)r->ops[k], err);
     }
     /* a compiled profile has no rules, and nothing is added to it */

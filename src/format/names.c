@@ -155,13 +155,13 @@ enum vocab_filter blob_filter_name(const struct blob *b, uint8_t wire)
         return wire && wire < sizeof(ios4) / sizeof(ios4[0]) ? (enum vocab_filter)ios4[wire]
                                                              : FILTER_NONE;
     if (b->era == BLOB_E && id == BLOB_ENTITLEMENT_LOAD)
-        return FILTER_REQUIRE_ENTITLEMENT;
+        return FILTER_ENTITLEMENT_IS_PRESENT;
     if (b->era == BLOB_E)
         return with_id(b->os == VOCAB_MACOS_13_0 ? b->os : VOCAB_MACOS_14_4_1, id);
     bool early = b->era == BLOB_B || (b->era == BLOB_C && !b->late);
     uint8_t same = early ? SAME_UNTIL_11 : b->era == BLOB_C ? SAME_UNTIL_12 : SAME_UNTIL_13;
     if (id == BLOB_ENTITLEMENT_LOAD)
-        return FILTER_REQUIRE_ENTITLEMENT;
+        return FILTER_ENTITLEMENT_IS_PRESENT;
     if (id <= same)
         return with_id(VOCAB_MACOS_13_0, id);
     return early ? in_table(ios11, sizeof(ios11) / sizeof(ios11[0]), id)

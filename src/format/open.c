@@ -24,7 +24,10 @@ enum {
     E_ROW_HEAD = 6,
     OPS_LEAST = 32, /* for a bundle that does not record its number */
     OPS_MOST = 255,
+    E_REGEX = 3,           /* version */
     SINGLE_FLAGS_MOST = 2, /* B and C */
+    /* 0x1000 and 1 are kept; they may be about callouts */
+    E_FLAGS = BLOB_COLLECTION | BLOB_MESSAGE_FILTERS | 0x1000 | 1,
 };
 
 /* ---- checking ---- */
@@ -160,7 +163,10 @@ static int open_d(struct blob *b, struct bk_err *err)
     b->nvars = p[10];
     b->nmessages = p[11];
     if (b->flags & ~BLOB_COLLECTION || p[5])
-        return err_set(err, BK_E_INPUT, "offset 0x%x: unknown header of era D", p[5] ? 5 : 0);
+        return err_set(err, BK_E_INPUT,
+                       "offset 0x%x: 0x%04x is not known here; the nearest layout is era D, with "
+                       "0x8000 or 0, and 0 at offset 5",
+                       p[5] ? 5 : 0, p[5] ? p[5] : b->flags);
     if (check_counts(b, err) < 0 ||
         set_layout(b, &at, b->nregexes, 2, "regexes", &b->regexes, err) < 0 ||
         set_layout(b, &at, b->nvars, 2, "variables", &b->vars, err) < 0 ||
@@ -188,6 +194,31 @@ static int open_e_profiles(struct blob *b, size_t at, struct bk_err *err)
     return 0;
 }
 
+/* iOS 26 has a further field at offset 8, which moves all tables: what would be regexes and
+ * variables are none. Checked for versions without names only. */
+static int check_tables(const struct blob *b, struct bk_err *err)
+{
+    struct span s;
+    for (uint32_t i = 0; i < b->nregexes + b->nvars; i++) {
+        bool regex = i < b->nregexes;
+        size_t at = regex ? b->regexes + 2 * (size_t)i : b->vars + 2 * (size_t)(i - b->nregexes);
+        int r = regex ? blob_record(b, get16(b->data + at), &s, NULL)
+                      : blob_text(b, get16(b->data + at), &s, NULL);
+        if (r < 0 || (regex && (s.n < 6 || get32_big(s.p) != E_REGEX)))
+            return err_set(err, BK_E_INPUT,
+                           "offset 0x%zx: 0x%04x leads to no %s; the nearest layout is era E, and "
+                           "that of iOS 26, with a field more at offset 8, is not established",
+                           at, get16(b->data + at), regex ? "regex" : "variable");
+    }
+    if (b->npolicies && !(b->flags & BLOB_MESSAGE_FILTERS))
+        return err_set(err, BK_E_INPUT,
+                       "offset 0xc: 0x%04x message filters without flag 0x4000; the nearest layout "
+                       "is era E, and that of iOS 26, with a field more at offset 8, is not "
+                       "established",
+                       b->npolicies);
+    return 0;
+}
+
 static int open_e(struct blob *b, struct bk_err *err)
 {
     const uint8_t *p = b->data;
@@ -202,15 +233,22 @@ static int open_e(struct blob *b, struct bk_err *err)
     b->nprofiles = get16(p + 8);
     b->nregexes = get16(p + 10);
     b->npolicies = get16(p + 12);
-    if (b->flags & ~(BLOB_COLLECTION | BLOB_MESSAGE_FILTERS) || p[7])
-        return err_set(err, BK_E_INPUT, "offset 0x%x: unknown header of era E", p[7] ? 7 : 0);
+    if (b->flags & ~E_FLAGS || p[7])
+        return err_set(err, BK_E_INPUT,
+                       "offset 0x%x: 0x%04x is not known here; the nearest layout is era E, with "
+                       "flags 0x8000, 0x4000, 0x1000 and 1, and 0 at offset 7",
+                       p[7] ? 7 : 0, p[7] ? p[7] : b->flags);
     if (check_counts(b, err) < 0 ||
         set_layout(b, &at, b->nregexes, 2, "regexes", &b->regexes, err) < 0 ||
         set_layout(b, &at, b->nvars, 2, "variables", &b->vars, err) < 0 ||
         set_layout(b, &at, b->nstates, 2, "states", &b->states, err) < 0 ||
         set_layout(b, &at, b->npolicies, 2, "message filters", &b->policies, err) < 0)
         return -1;
-    return open_e_profiles(b, at, err);
+    if (open_e_profiles(b, at, err) < 0)
+        return -1;
+    return b->flags & BLOB_COLLECTION || blob_os_of(BLOB_E, b->nops) != VOCAB_OS_ANY
+               ? 0
+               : check_tables(b, err);
 }
 
 /* ---- eras A, B and C: offsets in the header; nodes end where the first other table begins ---- */
@@ -377,8 +415,8 @@ static int open_as(struct blob *b, enum blob_era era, struct bk_err *err)
 
 static bool looks_like_e(const uint8_t *p, size_t n)
 {
-    return n >= E_HEADER && !(get16(p) & ~(BLOB_COLLECTION | BLOB_MESSAGE_FILTERS)) &&
-           get16(p + 2) && p[4] && !p[7] && !(get16(p) & BLOB_COLLECTION) == !get16(p + 8);
+    return n >= E_HEADER && !(get16(p) & ~E_FLAGS) && get16(p + 2) && p[4] && !p[7] &&
+           !(get16(p) & BLOB_COLLECTION) == !get16(p + 8);
 }
 
 static bool looks_like_d(const uint8_t *p, size_t n)
@@ -396,6 +434,8 @@ static unsigned candidates(const uint8_t *p, size_t n, enum blob_era out[BLOB_ER
         out[count++] = BLOB_E;
     if (single && count) {
         out[count++] = BLOB_C; /* without regexes, as in iOS 12 */
+        if (get16(p))
+            out[count++] = BLOB_B;
         return count;
     }
     if (looks_like_d(p, n))

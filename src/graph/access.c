@@ -99,3 +99,9 @@ bool graph_uniform(const struct graph *g, enum vocab_op op, uint32_t *node)
     *node = e->uniform;
     return true;
 }
+
+void graph_set_source(struct graph *g, enum rule_source source)
+{
+    for (uint32_t i = 0; i < g->nrules; i++)
+        g->rules[i].origin.source = source;
+}

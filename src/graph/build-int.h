@@ -51,4 +51,7 @@ int nodes_enter(struct graph_build *b, struct bk_err *err);
 /* compile.c: rules → nodes and entries. */
 int graph_compile(struct graph_build *b, struct bk_err *err);
 
+/* uses.c: reports permissions if the policy asks for that. */
+int graph_report_uses(struct graph_build *b, struct bk_err *err);
+
 #endif

@@ -208,12 +208,28 @@ bool graph_test_in_classes(const struct graph_test *t, unsigned classes)
     return class != PROTECTED_NO_CLASS && (classes >> class & 1);
 }
 
+/* Whether a test is for the user's consent to one of these commands. */
+static bool is_agreed(const struct graph_options *opt, const struct graph_test *t)
+{
+    size_t head = strlen(command_extension);
+    if (t->filter != FILTER_EXTENSION || t->how != GRAPH_LITERAL || t->len <= head ||
+        memcmp(t->str, command_extension, head) != 0)
+        return false;
+    for (size_t i = 0; i < opt->nagreed; i++)
+        if (strlen(opt->agreed[i]) == t->len - head &&
+            memcmp(opt->agreed[i], t->str + head, t->len - head) == 0)
+            return true;
+    return false;
+}
+
 /* What becomes of a test: one that always holds is a (require-all) of nothing, one that never holds
  * a (require-any) of nothing. */
 static enum graph_expr_kind kind_of_test(const struct graph_build *b, const struct graph_test *t)
 {
     const struct graph_options *opt = &b->g->opt;
     if (opt->lifted && graph_test_in_classes(t, opt->lifted))
+        return GRAPH_ALL;
+    if (opt->nagreed && is_agreed(opt, t))
         return GRAPH_ALL;
     return opt->kept && graph_test_in_classes(t, opt->kept) ? GRAPH_ANY : GRAPH_TEST;
 }

@@ -56,9 +56,9 @@ int graph_build_decision(struct graph_build *b, const struct graph_rule *rule, u
                          struct bk_err *err); /* ignores ops and when */
 int graph_build_filter(struct graph_build *b, const struct graph_test *test, uint32_t match,
                        uint32_t unmatch, uint32_t *node, struct bk_err *err);
-/* Whether a node tests that filter and leads there when the test fails. */
-bool graph_build_is_test(const struct graph_build *b, uint32_t node, enum vocab_filter filter,
-                         uint32_t unmatch);
+/* Returns what a node tests, and where it leads when the test fails; NULL for a decision. */
+const struct graph_test *graph_build_test(const struct graph_build *b, uint32_t node,
+                                          uint32_t *unmatch);
 /* Sets the entry node of every operation (OP_COUNT) of the profile, or of a nested policy. Give
  * entries for all policies, in the order of graph_build_policy_begin() and _end(). */
 int graph_build_entries(struct graph_build *b, uint32_t policy, const uint32_t *entries,
@@ -78,5 +78,19 @@ struct graph *graph_freeze(struct graph_build *b, struct bk_err *err);
  * has the second's. */
 struct graph *graph_conjoin(const struct graph *first, const struct graph *second,
                             struct bk_err *err);
+/* The same, but `by` counts only where one of these tests holds (n > 0). */
+struct graph *graph_narrow(const struct graph *by, const struct graph *policy,
+                           const struct graph_test *tests, size_t n, struct bk_err *err);
+
+/* An extension that a process holds. */
+struct graph_extension {
+    const char *kind;  /* com.apple.app-sandbox.read */
+    const char *value; /* the path (with everything below) or the name; NULL: anything */
+};
+
+/* Returns the policy of a process that holds these, or NULL: what (extension …) asks is whether the
+ * operation is about what one of them was issued for. Rules keep their numbers. */
+struct graph *graph_extend(const struct graph *g, const struct graph_extension *held, size_t n,
+                           struct bk_err *err);
 
 #endif

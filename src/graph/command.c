@@ -121,10 +121,13 @@ static uint32_t bit_of(const struct graph *g, const struct graph_commands *all, 
     return 0;
 }
 
-/* Marks what operations other than starting a program can reach. Edges lead to smaller numbers. */
+/* Marks what operations other than starting a program can reach, and what lasts. Edges lead to
+ * smaller numbers. */
 static uint32_t find_narrowing(const struct graph *g, const struct graph_commands *all)
 {
     uint32_t n = graph_node_count(g), found = 0;
+    for (uint32_t i = 0; i < all->n && i < GRAPH_COMMANDS; i++)
+        found |= all->tests[i]->num == GRAPH_COMMAND_LINE ? UINT32_C(1) << i : 0;
     OWN(mem) uint8_t *reached = calloc(n + 1, 1);
     if (!reached)
         return UINT32_MAX;

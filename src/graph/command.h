@@ -27,6 +27,13 @@ bool graph_command_fits(const char *pattern, size_t n, const char *command, size
 /* Whether the pattern could fit this program with arguments that nobody knows. */
 bool graph_command_fits_program(const char *pattern, size_t n, const char *program, size_t len);
 
+/*
+ * When a program starts, a test of a command is about that program. With this number it is also
+ * about the process that starts it, and its ancestors: a profile for a command stays with all that
+ * the command starts. A fact with this number is such an ancestor.
+ */
+enum { GRAPH_COMMAND_LINE = 1 };
+
 /* The patterns of a policy. */
 enum { GRAPH_COMMANDS = 32 };
 

@@ -9,7 +9,11 @@
  *                        └────────────▶ allow ──▶ second's entry[op] ──▶ …
  *
  * So the evaluator, the planner and the gate read one graph as always, and no path through it
- * allows what one of the two denies.
+ * allows what one of the two denies. If the first is for some commands only, tests of these come
+ * before it, and the second's entry follows where none holds.
+ *
+ * The same copying gives a process extensions for good: each test for one becomes a test for what
+ * it was issued for.
  */
 
 #include <stdlib.h>
@@ -28,6 +32,9 @@ struct joiner {
     uint32_t base;            /* where its rules begin */
     uint32_t *map;            /* its nodes in the result; GRAPH_NONE: not copied */
     uint32_t work;
+    const struct graph_extension *held; /* extensions that become tests of what they are for */
+    size_t nheld;
+    enum vocab_filter subject; /* of the operation whose nodes are copied */
 };
 
 /* Message filters exist on macOS only. */
@@ -90,12 +97,68 @@ static int copy_decision(struct joiner *j, const struct graph_node *n, uint32_t 
     return 0;
 }
 
+/* ---- extensions ---- */
+
+static bool is_for(const struct graph_extension *e, const struct graph_test *t)
+{
+    return t->filter == FILTER_EXTENSION && t->how == GRAPH_LITERAL && t->len == strlen(e->kind) &&
+           memcmp(t->str, e->kind, t->len) == 0;
+}
+
+/* What an extension is for, as a test of the operation's subject; false if it is for something
+ * else. */
+static bool subject_test(const struct joiner *j, const struct graph_extension *e,
+                         struct graph_test *out)
+{
+    bool path = e->value[0] == '/', paths = j->subject == FILTER_PATH;
+    size_t n = strlen(e->value);
+    while (path && n > 1 && e->value[n - 1] == '/')
+        n--;
+    if (j->subject >= FILTER_COUNT || path != paths ||
+        (!paths && vocab_filters[j->subject].arg != ARG_STRING))
+        return false;
+    *out = (struct graph_test){.filter = (uint16_t)j->subject,
+                               .how = path ? GRAPH_SUBPATH : GRAPH_LITERAL,
+                               .str = e->value,
+                               .len = (uint32_t)n};
+    return true;
+}
+
+/* A test for an extension that the process holds: in its place, one for what it was issued for. */
+static int copy_held(struct joiner *j, const struct graph_node *n, bool *done, uint32_t *out,
+                     struct bk_err *err)
+{
+    const struct graph_test *t = &j->from->tests[n->test];
+    uint32_t match = j->map[n->match], at = j->map[n->unmatch], test;
+    uint32_t rule = n->rule < j->from->nrules ? j->base + n->rule : (uint32_t)GRAPH_NO_RULE;
+    *done = false;
+    for (size_t i = 0; i < j->nheld; i++) {
+        struct graph_test issued;
+        if (!is_for(&j->held[i], t))
+            continue;
+        *done = true;
+        if (!j->held[i].value)
+            at = match;
+        else if (subject_test(j, &j->held[i], &issued) && at != match &&
+                 (intern_test(j->b, &issued, &test, err) < 0 ||
+                  intern_node(j->b, test, match, at, rule, &at, err) < 0))
+            return -1;
+    }
+    *out = at;
+    return 0;
+}
+
 static int copy_filter(struct joiner *j, const struct graph_node *n, uint32_t *out,
                        struct bk_err *err)
 {
     uint32_t test;
     if (++j->work > MAX_COPIES)
         return err_set(err, BK_E_LIMIT, "the policies are too large to combine");
+    bool held = false;
+    if (j->nheld && copy_held(j, n, &held, out, err) < 0)
+        return -1;
+    if (held)
+        return 0;
     if (intern_test(j->b, &j->from->tests[n->test], &test, err) < 0)
         return -1;
     uint32_t rule = n->rule < j->from->nrules ? j->base + n->rule : (uint32_t)GRAPH_NO_RULE;
@@ -137,8 +200,10 @@ static int copy_entries(struct joiner *j, uint32_t *entries, bool leads_on, stru
     memcpy(before, entries, sizeof(before));
     for (uint32_t op = 0; op < OP_COUNT; op++) {
         uint32_t node = j->from->entry_nodes[op], same = 0;
+        j->subject = vocab_op_subject((enum vocab_op)op);
         while (same < op &&
-               (j->from->entry_nodes[same] != node || (leads_on && before[same] != before[op])))
+               (j->from->entry_nodes[same] != node || (leads_on && before[same] != before[op]) ||
+                (j->nheld && vocab_op_subject((enum vocab_op)same) != j->subject)))
             same++;
         if (same < op)
             entries[op] = entries[same];
@@ -149,11 +214,30 @@ static int copy_entries(struct joiner *j, uint32_t *entries, bool leads_on, stru
     return 0;
 }
 
+/* Where none of the tests holds, the first policy does not count. */
+static int add_condition(struct graph_build *b, const struct graph_test *tests, size_t n,
+                         const uint32_t *plain, uint32_t *entries, struct bk_err *err)
+{
+    for (size_t i = n; i-- > 0;) {
+        uint32_t test;
+        if (intern_test(b, &tests[i], &test, err) < 0)
+            return -1;
+        for (uint32_t op = 0; op < OP_COUNT; op++) {
+            uint32_t otherwise = i + 1 == n ? plain[op] : entries[op + OP_COUNT];
+            if (intern_node(b, test, entries[op], otherwise, GRAPH_NO_RULE, &entries[op + OP_COUNT],
+                            err) < 0)
+                return -1;
+        }
+    }
+    return 0;
+}
+
+/* n tests: the first policy counts only where one of them holds. */
 static int join(struct graph_build *b, const struct graph *first, const struct graph *second,
-                struct bk_err *err)
+                const struct graph_test *tests, size_t n, struct bk_err *err)
 {
     uint32_t most = first->nnodes > second->nnodes ? first->nnodes : second->nnodes;
-    uint32_t entries[OP_COUNT] = {0};
+    uint32_t entries[2 * OP_COUNT] = {0}, plain[OP_COUNT]; /* then those with the condition */
     OWN(mem) uint32_t *map = calloc(most ? most : 1, sizeof(*map));
     struct joiner j = {.b = b, .map = map};
     if (!map)
@@ -164,25 +248,72 @@ static int join(struct graph_build *b, const struct graph *first, const struct g
     j.base = first->nrules;
     if (copy_entries(&j, entries, false, err) < 0)
         return -1;
+    memcpy(plain, entries, sizeof(plain));
     j.from = first;
     j.base = 0;
-    if (copy_entries(&j, entries, true, err) < 0)
+    if (copy_entries(&j, entries, true, err) < 0 ||
+        add_condition(b, tests, n, plain, entries, err) < 0)
         return -1;
-    return graph_build_entries(b, 0, entries, err);
+    return graph_build_entries(b, 0, n ? entries + OP_COUNT : entries, err);
+}
+
+/* A builder for what both graphs have in common with the result. */
+static struct graph_build *begin(const struct graph *first, const struct graph *second,
+                                 struct bk_err *err)
+{
+    struct graph_options opt = second->opt;
+    opt.no_implicit = opt.no_inferred = true; /* the graphs have theirs */
+    opt.checked = first->opt.checked && second->opt.checked;
+    opt.apart = false;
+    return graph_build_new(&opt, err);
+}
+
+static struct graph *join_where(const struct graph *first, const struct graph *second,
+                                const struct graph_test *tests, size_t n, struct bk_err *err)
+{
+    struct graph_build *b = begin(first, second, err);
+    if (!b)
+        return NULL;
+    if (first->opt.fold_case != second->opt.fold_case ? err_set(err, BK_E_BUG, "%s", "case differs")
+                                                      : join(b, first, second, tests, n, err) < 0) {
+        graph_build_free(b);
+        return NULL;
+    }
+    return graph_freeze(b, err);
 }
 
 struct graph *graph_conjoin(const struct graph *first, const struct graph *second,
                             struct bk_err *err)
 {
-    struct graph_options opt = second->opt;
-    opt.no_implicit = opt.no_inferred = true; /* both graphs have theirs */
-    opt.checked = first->opt.checked && second->opt.checked;
-    opt.apart = false;
-    struct graph_build *b = graph_build_new(&opt, err);
+    return join_where(first, second, NULL, 0, err);
+}
+
+struct graph *graph_narrow(const struct graph *by, const struct graph *policy,
+                           const struct graph_test *tests, size_t n, struct bk_err *err)
+{
+    return join_where(by, policy, tests, n, err);
+}
+
+static int extend(struct graph_build *b, const struct graph *g, const struct graph_extension *held,
+                  size_t n, struct bk_err *err)
+{
+    uint32_t entries[OP_COUNT] = {0};
+    OWN(mem) uint32_t *map = calloc(g->nnodes + 1u, sizeof(*map));
+    struct joiner j = {.b = b, .from = g, .map = map, .held = held, .nheld = n};
+    if (!map)
+        return err_nomem(err);
+    if (copy_rules(b, g, err) < 0 || copy_entries(&j, entries, false, err) < 0)
+        return -1;
+    return graph_build_entries(b, 0, entries, err);
+}
+
+struct graph *graph_extend(const struct graph *g, const struct graph_extension *held, size_t n,
+                           struct bk_err *err)
+{
+    struct graph_build *b = begin(g, g, err);
     if (!b)
         return NULL;
-    if (first->opt.fold_case != second->opt.fold_case ? err_set(err, BK_E_BUG, "%s", "case differs")
-                                                      : join(b, first, second, err) < 0) {
+    if (extend(b, g, held, n, err) < 0) {
         graph_build_free(b);
         return NULL;
     }

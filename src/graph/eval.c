@@ -25,7 +25,8 @@ struct graph_cache {
     struct hits hits;
     struct regex_cache **regex; /* by slot; NULL for slots without regexes */
     uint32_t nslots;
-    uint32_t literal; /* for the linter: the test whose literal the hits are for, + 1 */
+    uint64_t *reached; /* by node, for a request that is not known yet; NULL: no rule has one */
+    uint32_t literal;  /* for the linter: the test whose literal the hits are for, + 1 */
 };
 
 void graph_cache_free(struct graph_cache *c)
@@ -35,6 +36,7 @@ void graph_cache_free(struct graph_cache *c)
     for (uint32_t i = 0; c->regex && i < c->nslots; i++)
         regex_cache_free(c->regex[i]);
     free(c->regex);
+    free(c->reached);
     free(c->hits.bits);
     free(c->hits.list);
     free(c);
@@ -50,6 +52,10 @@ struct graph_cache *graph_cache_new(const struct graph *g)
     c->hits.bits = calloc((size_t)g->ntests / 64 + 1, sizeof(uint64_t));
     c->hits.list = calloc((size_t)g->ntests + 1, sizeof(uint32_t));
     bool ok = c->regex && c->hits.bits && c->hits.list;
+    if (ok && graph_tests_requests(g)) {
+        c->reached = calloc((size_t)g->nnodes / 64 + 1, sizeof(uint64_t));
+        ok = c->reached != NULL;
+    }
     for (uint32_t i = 0; ok && i < g->nslots; i++)
         if (g->slots[i].regexes) {
             c->regex[i] = regex_cache_new(g->slots[i].regexes, 0);
@@ -150,7 +156,7 @@ static bool other_holds(const struct graph_test *t, const struct graph_fact *f)
     case GRAPH_FLAG:
         return f->num != 0;
     case GRAPH_LITERAL: /* of (process-command …) */
-        return f->str && graph_command_fits(t->str, t->len, f->str, f->len);
+        return f->str && (t->num || !f->num) && graph_command_fits(t->str, t->len, f->str, f->len);
     default:
         return false;
     }
@@ -173,16 +179,30 @@ static void find_number(const struct graph *g, struct graph_cache *c, const stru
         find_int(&g->slots[at], num, &c->hits);
 }
 
-/* An endpoint also implies the protocol, and its string is the socket's path or the host. An
- * endpoint with a path is a Unix socket. */
+/* What an endpoint says about its socket, unless the query says it itself. */
+static void find_socket(const struct graph *g, struct graph_cache *c, const struct entry *e,
+                        const struct graph_query *q, uint16_t filter, int64_t num)
+{
+    for (size_t i = 0; num && i < q->nfacts; i++)
+        if (q->facts[i].filter == filter)
+            return;
+    if (num)
+        find_number(g, c, e, filter, num);
+}
+
+/* An endpoint also implies the protocol and the kind of socket, and its string is the socket's path
+ * or the host. An endpoint with a path is a Unix socket. */
 static void find_network(const struct graph *g, struct graph_cache *c, const struct entry *e,
-                         const struct graph_fact *f)
+                         const struct graph_query *q, const struct graph_fact *f)
 {
     const char *protocol = net_transport_name(f->net.proto);
+    const struct net_socket socket = net_socket_of(f->net.proto);
     if (protocol)
         find_string(g, c, e, FILTER_PROTOCOL, protocol, (uint32_t)strlen(protocol));
+    find_socket(g, c, e, q, FILTER_SOCKET_DOMAIN, socket.domain);
+    find_socket(g, c, e, q, FILTER_SOCKET_TYPE, socket.type);
+    find_socket(g, c, e, q, FILTER_SOCKET_PROTOCOL, socket.protocol);
     if (f->net.proto & NET_UNIX) {
-        find_number(g, c, e, FILTER_SOCKET_DOMAIN, NET_DOMAIN_UNIX);
         find_string(g, c, e, FILTER_PATH, f->str, f->len);
     } else if (f->filter == FILTER_REMOTE) {
         find_domain(g, e, f->str, f->len, &c->hits);
@@ -195,7 +215,7 @@ static void find_tests(const struct graph *g, struct graph_cache *c, const struc
     for (size_t i = 0; i < q->nfacts; i++) {
         const struct graph_fact *f = &q->facts[i];
         if (f->filter == FILTER_REMOTE || f->filter == FILTER_LOCAL)
-            find_network(g, c, e, f);
+            find_network(g, c, e, q, f);
         uint32_t at = wanted_slot(g, e, f->filter);
         if (at == GRAPH_NONE)
             continue;
@@ -315,6 +335,74 @@ struct graph_verdict graph_trace(const struct graph *g, struct graph_cache *cach
     uint32_t node = walk_steps(g, &cache->hits, e->node, step, arg);
     forget_tests(&cache->hits);
     return verdict_of(g, node);
+}
+
+/* ---- before the request is known ---- */
+
+bool graph_tests_requests(const struct graph *g)
+{
+    for (uint32_t i = 0; i < g->ntests; i++)
+        if (graph_test_is_of_request(&g->tests[i]))
+            return true;
+    return false;
+}
+
+static void reach(uint64_t *reached, uint32_t node)
+{
+    reached[node / 64] |= UINT64_C(1) << (node % 64);
+}
+
+static void reach_next(const struct graph *g, struct graph_cache *c, uint32_t node,
+                       graph_step_fn *step, void *arg)
+{
+    const struct graph_node *n = &g->nodes[node];
+    bool either = graph_test_is_of_request(&g->tests[n->test]), holds = hits_has(&c->hits, n->test);
+    if (either || holds)
+        reach(c->reached, n->match);
+    if (either || !holds)
+        reach(c->reached, n->unmatch);
+    if (step && !either)
+        step(arg, node, holds);
+}
+
+static void note_decision(const struct graph *g, uint32_t node, struct graph_range *r)
+{
+    struct graph_verdict v = verdict_of(g, node);
+    if (v.allow) {
+        r->allow = v;
+        r->may_allow = true;
+    } else {
+        r->deny = v;
+        r->may_deny = true;
+    }
+}
+
+/* Every edge leads to a smaller number, so that one pass downwards finds all that can be reached.
+ */
+struct graph_range graph_eval_before_request(const struct graph *g, struct graph_cache *cache,
+                                             const struct graph_query *q, graph_step_fn *step,
+                                             void *arg)
+{
+    struct graph_range r = {0};
+    const struct entry *e = graph_entry_of(g, q);
+    if (!e || !cache->reached) {
+        r.deny = out_of_range;
+        r.may_deny = true;
+        return r;
+    }
+    find_tests(g, cache, e, q);
+    reach(cache->reached, e->node);
+    for (uint32_t word = e->node / 64 + 1; word-- > 0;)
+        while (cache->reached[word]) {
+            uint32_t node = word * 64 + 63 - (uint32_t)__builtin_clzll(cache->reached[word]);
+            cache->reached[word] &= ~(UINT64_C(1) << (node % 64));
+            if (g->nodes[node].kind == GRAPH_NODE_FILTER)
+                reach_next(g, cache, node, step, arg);
+            else
+                note_decision(g, node, &r);
+        }
+    forget_tests(&cache->hits);
+    return r;
 }
 
 /* The linter asks for one literal after the other, each with many tests, so the hits of the last

@@ -54,6 +54,17 @@ typedef void graph_step_fn(void *arg, uint32_t node, bool matched);
 struct graph_verdict graph_trace(const struct graph *g, struct graph_cache *cache,
                                  const struct graph_query *q, graph_step_fn *step, void *arg);
 
+/* What a query can still become whose request is not known yet: tests of http-method, http-path and
+ * http-query may go either way. */
+struct graph_range {
+    bool may_allow, may_deny;
+    struct graph_verdict allow, deny; /* one of each, if it may */
+};
+struct graph_range graph_eval_before_request(const struct graph *g, struct graph_cache *cache,
+                                             const struct graph_query *q, graph_step_fn *step,
+                                             void *arg); /* step may be NULL */
+bool graph_tests_requests(const struct graph *g);        /* else that is graph_eval() */
+
 /* Turns `ARGUMENT key=value…` of a command line or a verdict row into facts. The first plain
  * argument feeds the operation's subject (a path, a name, an endpoint). A key is a filter's name
  * and may repeat; integers may be constants of that filter. facts must hold n + 1 entries;

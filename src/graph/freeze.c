@@ -151,6 +151,8 @@ struct graph *graph_freeze(struct graph_build *b, struct bk_err *err)
     if (r == 0)
         r = graph_compile(b, err);
     if (r == 0)
+        r = graph_report_uses(b, err);
+    if (r == 0)
         r = drop_unreachable(g, err);
     if (r == 0)
         r = graph_check(g, err);

@@ -58,9 +58,11 @@ enum rule_source {
     SOURCE_SETTINGS,
     SOURCE_PRESET,
     SOURCE_FLAG,
-    SOURCE_GRANT,   /* given to a command while it runs */
-    SOURCE_MACHINE, /* the machine's policy and settings' ceilings, which end a policy */
-    SOURCE_OWN,     /* Buckle's own rules, which end every policy (run/own-rules.h) */
+    SOURCE_GRANT,    /* given to a command while it runs */
+    SOURCE_MACHINE,  /* the machine's policy and settings' ceilings, which end a policy */
+    SOURCE_OWN,      /* Buckle's own rules, which end every policy (run/own-rules.h) */
+    SOURCE_PLATFORM, /* a platform profile around it (run/run-stack.c) */
+    SOURCE_COMMAND,  /* a profile that settings name for a command */
 };
 
 /* Where a rule was written. Strings are copied. line 0: not written anywhere (implicit). */
@@ -87,7 +89,12 @@ struct graph_options {
     unsigned lifted; /* set of protected classes whose extension always holds, so that they are not
                         protected (vocab/protected-classes.h) */
     unsigned kept;   /* … and of those whose extension never holds, whatever is granted */
+    /* Patterns of commands whose consent always holds. The builder needs them, the graph does
+     * not. */
+    const char *const *agreed;
+    size_t nagreed;
 };
+enum { GRAPH_AGREED = 256 };
 
 enum graph_node_kind { GRAPH_NODE_FILTER, GRAPH_NODE_DECISION };
 
@@ -133,6 +140,12 @@ bool graph_test_same(const struct graph_test *a, const struct graph_test *b);
 /* Returns the test of an inferred rule of the vocabulary. */
 struct graph_test graph_test_inferred(const struct vocab_inferred *rule);
 uint32_t graph_test_count(const struct graph *g);
+/* Whether it is about an HTTP request, which is not known when a connection starts. */
+static inline bool graph_test_is_of_request(const struct graph_test *t)
+{
+    return t->filter == FILTER_HTTP_METHOD || t->filter == FILTER_HTTP_PATH ||
+           t->filter == FILTER_HTTP_QUERY;
+}
 const struct graph_mod *graph_mod_at(const struct graph *g, uint32_t mod);
 /* Returns the rule's (with message "…"); NULL when it has none. */
 const char *graph_rule_message(const struct graph *g, uint32_t rule);
@@ -141,10 +154,13 @@ const struct graph_rule_info *graph_rule_at(const struct graph *g, uint32_t rule
 /* Replaces the text of a rule, and nothing else. Returns -1 when memory is exhausted. */
 int graph_rule_set_raw(struct graph *g, uint32_t rule, const char *raw, size_t n);
 int graph_rule_set_text(struct graph *g, uint32_t rule, const char *text);
+void graph_set_source(struct graph *g, enum rule_source source); /* of all rules */
 uint32_t graph_entry(const struct graph *g, enum vocab_op op);
 uint32_t graph_policy_count(const struct graph *g); /* nested policies, numbered from 1 */
 uint32_t graph_policy_entry(const struct graph *g, uint32_t policy, enum vocab_op op);
 const char *graph_note(const struct graph *g, const char *key); /* NULL when not set */
+/* The note "trace" of a policy that reports what files, programs and hosts are used (uses.c). */
+#define GRAPH_TRACE_USES "buckle:uses"
 
 /* Whether op has the same decision for every argument; if so, *node is that decision. */
 bool graph_uniform(const struct graph *g, enum vocab_op op, uint32_t *node);

@@ -124,6 +124,7 @@ static struct graph_test canonical(const struct graph_test *t)
     if (graph_how_is_string(t->how) || t->how == GRAPH_DOMAIN) {
         c.str = t->str;
         c.len = t->len;
+        c.num = t->filter == FILTER_PROCESS_COMMAND ? t->num : 0; /* command.h */
     } else if (t->how == GRAPH_INT || t->how == GRAPH_MODE) {
         c.num = t->num;
     } else if (t->how == GRAPH_NET) {

@@ -65,6 +65,21 @@ const char *net_transport_name(uint16_t proto)
     }
 }
 
+struct net_socket net_socket_of(uint16_t proto)
+{
+    enum { INET = 2, INET6 = 30, STREAM = 1, DATAGRAM = 2, TCP = 6, UDP = 17 };
+    struct net_socket s = {0};
+    if (proto & NET_UNIX)
+        return (struct net_socket){.domain = NET_DOMAIN_UNIX};
+    if ((proto & NET_IP) != NET_IP)
+        s.domain = proto & NET_IP4 ? INET : proto & NET_IP6 ? INET6 : 0;
+    if ((proto & TRANSPORT_BITS) == (NET_TCP & TRANSPORT_BITS))
+        s.type = STREAM, s.protocol = TCP;
+    if ((proto & TRANSPORT_BITS) == (NET_UDP & TRANSPORT_BITS))
+        s.type = DATAGRAM, s.protocol = UDP;
+    return s;
+}
+
 /* ---- reading ---- */
 
 static int port_number(const char *s, size_t n, uint16_t *port)
@@ -172,7 +187,7 @@ static int parse_host(const char *s, size_t n, struct net_endpoint *e, bool *ext
         e->host = NET_HOST_ANY;
         return 0;
     }
-    if (n == 9 && memcmp(s, "localhost", 9) == 0) {
+    if ((n == 9 && memcmp(s, "localhost", 9) == 0) || (n == 5 && memcmp(s, "local", 5) == 0)) {
         e->host = NET_HOST_LOCALHOST;
         return 0;
     }

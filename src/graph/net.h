@@ -29,6 +29,13 @@ enum net_proto { /* bits, with Apple's numbers for the Internet ones */
 
 enum { NET_DOMAIN_UNIX = 1 }; /* AF_UNIX, as the filter socket-domain has it */
 
+/* What an endpoint's protocol says about its socket, in macOS's numbers, as the filters
+ * socket-domain, socket-type and socket-protocol have them. 0: nothing. */
+struct net_socket {
+    int domain, type, protocol;
+};
+struct net_socket net_socket_of(uint16_t proto);
+
 enum net_host {
     NET_HOST_ANY,       /* "*", or not given */
     NET_HOST_LOCALHOST, /* 127.0.0.0/8 and ::1 */

@@ -50,12 +50,12 @@ int graph_build_filter(struct graph_build *b, const struct graph_test *test, uin
     return intern_node(b, t, match, unmatch, GRAPH_NO_RULE, node, err);
 }
 
-bool graph_build_is_test(const struct graph_build *b, uint32_t node, enum vocab_filter filter,
-                         uint32_t unmatch)
+const struct graph_test *graph_build_test(const struct graph_build *b, uint32_t node,
+                                          uint32_t *unmatch)
 {
     const struct graph_node *n = &b->g->nodes[node];
-    return n->kind == GRAPH_NODE_FILTER && b->g->tests[n->test].filter == filter &&
-           n->unmatch == unmatch;
+    *unmatch = n->unmatch;
+    return n->kind == GRAPH_NODE_FILTER ? &b->g->tests[n->test] : NULL;
 }
 
 int graph_build_entries(struct graph_build *b, uint32_t policy, const uint32_t *entries,

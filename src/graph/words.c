@@ -51,55 +51,61 @@ static void print_number(const struct graph_test *t, struct buf *out)
         buf_fmt(out, "%lld", (long long)t->num);
 }
 
-/* The key of a test for KEY=VALUE ends at the first =, which is quoted in no regex. */
-uint32_t graph_entitlement_key(const struct graph_test *t)
+/* The key of a test for KEY=VALUE ends at the first =: keys that contain one are refused. */
+static uint32_t key_length(const struct graph_test *t)
 {
     const char *equals = memchr(t->str, '=', t->len);
     return equals ? (uint32_t)(equals - t->str) : t->len;
 }
 
+/* A regex begins with ^ and has its key quoted. */
+void graph_entitlement_split(const struct graph_test *t, struct buf *key, struct buf *value)
+{
+    bool regex = t->how == GRAPH_REGEX;
+    uint32_t end = key_length(t), from = end < t->len ? end + 1 : end;
+    for (uint32_t i = regex; i < end; i++)
+        if (!regex || t->str[i] != '\\' || (i + 1 < end && t->str[i + 1] == '\\' && i++))
+            buf_chr(key, t->str[i]);
+    if (regex)
+        buf_chr(value, '^');
+    buf_add(value, t->str + from, t->len - from);
+}
+
 /* (require-entitlement "key" (entitlement-value …)) */
 static void print_entitlement(const struct graph_test *t, struct buf *out)
 {
-    bool regex = t->how == GRAPH_REGEX;
-    uint32_t key = graph_entitlement_key(t), from = key < t->len ? key + 1 : key;
-    OWN(buf) struct buf value = {0};
-    struct graph_test rest = {.filter = FILTER_ENTITLEMENT_STRING, .how = t->how};
-    buf_str(out, "(require-entitlement ");
-    if (t->filter == FILTER_ENTITLEMENT_IS_BOOL_TRUE) {
-        buf_sbpl(out, t->str, t->len);
-        buf_str(out, " (entitlement-value #t))");
-        return;
-    }
-    if (regex) {
-        OWN(buf) struct buf plain = {0};
-        for (uint32_t i = 1; i < key; i++) /* behind ^, without the quotes */
-            if (t->str[i] != '\\' || (i + 1 < key && t->str[i + 1] == '\\' && i++))
-                buf_chr(&plain, t->str[i]);
-        buf_sbpl(out, plain.s ? plain.s : "", plain.n);
-        buf_chr(&value, '^');
-    } else {
-        buf_sbpl(out, t->str, key);
-    }
-    buf_add(&value, t->str + from, t->len - from);
-    rest.str = value.s ? value.s : "";
-    rest.len = (uint32_t)value.n;
     static const char *const words[] = {[GRAPH_LITERAL] = "entitlement-value",
                                         [GRAPH_PREFIX] = "entitlement-value-prefix",
                                         [GRAPH_REGEX] = "entitlement-value-regex"};
+    OWN(buf) struct buf key = {0}, value = {0};
+    buf_str(out, "(require-entitlement ");
+    if (t->filter == FILTER_ENTITLEMENT_IS_BOOL_TRUE) {
+        buf_sbpl(out, t->str, t->len);
+        buf_chr(out, ')');
+        return;
+    }
+    graph_entitlement_split(t, &key, &value);
+    buf_sbpl(out, key.s ? key.s : "", key.n);
+    struct graph_test rest = {.filter = t->filter, .how = t->how};
+    rest.str = value.s ? value.s : "";
+    rest.len = (uint32_t)value.n;
     buf_fmt(out, " (%s ", words[t->how]);
-    if (regex)
+    if (t->how == GRAPH_REGEX)
         print_regex(&rest, out);
     else
         buf_sbpl(out, rest.str, rest.len);
     buf_str(out, "))");
 }
 
+bool graph_test_is_keyed_value(const struct graph_test *t)
+{
+    return t->filter == FILTER_ENTITLEMENT_STRING && graph_how_is_string(t->how) &&
+           t->how != GRAPH_SUBPATH && memchr(t->str, '=', t->len);
+}
+
 bool graph_test_is_keyed(const struct graph_test *t)
 {
-    return t->filter == FILTER_ENTITLEMENT_IS_BOOL_TRUE ||
-           (t->filter == FILTER_ENTITLEMENT_STRING && graph_how_is_string(t->how) &&
-            t->how != GRAPH_SUBPATH && memchr(t->str, '=', t->len));
+    return t->filter == FILTER_ENTITLEMENT_IS_BOOL_TRUE || graph_test_is_keyed_value(t);
 }
 
 void graph_test_print(const struct graph_test *t, struct buf *out)
@@ -170,6 +176,9 @@ static const struct {
     {FILTER_LOCAL, "local endpoint"},
     {FILTER_REMOTE, "remote endpoint"},
     {FILTER_DOMAIN, "host"},
+    {FILTER_HTTP_METHOD, "request's method"},
+    {FILTER_HTTP_PATH, "request's path"},
+    {FILTER_HTTP_QUERY, "request's query"},
     {FILTER_UID, "user id"},
     {FILTER_GID, "group id"},
     {FILTER_SYSCTL_NAME, "sysctl"},

@@ -15,8 +15,10 @@ void graph_test_briefly(const struct graph_test *t, struct buf *out);
 
 /* Whether it is written as (require-entitlement "key" (entitlement-value …)). */
 bool graph_test_is_keyed(const struct graph_test *t);
-/* Of a test for KEY=VALUE: the length of KEY. */
-uint32_t graph_entitlement_key(const struct graph_test *t);
+/* Whether it is a test for KEY=VALUE. */
+bool graph_test_is_keyed_value(const struct graph_test *t);
+/* Appends KEY, and VALUE as a string or regex of its own. */
+void graph_entitlement_split(const struct graph_test *t, struct buf *key, struct buf *value);
 
 /* A string test as a regex that matches the same strings. */
 void graph_test_regex(const struct graph_test *t, struct buf *out);

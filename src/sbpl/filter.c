@@ -99,8 +99,8 @@ struct val *filter_combine(struct machine *m, enum graph_expr_kind kind, const s
 
 /* ---- values ---- */
 
-/* Paths never end in '/', so such a pattern matches nothing. Apple's compiler rejects such a
- * subpath, but real profiles contain them and mean the folder. */
+/* Paths never end in '/', so such a pattern matches nothing. Real profiles contain them, Apple's
+ * own too, and mean the folder. */
 static void trim_slash(struct machine *m, const struct call *c, int i, struct graph_test *t)
 {
     uint32_t n = t->len;

@@ -65,6 +65,8 @@ static enum outcome write_test(struct flattener *f, const struct graph_test *t, 
     }
     if (least)
         return NEVER;
+    if (graph_test_is_of_request(t)) /* the proxies check it */
+        return ALWAYS;
     err_set(f->err, BK_E_INPUT, "macOS has no filter %s", vocab_filters[t->filter].name);
     return FAILED;
 }
@@ -298,6 +300,8 @@ int sbpl_flatten(struct sbpl_unit *u, const struct sbpl_flatten_options *o, stru
     if (machine_init(&m, u) < 0)
         return err_set(err, BK_E_LIMIT, "the memory budget is too small to start");
     int result = machine_load(&m, err);
+    if (result == 0 && m.commands)
+        result = err_set(err, BK_E_INPUT, "macOS has no profiles for single commands");
     if (result == 0) {
         struct flattener f = {.m = &m, .o = o, .out = &text, .err = err};
         err->msg[0] = '\0';

@@ -33,7 +33,6 @@ void sbpl_unit_init(struct sbpl_unit *u, const struct sbpl_options *opt)
     u->opt.max_depth = u->opt.max_depth ? u->opt.max_depth : DEFAULT_DEPTH;
     u->opt.max_bytes = u->opt.max_bytes ? u->opt.max_bytes : DEFAULT_BYTES;
     arena_init(&u->arena, u->opt.max_bytes);
-    arena_reserve(&u->arena, u->opt.reserve);
     source_map_init(&u->map, &u->arena);
     diags_init(&u->diags);
     u->diags.map = &u->map;
@@ -260,14 +259,19 @@ static int compile(struct machine *m, struct graph **out, struct bk_err *err)
     struct sbpl_unit *u = m->unit;
     if (machine_load(m, err) < 0)
         return -1;
-    if (sbpl_lower(m, out, err) == 0)
+    struct graph *g = NULL;
+    if (sbpl_lower(m, &g, err) == 0 && command_profiles_apply(m, &g, err) == 0) {
+        *out = g;
         return 0;
+    }
+    graph_free(g);
     return u->diags.errors ? first_error(u, err) : refused(u, err);
 }
 
 int sbpl_compile(struct sbpl_unit *u, struct graph **out, struct bk_err *err)
 {
     struct machine m;
+    arena_reserve(&u->arena, u->opt.reserve); /* not earlier: many policies are kept ones */
     if (machine_init(&m, u) < 0)
         return err_set(err, BK_E_LIMIT, "the memory budget is too small to start");
     int r = compile(&m, out, err);

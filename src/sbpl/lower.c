@@ -210,6 +210,8 @@ int sbpl_lower(struct machine *m, struct graph **out, struct bk_err *err)
                                  .checked = true,
                                  .lifted = machine_lifted(m),
                                  .kept = m->kept,
+                                 .agreed = m->agreed,
+                                 .nagreed = m->nagreed,
                                  .reserve = opt->reserve / 2};
     struct graph_build *b = graph_build_new(&gopt, err);
     if (!b)

@@ -107,12 +107,16 @@ struct machine {
     struct sbpl_policy profile, *policy; /* policy: where rules go now */
     struct sbpl_policy *policies;        /* nested ones, newest first */
     int64_t npolicies;
+    struct command_profile *commands;
+    const char *agreed[GRAPH_AGREED]; /* (allow-command …) */
+    size_t nagreed;
     size_t nimports;
     src_pos extent_of, extent; /* lower.c: the last top-level form examined, and its length */
 
     int version; /* 0 until declared */
     src_pos version_pos;
     struct val *entitlements;  /* association list, made on first use */
+    struct val *classes;       /* names of (define-storage-class …), newest first; or NULL */
     const char *missing_param; /* the last (param …) that had no value */
     const char *trace, *debug;
     unsigned lifted, kept;   /* classes: (allow-protected …), (keep-protected …) */

@@ -2,10 +2,11 @@
 /* Copyright The Buckle Authors */
 
 /*
- * (require-entitlement "key") and (require-entitlement "key" (entitlement-value #t)). The compiled
- * form loads the key and then tests "the" value; here each test names its key: whether it is
- * present, is true, or has a string, as KEY=VALUE. If entitlements are given, the tests are decided
- * while the profile is read, because they do not change while a process runs.
+ * (require-entitlement "key") and (require-entitlement "key" (entitlement-value …)). As in Apple's
+ * prelude, the first asks whether the key is true. The compiled form loads the key and then tests
+ * "the" value; here each test names its key: whether it is present, is true, or has a string, as
+ * KEY=VALUE. If entitlements are given, the tests are decided while the profile is read, because
+ * they do not change while a process runs.
  */
 
 #include "sbpl/machine.h"
@@ -94,6 +95,9 @@ static struct val *string_test(struct keyed *k, const struct graph_test *t)
     bool regex = t->how == GRAPH_REGEX, anchored = regex && t->len && t->str[0] == '^';
     if (k->given)
         return constant(k->m, k->value && string_holds(k, t, k->value));
+    if (memchr(k->key->s, '=', k->key->n))
+        return machine_error(k->m, k->c->pos, "entitlements",
+                             "a key with = cannot have its value tested");
     if (regex && !can_follow(t))
         return machine_error(k->m, k->c->pos, "bad-regex",
                              "a regex for an entitlement takes no | and no set");
@@ -113,11 +117,15 @@ static struct val *string_test(struct keyed *k, const struct graph_test *t)
 
 /* ---- conditions ---- */
 
+static bool is_true(const struct val *v)
+{
+    return v && v->type == V_BOOL && val_truth((struct val *)v);
+}
+
 static struct val *bind(struct keyed *k, const struct graph_expr *e, int depth)
 {
     if (e->kind == GRAPH_TEST && e->test.filter == FILTER_ENTITLEMENT_BOOLEAN)
-        return key_test(k, FILTER_ENTITLEMENT_IS_BOOL_TRUE,
-                        k->value && k->value->type == V_BOOL && val_truth(k->value));
+        return key_test(k, FILTER_ENTITLEMENT_IS_BOOL_TRUE, is_true(k->value));
     if (e->kind == GRAPH_TEST && e->test.filter == FILTER_ENTITLEMENT_STRING)
         return string_test(k, &e->test);
     k->negative = k->negative || e->kind == GRAPH_NOT || e->kind == GRAPH_TEST || !e->nkids;
@@ -142,24 +150,40 @@ static const struct val *given_value(struct machine *m, const struct val *key)
     return NULL;
 }
 
-/* With more arguments, the value must be accepted by one of them. A key that is false counts as
- * absent. */
+static int take_key(struct keyed *k)
+{
+    struct machine *m = k->m;
+    if (!(k->key = want(m, k->c, 0, V_STRING)))
+        return -1;
+    k->given = m->unit->opt.entitlements != NULL;
+    if (k->given && !m->entitlements && !(m->entitlements = entitlements_load(m, k->c->pos)))
+        return -1;
+    k->value = given_value(m, k->key);
+    return 0;
+}
+
+static struct val *is_present(struct keyed *k)
+{
+    return key_test(k, FILTER_ENTITLEMENT_IS_PRESENT, k->value != NULL);
+}
+
+struct val *prim_entitlement_is_present(struct machine *m, const struct call *c)
+{
+    struct keyed k = {.m = m, .c = c};
+    return take_key(&k) < 0 ? NULL : is_present(&k);
+}
+
+/* With more arguments, the value must be accepted by one of them. */
 struct val *prim_require_entitlement(struct machine *m, const struct call *c)
 {
-    struct keyed k = {.m = m, .c = c, .key = want(m, c, 0, V_STRING)};
-    if (!k.key)
+    struct keyed k = {.m = m, .c = c};
+    if (take_key(&k) < 0)
         return NULL;
-    k.given = m->unit->opt.entitlements != NULL;
-    if (k.given && !m->entitlements && !(m->entitlements = entitlements_load(m, c->pos)))
-        return NULL;
-    k.value = given_value(m, k.key);
-    struct val *present =
-        key_test(&k, FILTER_REQUIRE_ENTITLEMENT,
-                 k.value && !(k.value->type == V_BOOL && !val_truth((struct val *)k.value)));
-    if (!present || c->args->cdr->type == V_NIL)
-        return present;
+    if (c->args->cdr->type == V_NIL)
+        return key_test(&k, FILTER_ENTITLEMENT_IS_BOOL_TRUE, is_true(k.value));
+    struct val *present = is_present(&k);
     struct call rest = call_rest(c);
-    struct val *any = filter_combine(m, GRAPH_ANY, &rest);
+    struct val *any = present ? filter_combine(m, GRAPH_ANY, &rest) : NULL;
     struct val *value = any ? bind(&k, any->expr, 0) : NULL;
     struct val *both[] = {present, value};
     return value && k.negative ? filter_wrap(m, GRAPH_ALL, both, 2) : value;

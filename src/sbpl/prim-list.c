@@ -298,3 +298,10 @@ struct val *prim_eval(struct machine *m, const struct call *c)
     machine_eval(m, arg(c, 0), c->pos, NULL);
     return &machine_control;
 }
+
+/* TinyScheme's: whatever is not a pair. */
+struct val *prim_is_atom(struct machine *m, const struct call *c)
+{
+    (void)m;
+    return val_bool(arg(c, 0)->type != V_PAIR);
+}

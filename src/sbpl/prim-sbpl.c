@@ -231,6 +231,32 @@ struct val *prim_path_ancestors(struct machine *m, const struct call *c)
     return filter_wrap(m, GRAPH_ANY, found, n);
 }
 
+/* (define-storage-class "name" filter): files that the filter accepts belong to the class. As at
+ * Apple's, a name is defined once. */
+struct val *prim_define_storage_class(struct machine *m, const struct call *c)
+{
+    struct val *name = want(m, c, 0, V_STRING), *filter = name ? want(m, c, 1, V_FILTER) : NULL;
+    if (!filter)
+        return NULL;
+    for (struct val *l = m->classes; l && l->type == V_PAIR; l = l->cdr) {
+        machine_charge(m, 1);
+        if (l->car->n == name->n && memcmp(l->car->s, name->s, name->n) == 0)
+            return machine_error(m, call_arg_pos(c, 0), "storage-class",
+                                 "the storage class %.80s is already defined", name->s);
+    }
+    struct val *op = arena_new(m->arena, struct val), *with = arena_new(m->arena, struct val);
+    struct graph_mod *mod = arena_new(m->arena, struct graph_mod);
+    if (!op || !with || !mod)
+        return machine_no_memory(m);
+    *op = (struct val){.type = V_OP, .id = OP_STORAGE_CLASS_MAP};
+    *mod = (struct graph_mod){.id = MOD_ASSIGN_STORAGE_CLASS, .str = name->s};
+    *with = (struct val){.type = V_MODIFIER, .mod = mod};
+    struct val *parts[] = {with, op, filter};
+    struct call rule = {.args = machine_list(m, c->pos, 3, parts), .pos = c->pos};
+    m->classes = machine_cons(m, name, m->classes ? m->classes : &val_nil, c->pos);
+    return rule.args && m->classes ? rule_apply(m, true, &rule) : NULL;
+}
+
 /* (_IO "h" 47): the number of an ioctl or fsctl command. */
 struct val *prim_io(struct machine *m, const struct call *c)
 {

@@ -86,6 +86,38 @@ struct val *prim_substring(struct machine *m, const struct call *c)
     return checked_string(m, val_string(m->arena, s->s + from->num, end - (size_t)from->num), s);
 }
 
+/* Whether a string is split at this byte: between words if no separator is given. */
+static bool splits(char ch, const struct val *at)
+{
+    if (!at)
+        return ch == ' ' || (ch >= '\t' && ch <= '\r');
+    return at->type == V_CHAR ? (unsigned char)ch == at->num : memchr(at->s, ch, at->n) != NULL;
+}
+
+/* (split-string "a,b" #\,): its parts, at each byte that is the character or one of the string's.
+ * Without a separator, its words. */
+struct val *prim_split_string(struct machine *m, const struct call *c)
+{
+    struct val *s = want(m, c, 0, V_STRING), *at = NULL;
+    struct listing out = {0};
+    if (!s)
+        return NULL;
+    if (c->args->cdr->type == V_PAIR && (at = arg(c, 1))->type != V_CHAR && at->type != V_STRING)
+        return wrong_type(m, c, 1, "a character or a string");
+    machine_charge(m, s->n);
+    for (size_t from = 0, i = 0; i <= s->n; i++) {
+        if (i < s->n && !splits(s->s[i], at))
+            continue;
+        if (at || i > from) {
+            struct val *part = checked_string(m, val_string(m->arena, s->s + from, i - from), s);
+            if (!part || listing_add(m, &out, part, c->pos) < 0)
+                return NULL;
+        }
+        from = i + 1;
+    }
+    return listing_end(&out, &val_nil);
+}
+
 struct val *prim_string_copy(struct machine *m, const struct call *c)
 {
     struct val *s = want(m, c, 0, V_STRING);

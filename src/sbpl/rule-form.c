@@ -16,6 +16,8 @@
 
 /* ---- modifiers ---- */
 
+enum { SIGKILL_OF_MACOS = 9 };
+
 static struct val *modifier_value(struct machine *m, uint16_t id, int64_t num, const char *str)
 {
     struct val *v = arena_new(m->arena, struct val);
@@ -53,6 +55,8 @@ struct val *modifier_make(struct machine *m, const struct call *c)
         return wrong_type(m, c, 1, "a string");
     if (info->arg == 4)
         return machine_error(m, c->pos, "bad-modifier", "write (apply-message-filter …) instead");
+    if (name->id == MOD_TERMINATION)
+        return modifier_value(m, MOD_SEND_SIGNAL, SIGKILL_OF_MACOS, NULL);
     return modifier_value(m, name->id, v && v->type == V_INT ? v->num : 0,
                           v && v->type == V_STRING ? v->s : NULL);
 }
@@ -186,9 +190,18 @@ static void list_filters(enum vocab_op op, struct buf *out)
 
 static int wrong_filter(struct machine *m, src_pos pos, enum vocab_op op, enum vocab_filter filter)
 {
-    bool path = filter == FILTER_PATH;
+    bool path = filter == FILTER_PATH, ours = vocab_filters[filter].extension;
+    const char *what = path ? "path filters" : "the filter ";
+    const char *name = path ? "" : vocab_filters[filter].name;
+    if (!ours) { /* Apple's compiler accepts it; no argument of the operation will match */
+        struct diag *g = diag_add(m->diags, DIAG_WARNING, "wrong-filter", pos,
+                                  "the operation %s does not take %s%s: it never matches",
+                                  vocab_ops[op].name, what, name);
+        diag_hint(m->diags, g, "`buckle vocab %s` lists what it takes", vocab_ops[op].name);
+        return 0;
+    }
     machine_error(m, pos, "wrong-filter", "the operation %s does not take %s%s", vocab_ops[op].name,
-                  path ? "path filters" : "the filter ", path ? "" : vocab_filters[filter].name);
+                  what, name);
     struct buf takes = {0};
     list_filters(op, &takes);
     if (takes.n)

@@ -66,6 +66,18 @@ struct condition {
     uint64_t size;
 };
 
+/* A profile for the processes that these tests name (command-profile.c). */
+struct command_profile {
+    const char *name, *text; /* a text without bytes: the shipped profile of this name */
+    size_t n;
+    const struct graph_test *tests;
+    size_t ntests;
+    src_pos pos;
+    struct command_profile *next;
+};
+/* Replaces the graph by a narrower one. On failure it is still the caller's. */
+int command_profiles_apply(struct machine *m, struct graph **g, struct bk_err *err);
+
 /* Evaluates the unit's texts and collects their rules. */
 int machine_load(struct machine *m, struct bk_err *err);
 /* Computes a rule's position, without its text. */

@@ -47,13 +47,15 @@ struct sbpl_options {
     bool shipped_only;              /* (import …) finds shipped profiles and opens no file */
     const struct sbpl_given *given; /* with shipped_only: what else it finds */
     size_t ngiven;
-    const char *entitlements; /* path of a plist or JSON file, or NULL */
+    const char *entitlements;      /* what has them (entitlements/entitlements.h), or NULL */
+    const char *entitlements_json; /* what was read from there; NULL: it is read when needed */
     const struct sbpl_sequel *sequels;
     size_t nsequels;
     enum vocab_os os; /* VOCAB_OS_ANY: every known name */
     bool fold_case;
     bool no_inferred;  /* no inferred rules: graph_options */
     bool evaluate_all; /* evaluate precompiled texts too: for tests */
+    bool of_command;   /* the profile of a command, which has none for others */
     bool terse;        /* rules have no text until sbpl_add_rule_texts() */
     size_t reserve;    /* estimate of the memory it will take; unused memory costs nothing */
     /* budgets; 0 means the default in parentheses */

@@ -61,7 +61,8 @@ int syn_define(struct machine *m, struct val *form)
     if (!args)
         return -1;
     struct val *target = args->car, *v = &val_void;
-    if (target->type == V_SYMBOL && args->cdr->type == V_PAIR && args->cdr->cdr->type == V_NIL)
+    if (target->type == V_SYMBOL &&
+        args->cdr->type == V_PAIR) /* more values: TinyScheme ignores them */
         return bind_value(m, FRAME_DEFINE, target, args->cdr);
     if (target->type == V_PAIR && target->car->type == V_SYMBOL) {
         v = make_closure(m, target->cdr, args->cdr, V_CLOSURE);
@@ -141,11 +142,11 @@ static int split_bindings(struct machine *m, struct val *list, struct val **name
     for (; list->type == V_PAIR; list = list->cdr) {
         struct val *b = list->car;
         int64_t len = val_length(b);
-        if (len < 1 || len > 2 || b->car->type != V_SYMBOL)
+        if (len < 1 || b->car->type != V_SYMBOL)
             return syntax_malformed(m, usage);
-        struct val *init = len == 2 ? b->cdr->car : &val_void;
+        struct val *init = len > 1 ? b->cdr->car : &val_void; /* more values are ignored */
         if (listing_add(m, &n, b->car, b->pos) < 0 ||
-            listing_add(m, &i, init, len == 2 ? b->cdr->pos : b->pos) < 0)
+            listing_add(m, &i, init, len > 1 ? b->cdr->pos : b->pos) < 0)
             return -1;
     }
     *names = listing_end(&n, &val_nil);
@@ -204,6 +205,14 @@ int syn_let(struct machine *m, struct val *form)
     return lambda ? syntax_rewrite(m, 1, &lambda, inits) : -1;
 }
 
+/* Whether a binding's value is a lambda: in let* it sees its own name, as in TinyScheme. */
+static bool is_procedure_binding(const struct val *binding)
+{
+    const struct val *value =
+        binding->type == V_PAIR && binding->cdr->type == V_PAIR ? binding->cdr->car : &val_nil;
+    return value->type == V_PAIR && syntax_is_word(value->car, "lambda");
+}
+
 /* (let* (a b …) body) → (let (a) (let* (b …) body)) */
 int syn_let_star(struct machine *m, struct val *form)
 {
@@ -213,7 +222,8 @@ int syn_let_star(struct machine *m, struct val *form)
         return -1;
     struct val *list = args->car;
     if (list->type != V_PAIR || list->cdr->type != V_PAIR) {
-        struct val *let = syntax_head(SYN_LET);
+        bool procedure = list->type == V_PAIR && is_procedure_binding(list->car);
+        struct val *let = syntax_head(procedure ? SYN_LETREC : SYN_LET);
         return syntax_rewrite(m, 1, &let, args);
     }
     struct val *first = machine_cons(m, list->car, &val_nil, list->pos);
@@ -221,7 +231,8 @@ int syn_let_star(struct machine *m, struct val *form)
     struct val *inner = rest ? machine_cons(m, syntax_head(SYN_LET_STAR), rest, m->pos) : NULL;
     if (!first || !inner)
         return -1;
-    struct val *items[] = {syntax_head(SYN_LET), first, inner};
+    bool procedure = is_procedure_binding(list->car);
+    struct val *items[] = {syntax_head(procedure ? SYN_LETREC : SYN_LET), first, inner};
     return syntax_rewrite(m, 3, items, &val_nil);
 }
 

@@ -86,7 +86,7 @@ int syn_or(struct machine *m, struct val *form)
 static int next_clause(struct machine *m, struct val *clauses, struct env *env)
 {
     if (clauses->type != V_PAIR) {
-        machine_return(m, &val_void);
+        machine_return(m, &val_nil); /* as TinyScheme does */
         return 0;
     }
     struct val *clause = clauses->car;

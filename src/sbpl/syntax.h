@@ -21,6 +21,7 @@
     X(DEFINE, "define", syn_define)                                                                \
     X(DEFINE_MACRO, "define-macro", syn_define_macro)                                              \
     X(DO, "do", syn_do)                                                                            \
+    X(HTTP_REQUEST, "http-request", syn_http_request)                                              \
     X(IF, "if", syn_if)                                                                            \
     X(LAMBDA, "lambda", syn_lambda)                                                                \
     X(LET, "let", syn_let)                                                                         \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* The table of rule words. Seven entries need no index. */
+/* The table of rule words. So few entries need no index. */
 
 #include "vocab/rule-words.h"
 

@@ -27,7 +27,7 @@ TEXTS = {
     "network": '(allow network-outbound (remote tcp "*:80") (remote udp "localhost:*"))'
                '(allow network-inbound (local ip4 "localhost:1"))',
     "names": '(allow file-read* (require-all (extension "x") (require-not (literal "/y"))))'
-             '(allow mach-lookup (require-entitlement "e"))',
+             '(allow mach-lookup (%entitlement-is-present "e"))',
     "long": '(allow file-read* (literal "%s"))' % ("/long" * 60),
 }
 ERAS = ["B", "C", "C12", "D", "E"]

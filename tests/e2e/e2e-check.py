@@ -43,7 +43,7 @@ def test_errors():
     ok(r.status == 2 and "broken.sb:3:" in r.err and r.out == "", "eval tells them as well", r)
     r = buckle("check", "--json", "broken.sb")
     document = json.loads(r.out)
-    equal((r.status, document["errors"] >= 3), (1, True), "--json counts errors")
+    equal((r.status, document["errors"] >= 2), (1, True), "--json counts errors")
     finding = document["files"][0]["findings"][0]
     equal((finding["level"], finding["file"], finding["line"]), ("error", "broken.sb", 3),
           "--json gives places")
@@ -97,6 +97,30 @@ def test_lint():
        "--json names the kinds", codes)
 
 
+def test_imported():
+    """What the author of this file can change, and nothing else."""
+    write("part.sb", """(version 1)
+(deny file-read-data (literal "/x"))
+(allow file-read-data (subpath "/x"))
+""")
+    write("whole.sb", """(version 1)
+(deny default)
+(import "part.sb")
+(import "part.sb")
+(deny file-read-data (subpath "/x"))
+(for-each (lambda (name) (allow file-read-data (literal "/y"))) '("a" "b"))
+""")
+    r = buckle("check", "whole.sb")
+    ok(r.status == 0 and r.out == "", "rules of imported files, and a rule that would be blamed for itself", r)
+    ok("part.sb:2:1: warning:" in buckle("check", "part.sb").out, "their own author hears of it")
+    write("own.sb", """(version 1)
+(deny default)
+(deny file-read-data (literal "/x"))
+(import "part.sb")
+""")
+    ok("own.sb:3:1: warning:" in buckle("check", "own.sb").out, "a rule of this file that an imported one decides")
+
+
 def test_linux():
     write("mac.sb", """(version 1)
 (deny default)
@@ -117,6 +141,7 @@ def main():
     test_clean()
     test_several()
     test_lint()
+    test_imported()
     test_linux()
     return done()
 

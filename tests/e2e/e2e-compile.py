@@ -178,6 +178,16 @@ RULES = [
     '(deny system-fcntl (fcntl-command 3) (fcntl-command 200))',
     '(allow syscall-unix (syscall-number SYS_open) (syscall-number 400))(deny syscall-unix)',
     '(allow process-info* (require-all (target self) (process-attribute is-plugin)))',
+    '(allow device-camera (require-entitlement "k"))(allow process-fork (%entitlement-is-present "k"))',
+    '(allow mach-lookup (require-entitlement "k" (entitlement-value "a" "b")) (global-name "n"))',
+    '(allow mach-lookup (require-entitlement "k" (entitlement-value-regex #"^a.*b$")))',
+    '(allow mach-lookup (require-entitlement "j" (entitlement-value-prefix "a")) '
+    '(require-entitlement "k" (entitlement-value "a")))',
+    '(allow process-fork (require-all (%entitlement-is-present "j") (require-entitlement "k")))',
+    '(allow process-fork (require-all (require-entitlement "j" (entitlement-value #f)) '
+    '(require-not (require-entitlement "k" (entitlement-value "a")))))',
+    '(allow (with no-profile) process-exec (literal "/x"))(deny time-set)(deny system-misc)',
+    '(define-storage-class "c" (subpath "/x"))',
 ]
 
 
@@ -204,8 +214,8 @@ REFUSED = [
     ('(allow network-outbound (remote tcp "*:80-90"))', "14.4.1", "ranges"),
     ('(deny signal (with send-signal SIGKILL))', "14.4.1", "(with send-signal …)"),
     ('(allow network-outbound (uid 0))', "ios4", "filter uid"),
-    ('(allow ipc-posix-shm-read-metadata)', "14.4.1",
-     "operation ipc-posix-shm-read-metadata does not exist in macOS 14.4.1"),
+    ('(allow process-codesigning-status*)', "14.4.1",
+     "operation process-codesigning-status* does not exist in macOS 14.4.1"),
     ('(allow nvram-get)', "ios4", "operation nvram-get does not exist in iOS 4"),
     ('(allow network-outbound)', "10.6", "operation network-outbound"),
     ('(allow file-read-data (regex #"^/%s$"))' % ("(a|b)" * 3000), "14.4.1", "too large"),

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """buckle decompile: the output, compiled again, is equivalent: for compiled samples, public profiles
 ($BUCKLE_SHARED, or ../shared), shipped and golden ones. --verify proves it, and for the samples
-`diff` compares the output with their sources as well."""
+`diff` compares the output with their sources as well. --all tries all profiles of iOS 13's bundle."""
 
 import glob
 import os
+import struct
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -24,7 +25,8 @@ def comes_back(name, *argv):
 
 
 def check_samples():
-    samples = sorted(glob.glob(os.path.join(corpus.SHARED, "blobs", "*", "*.sb")))
+    samples = sorted(glob.glob(os.path.join(corpus.SHARED, "blobs", "*", "*.sb")) +
+                     glob.glob(os.path.join(corpus.SHARED, "blobs", "new", "*", "*.sb")))
     if not samples:
         skip("the compiled samples are not here (set BUCKLE_SHARED)")
         return
@@ -35,6 +37,32 @@ def check_samples():
         r = buckle("diff", *fold, write("again.sb", text), source)
         ok(r.status == 0, f"{name}: the text is the source", r)
         ok("disable-" not in text and "decision-flags" not in text, f"{name}: in plain words", text)
+
+
+def check_without_source():
+    blobs = os.path.join(corpus.SHARED, "blobs", "new")
+    for path in sorted(glob.glob(os.path.join(blobs, "blobs-only", "*.bin"))):
+        comes_back(os.path.basename(path), path)
+    for path in sorted(glob.glob(os.path.join(blobs, "ios13", "*_bundle.bin"))):
+        names = bundle_names(path)
+        ok(len(names) >= 214, "the bundle has its profiles", names)
+        for name in names if "--all" in sys.argv else names[::16]:
+            comes_back(f"iOS 13's {name}", "--name", name, path)
+
+
+def bundle_names(path):
+    """The names of era D's profiles, read here to have a second opinion."""
+    with open(path, "rb") as f:
+        data = f.read()
+    nodes, ops, profiles, regexes = struct.unpack_from("<HBxHH", data, 2)
+    rows = 12 + 2 * (regexes + data[10] + data[11])
+    size = 4 + 2 * ops
+    pool = (rows + profiles * size + 7) // 8 * 8 + 8 * nodes
+    names = []
+    for i in range(profiles):
+        at = pool + 8 * struct.unpack_from("<H", data, rows + i * size)[0]
+        names.append(data[at + 2:at + 1 + struct.unpack_from("<H", data, at)[0]].decode())
+    return names
 
 
 def check_profiles():
@@ -71,6 +99,7 @@ def check_errors():
 
 def main():
     check_samples()
+    check_without_source()
     check_profiles()
     check_own()
     check_stable()

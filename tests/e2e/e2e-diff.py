@@ -5,11 +5,12 @@ confirms; compares compiled samples with their sources ($BUCKLE_SHARED/blobs, or
 
 import glob
 import os
+import random
 import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from drive import buckle, write
+from drive import FOLDER, buckle, write
 from tap import done, equal, ok, skip
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -107,6 +108,75 @@ def check_verdicts():
           "and eval bears it out")
 
 
+# ---- policies with too many kinds of paths to try them all ----
+
+PLACES = ["-D", "CWD=/w", "-D", "HOME=/h", "-D", "TMPDIR=/t"]
+MANY = "".join(f'(deny file-write* (regex #"/n{i:02}/.*x{i:02}"))' for i in range(24))
+
+
+def timed(*argv):
+    r = buckle("diff", *argv, timeout=60)
+    ok(r.seconds < 5, f"{' '.join(argv)[-60:]}: {r.seconds:.1f} s of 5", r)
+    return r
+
+
+def check_large():
+    r = timed("default", "strict")
+    ok(r.status == 1 and "undecided" not in r.out and "file-write* " in r.out,
+       "default and strict: each operation is decided", r)
+    for rules, status in [
+        ('(deny file-write* (subpath "/nowhere"))', 0),
+        ('(deny file-write* (require-all (subpath "/nowhere") (regex #"/a[0-9]*b")))', 0),
+        ('(allow file-write* (literal "/nowhere/x"))', 1),
+        ('(deny file-read-data (regex #"^/h/foo.*bar$"))', 1),
+        ('(deny file-write* (require-all (subpath "/w") (regex #"zz[0-9]+q$")))', 1),
+    ]:
+        more = write("more.sb", '(version 1)(import "default.sb")' + rules)
+        r = timed("--verdicts", *PLACES, "default", more)
+        ok(r.status == status and "undecided" not in r.out, f"default and {rules}: {status}", r)
+    for a, b, status in [("^/([ab]*)$", "^/(a|b)*$", 0), ("^/([ab]*)$", "^/([abc]*)$", 1),
+                         ("^/[ab]*$", "^/(a|b|ba)*$", 0), ("^/a(b|c)$", "^/a[bd]$", 1)]:
+        names = pair(f'(allow file-write* (regex #"{a}")){MANY}', f'(allow file-write* (regex #"{b}")){MANY}')
+        r = timed(*names)
+        ok(r.status == status, f"{a} and {b} among many names: {status}", r)
+        if status:
+            facts, one, other = blocks(r.out)["file-write-data"]
+            path = re.search(r'path="(.*?)"', facts).group(1)
+            equal([buckle("eval", n, "file-write-data", path).out.split()[0] for n in names], [one, other],
+                  "its witness is one")
+
+
+def random_rules(rng):
+    tests = ['(literal "/a")', '(literal "/a/b")', '(subpath "/a")', '(subpath "/a/b")', '(prefix "/a")',
+             '(regex #"b$")', '(regex #"^/a.*c$")', '(regex #"/b/")', '(regex #"[bc]+")', '(subpath "/c")',
+             '(vnode-type DIRECTORY)', '(extension "e")', '(subpath "/")', '(regex #"^/[ab/]*$")']
+    rules = ""
+    for _ in range(rng.randrange(1, 6)):
+        some = rng.sample(tests, rng.randrange(1, 4))
+        how = rng.choice(["require-all", "require-any"])
+        if rng.random() < 0.3:
+            some[-1] = f"(require-not {some[-1]})"
+        rules += f"({rng.choice(['allow', 'deny'])} file-read-data ({how} {' '.join(some)}))"
+    return rules
+
+
+def check_random():
+    """What is called equal is equal for many paths; what is called different has a witness."""
+    rng = random.Random(7)
+    paths = ["/", "/a", "/b", "/c"] + [f"/{x}{m}{y}" for x in "abc" for y in ("b", "c", "x", "b/c") for m in "/bx"]
+    rows = "".join(f"file-read-data {p}{kind}{e}\n" for p in paths for kind in ("", " vnode-type=DIRECTORY")
+                   for e in ("", " extension=e"))
+    wrong = []
+    for i in range(40):
+        first = random_rules(rng)
+        names = pair(first, random_rules(rng) if i % 2 else first + random_rules(rng))
+        r = buckle("diff", "--verdicts", *names)
+        answers = [[line.split()[0] for line in buckle("eval", "--batch", n, stdin=rows).out.splitlines()] for n in names]
+        if r.status == 2 or (r.status == 0 and answers[0] != answers[1]):
+            wrong.append((i, r.status, open(os.path.join(FOLDER, "a.sb")).read(), open(os.path.join(FOLDER, "b.sb")).read()))
+    equal(wrong, [], "what is called equal is so for many paths, and all is decided")
+
+
 def check_errors():
     a, _ = pair("", "")
     equal(buckle("diff", a).status, 2, "one profile is not enough")
@@ -116,7 +186,8 @@ def check_errors():
 
 
 def check_samples():
-    samples = sorted(glob.glob(os.path.join(SHARED, "blobs", "*", "*.sb")))
+    samples = sorted(glob.glob(os.path.join(SHARED, "blobs", "*", "*.sb")) +
+                     glob.glob(os.path.join(SHARED, "blobs", "new", "*", "*.sb")))
     if not samples:
         skip("the compiled samples are not here (set BUCKLE_SHARED)")
         return
@@ -131,6 +202,8 @@ def main():
     check_different()
     check_counts()
     check_verdicts()
+    check_large()
+    check_random()
     check_errors()
     check_samples()
     return done()

@@ -22,7 +22,7 @@ SAME = ["path", "mount-relative-path", "xattr", "file-mode", "ipc-posix-name", "
         "iokit-registry-entry-class", "iokit-property", "iokit-connection", "device-major",
         "device-minor", "device-conforms-to", "extension", "extension-class",
         "appleevent-destination", "system-attribute", "right-name", "preference-domain",
-        "vnode-type", "require-entitlement", "%entitlement-boolean", "%entitlement-string",
+        "vnode-type", "%entitlement-is-present", "%entitlement-boolean", "%entitlement-string",
         "kext-bundle-id", "info-type", "notification-name", "notification-payload",
         "semaphore-owner", "sysctl-name"]
 EARLY = {"privilege-id": 0x2c, "process-attribute": 0x2d, "uid": 0x2e, "nvram-variable": 0x2f,
@@ -34,7 +34,7 @@ LATE = {"process-path": 0x27, "privilege-id": 0x2a, "process-attribute": 0x2b, "
         "file-attribute": 0x39, "syscall-number": 0x41}
 PROTO = {"ip4": 1, "ip6": 2, "ip": 3, "tcp4": 5, "tcp6": 6, "tcp": 7, "udp4": 9, "udp6": 10,
          "udp": 11}
-FILTERS_E = {"require-entitlement": 0x58}
+FILTERS_E = {"%entitlement-is-present": 0x58}
 
 
 class Lacking(Exception):
@@ -287,7 +287,7 @@ class Writer:
             return number, 1
         if how == "regex":
             return number | 0x80, self.regex(self.lowered(name, value))
-        if name in ("extension", "require-entitlement", "device-conforms-to"):
+        if name in ("extension", "%entitlement-is-present", "device-conforms-to"):
             return number, ("record", self.counted(value.encode() + b"\0"))
         raw = self.lowered(name, value.encode("utf-8", "surrogateescape"))
         if self.era == "B":

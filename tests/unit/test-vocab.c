@@ -218,7 +218,8 @@ static void test_takes(void)
     ok(!vocab_op_takes_filter(OP_DEFAULT, FILTER_IOKIT_METHOD_NUMBER),
        "except what lives in message filters");
     ok(vocab_op_takes_filter(OP_PROCESS_FORK, FILTER_EXTENSION), "extensions go anywhere");
-    ok(vocab_op_takes_filter(OP_PROCESS_FORK, FILTER_REQUIRE_ENTITLEMENT), "entitlements as well");
+    ok(vocab_op_takes_filter(OP_PROCESS_FORK, FILTER_ENTITLEMENT_IS_PRESENT),
+       "entitlements as well");
     ok(!vocab_op_takes_filter(OP_STORAGE_CLASS_MAP, FILTER_EXTENSION), "but in storage-class-map");
     ok(vocab_op_takes_filter(OP_MACH_MESSAGE_SEND, FILTER_EXTENSION),
        "message rules take extensions");
