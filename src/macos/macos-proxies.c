@@ -48,6 +48,8 @@ static void on_denial(void *arg, const struct gate_denial *d)
                        .count = 1};
     int n = snprintf(e.path, sizeof(e.path), d->why ? "%s (%s)" : "%s", host, d->why);
     e.path_len = (uint32_t)n;
+    if (d->request)
+        snprintf(e.detail, sizeof(e.detail), "%s", d->request);
     uint32_t size = (uint32_t)event_wire_size(&e);
     /* the reader may have gone */
     if (fd_write_all(*to, &size, sizeof(size)) == 0)

@@ -27,6 +27,7 @@
 #include "net/packets.h"
 #include "net/plain-http.h"
 #include "net/proxy.h"
+#include "net/terminate.h"
 #include "system/descriptors.h"
 
 enum {
@@ -87,6 +88,9 @@ void conn_free_closed(struct gate *g)
         next = c->next;
         g->nh2 -= c->h2 ? 1 : 0;
         h2_free(c->h2);
+        secrets_answer_free(&c->masked);
+        tls_end_free(c->client.tls);
+        tls_end_free(c->server.tls);
         free(c);
     }
     g->dead = NULL;
@@ -137,6 +141,14 @@ static bool side_flush(struct side *s)
 
 void side_send(struct side *s, const void *data, size_t n)
 {
+    if (s->tls)
+        terminate_send(s, data, n);
+    else
+        side_send_raw(s, data, n);
+}
+
+void side_send_raw(struct side *s, const void *data, size_t n)
+{
     size_t sent = 0;
     if (s->shut)
         return;
@@ -174,10 +186,22 @@ static void handle_server_bytes(struct conn *c, const char *data, size_t n)
 {
     if ((c->state == CONN_INSPECT || c->unread) && !inspect_server(c, data, n))
         return;
+    if (c->state == CONN_INSPECT && c->gate->rules.requests)
+        h2_place_follow(&c->h2_place, (const uint8_t *)data, n);
     if (c->state == CONN_HTTP)
         plain_http_answer(c, data, n);
+    else if (c->state == CONN_H2)
+        plain_http_h2_answer(c, data, n);
     else
         side_send(&c->client, data, n);
+}
+
+void conn_received(struct conn *c, struct side *from, const char *data, size_t n)
+{
+    if (from == &c->client)
+        handle_client_bytes(c, data, n);
+    else
+        handle_server_bytes(c, data, n);
 }
 
 /* Whether there is room for more bytes from this side. */
@@ -192,7 +216,8 @@ static bool may_read(const struct conn *c, const struct side *from)
 /* How much to read at once: little while the bytes still have to be parsed. */
 static size_t read_limit(const struct conn *c, const struct side *from)
 {
-    return from == &c->client && c->state != CONN_RELAY ? HTTP_HEAD_MAX : SCRATCH_BYTES;
+    return from->tls || (from == &c->client && c->state != CONN_RELAY) ? HTTP_HEAD_MAX
+                                                                       : SCRATCH_BYTES;
 }
 
 static bool read_some(struct conn *c, struct side *from)
@@ -203,10 +228,10 @@ static bool read_some(struct conn *c, struct side *from)
     if (n > 0) {
         if ((size_t)n < wanted && !from->last)
             side_empty(from); /* another read would only return EAGAIN */
-        if (from == &c->client)
-            handle_client_bytes(c, scratch, (size_t)n);
+        if (from->tls)
+            terminate_receive(from, scratch, (size_t)n);
         else
-            handle_server_bytes(c, scratch, (size_t)n);
+            conn_received(c, from, scratch, (size_t)n);
         return true;
     }
     if (n < 0 && errno == EINTR)
@@ -224,6 +249,8 @@ static void pass_end(struct conn *c, struct side *from, struct side *to)
 {
     bool all = from != &c->client || queue_size(&c->in) == 0;
     if (!from->ended || !all || queue_size(&to->out) || to->shut || !to->connected)
+        return;
+    if (to->tls && !terminate_end(to))
         return;
     shutdown(to->watch.fd, SHUT_WR);
     to->shut = true;
@@ -274,6 +301,8 @@ static void shut_client(struct conn *c)
         conn_limit(c, LINGER_MS);
     if (queue_size(&c->client.out) || c->client.shut)
         return;
+    if (c->client.tls && !terminate_end(&c->client))
+        return;
     shutdown(c->client.watch.fd, SHUT_WR);
     c->client.shut = true;
 }
@@ -318,6 +347,8 @@ void conn_pump(struct conn *c)
         return;
     if (moved)
         mark_busy(c);
+    if (c->server.ended)
+        plain_http_answer_ended(c);
     if (c->state == CONN_HTTP && c->server.ended && c->server.watch.fd >= 0 && !c->asked)
         conn_finish(c);
     if (c->state == CONN_CLOSING)
@@ -346,10 +377,15 @@ static bool begin_known(struct conn *c)
 void conn_advance(struct conn *c)
 {
     static bool (*const steps[])(struct conn *) = {
-        [CONN_BEGIN] = begin_known,           [CONN_DNS] = dns_stub_stream,
-        [CONN_FIRST] = proxy_first,           [CONN_SOCKS_LOGIN] = proxy_login,
-        [CONN_SOCKS_REQUEST] = proxy_request, [CONN_INSPECT] = inspect_client,
-        [CONN_HTTP] = plain_http_requests,    [CONN_H2] = plain_http_h2,
+        [CONN_BEGIN] = begin_known,
+        [CONN_DNS] = dns_stub_stream,
+        [CONN_FIRST] = proxy_first,
+        [CONN_SOCKS_LOGIN] = proxy_login,
+        [CONN_SOCKS_REQUEST] = proxy_request,
+        [CONN_INSPECT] = inspect_client,
+        [CONN_TLS] = terminate_step,
+        [CONN_HTTP] = plain_http_requests,
+        [CONN_H2] = plain_http_h2,
     };
     while (!c->dead && !c->asked && !c->unknown && c->state < CONN_RELAY && steps[c->state](c))
         ;

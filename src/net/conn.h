@@ -10,11 +10,14 @@
 #include "net/dial.h"
 #include "net/first-line.h"
 #include "net/gate.h"
+#include "net/h2-answer.h"
 #include "net/h2.h"
 #include "net/http.h"
 #include "net/loop.h"
 #include "graph/peer.h"
 #include "net/queue.h"
+#include "net/secrets.h"
+#include "net/tls-end.h"
 
 /* A connection through the gate, and what each protocol remembers about it. */
 
@@ -26,9 +29,12 @@ struct side {
     struct watch watch;
     struct conn *conn;
     bool readable, writable, connected;
-    bool last;  /* end of file follows the bytes that are readable now */
-    bool ended; /* end of file was read */
-    bool shut;  /* the sending direction was shut down */
+    bool last;     /* end of file follows the bytes that are readable now */
+    bool ended;    /* end of file was read */
+    bool shut;     /* the sending direction was shut down */
+    bool said_end; /* TLS has announced the end of this direction */
+    struct tls_end
+        *tls; /* the gate is the other end of it (terminate.c); NULL: bytes are passed on */
     struct queue out;
 };
 
@@ -40,6 +46,7 @@ enum conn_state {
     CONN_SOCKS_LOGIN,   /* user and password */
     CONN_SOCKS_REQUEST, /* the destination */
     CONN_INSPECT,       /* first bytes, which must agree with the destination */
+    CONN_TLS,           /* the handshakes of TLS that the gate terminates */
     CONN_HTTP,          /* HTTP/1 requests */
     CONN_H2,            /* HTTP/2 requests */
     CONN_RELAY,         /* any bytes */
@@ -86,8 +93,12 @@ struct conn {
     bool upgraded;      /* HTTP/2 after an upgrade from HTTP/1 */
     uint8_t upgrade_to; /* enum http_upgrade */
     struct h2 *h2;
+    struct h2_place
+        h2_place; /* in the server's frames, before the client is known to send HTTP/2 */
     struct http_body body, answer_body;
-    struct queue answer; /* the incomplete header of an answer */
+    uint32_t inserts;             /* secrets for the request that is being read */
+    struct secrets_answer masked; /* an answer that may have secrets in it */
+    struct queue answer;          /* the incomplete header of an answer */
 };
 
 enum {
@@ -117,7 +128,11 @@ void conn_advance(struct conn *c);
 /* Moves bytes in both directions as far as possible, and ends the connection if it is over. */
 void conn_pump(struct conn *c);
 void conn_pump_busy(struct gate *g);
-/* Sends to a side what it accepts now, and queues the rest. */
+/* Sends to a side what it accepts now, and queues the rest. Encrypts it if the gate is the end of
+ * TLS. */
 void side_send(struct side *s, const void *data, size_t n);
+void side_send_raw(struct side *s, const void *data, size_t n); /* never encrypts it */
+/* Bytes of a side, after decryption. */
+void conn_received(struct conn *c, struct side *from, const char *data, size_t n);
 
 #endif

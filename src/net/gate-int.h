@@ -10,6 +10,7 @@
 #include "net/http.h"
 #include "net/loop.h"
 #include "net/name-address.h"
+#include "net/request.h"
 #include "net/rules.h"
 
 /* The state of the gate, which its files share. */
@@ -84,6 +85,9 @@ struct gate {
     char login[HTTP_BASIC]; /* "Basic …" with the token */
     char scratch[SCRATCH_BYTES];
     struct http_head head;
+    const struct secrets *secrets; /* or NULL */
+    struct tls_helper *tls;        /* NULL: TLS cannot be terminated */
+    char readings[REQUEST_ROOM];   /* of the target that is being checked */
 };
 
 /* Reports a denial, if the rule wants a report. */

@@ -293,6 +293,8 @@ int gate_run(const struct gate_options *o)
     if (!g)
         return -ENOMEM;
     g->o = o;
+    g->tls = o->tls;
+    g->secrets = o->secrets;
     if (o->token)
         http_basic("buckle", o->token, g->login);
     int err = loop_init(&g->loop, o->portable ? &loop_portable : &loop_native);
@@ -302,6 +304,7 @@ int gate_run(const struct gate_options *o)
         err = dialer_init(&g->dialer, &g->loop, &g->rules, o->parents);
     if (err == 0)
         err = serve(g);
+    tls_helper_free(g->tls);
     dialer_free(&g->dialer);
     name_address_free(&g->names);
     rules_free(&g->rules);

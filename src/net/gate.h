@@ -33,12 +33,15 @@ struct gate_client {
 };
 
 /* A refused connection, datagram or lookup. */
+struct secrets;
+
 struct gate_denial {
     const struct peer *host;
     uint16_t port; /* 0: only a name lookup */
     bool udp;
     struct graph_verdict verdict;
-    const char *why; /* the reason, if not the rule: "127.0.0.1 is loopback"; or NULL */
+    const char *why;     /* the reason, if not the rule: "127.0.0.1 is loopback"; or NULL */
+    const char *request; /* "POST /path", if the connection is allowed and this request is not */
     struct gate_client client;
     bool reached; /* no denial: the first connection to an allowed host */
 };
@@ -85,7 +88,9 @@ struct gate_options {
     struct netns_sockets sockets;
     const struct gate_packets *packets; /* NULL: there are only proxies (packets.h) */
     struct gate_port published[GATE_PUBLISHED];
-    const char *token;                    /* the password of the proxies, or NULL */
+    const struct secrets *secrets; /* credentials to insert, or NULL */
+    struct tls_helper *tls; /* for connections whose requests are checked; the gate frees it */
+    const char *token;      /* the password of the proxies, or NULL */
     const struct parent_proxies *parents; /* or NULL */
     bool portable;                        /* wait with poll() (loop.h) */
     bool late_names; /* resolve denied names too, and refuse the connections instead */

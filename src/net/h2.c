@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "net/http.h"
+#include "net/h2-answer.h"
+#include "net/request.h"
 
 enum { HEAD = 9, CONTINUATIONS_MAX = 64, PAD_LENGTH = 1, PRIORITY = 5 };
 
@@ -40,10 +41,11 @@ enum pseudo { METHOD, SCHEME, AUTHORITY, PATH, PROTOCOL, PSEUDOS };
 struct block {
     uint32_t stream; /* 0: none */
     bool end_stream;
-    bool others;  /* a regular field has been read */
-    bool host;    /* one of them was Host */
-    bool connect; /* the method is CONNECT */
-    uint8_t seen; /* bit set of enum pseudo */
+    bool others;    /* a regular field has been read */
+    bool host;      /* one of them was Host */
+    bool connect;   /* the method is CONNECT */
+    bool overrides; /* a field names another method or path */
+    uint8_t seen;   /* bit set of enum pseudo */
     uint8_t frames;
     uint16_t fields;
     uint32_t packed, unpacked;
@@ -59,6 +61,21 @@ struct h2 {
     uint32_t last;    /* the highest stream number so far */
     uint32_t passing; /* bytes left of a frame that is passed on unread */
     struct block block;
+    struct h2_judged *judged; /* NULL: requests are not judged */
+};
+
+enum { DENIED_MAX = 64 };
+
+/* What judging requests takes besides. */
+struct h2_judged {
+    h2_requested *requested;
+    nghttp2_hd_deflater *deflater;
+    struct buf method, path, fields; /* of the block; fields: two lengths and both texts of each */
+    struct buf out;
+    struct h2_answers answers;
+    uint32_t denied[DENIED_MAX]; /* streams of which nothing is passed on; 0: free */
+    unsigned ndenied;
+    bool dropping; /* the frame that is passed on unread is left out */
 };
 
 struct frame {
@@ -82,9 +99,47 @@ struct h2 *h2_new(bool upgraded, h2_named *named, void *arg)
 
 void h2_free(struct h2 *h)
 {
+    struct h2_judged *j = h ? h->judged : NULL;
     if (h)
         nghttp2_hd_inflate_del(h->inflater);
+    if (j) {
+        nghttp2_hd_deflate_del(j->deflater);
+        buf_free(&j->method);
+        buf_free(&j->path);
+        buf_free(&j->fields);
+        buf_free(&j->out);
+        buf_free(&j->answers.waiting);
+        free(j);
+    }
     free(h);
+}
+
+/* The encoder keeps no table, so that it is right whatever the server allows. */
+bool h2_judge(struct h2 *h, h2_requested *requested)
+{
+    struct h2_judged *j = calloc(1, sizeof(*j));
+    if (!j || nghttp2_hd_deflate_new(&j->deflater, 0) != 0) {
+        free(j);
+        return false;
+    }
+    j->requested = requested;
+    h->judged = j;
+    return true;
+}
+
+bool h2_is_judged(const struct h2 *h)
+{
+    return h->judged != NULL;
+}
+
+struct buf *h2_output(struct h2 *h)
+{
+    return &h->judged->out;
+}
+
+struct h2_answers *h2_own_answers(struct h2 *h)
+{
+    return &h->judged->answers;
 }
 
 const char *h2_wrong(const struct h2 *h)
@@ -115,6 +170,20 @@ static bool read_name(struct h2 *h, const nghttp2_vec *value)
     return h->named(h->arg, &host);
 }
 
+static void keep_text(struct buf *out, const nghttp2_vec *value)
+{
+    out->n = 0;
+    buf_add(out, (const char *)value->base, value->len);
+}
+
+static void keep_field(struct buf *out, const nghttp2_vec *name, const nghttp2_vec *value)
+{
+    const uint32_t sizes[2] = {(uint32_t)name->len, (uint32_t)value->len};
+    buf_add(out, (const char *)sizes, sizeof(sizes));
+    buf_add(out, (const char *)name->base, name->len);
+    buf_add(out, (const char *)value->base, value->len);
+}
+
 static bool read_pseudo(struct h2 *h, const nghttp2_vec *name, const nghttp2_vec *value)
 {
     static const char names[PSEUDOS][12] = {
@@ -128,6 +197,8 @@ static bool read_pseudo(struct h2 *h, const nghttp2_vec *name, const nghttp2_vec
     if (which == PSEUDOS || b->others || b->seen & 1u << which)
         return refuse(h, "a pseudo-header field is unknown, repeated or late");
     b->seen |= (uint8_t)(1u << which);
+    if (h->judged && (which == METHOD || which == PATH))
+        keep_text(which == METHOD ? &h->judged->method : &h->judged->path, value);
     switch (which) {
     case METHOD:
         b->connect = vec_is(value, "CONNECT");
@@ -184,11 +255,15 @@ static bool read_field(struct h2 *h, const nghttp2_nv *nv)
         return refuse(h, "too many header fields");
     if (!is_value(&value))
         return refuse(h, "a header field has invalid bytes");
+    if (h->judged)
+        keep_field(&h->judged->fields, &name, &value);
     if (name.len && *name.base == ':')
         return read_pseudo(h, &name, &value);
     b->others = true;
     if (!is_small_token(&name) || is_of_one_hop(&name))
         return refuse(h, "a header field is invalid in HTTP/2");
+    if (h->judged && request_is_override((struct slice){(const char *)name.base, name.len}))
+        b->overrides = true;
     if (!vec_is(&name, "host"))
         return true;
     if (b->host)
@@ -198,6 +273,109 @@ static bool read_field(struct h2 *h, const nghttp2_nv *nv)
 }
 
 /* ---- header blocks ---- */
+
+/* ---- judged requests ---- */
+
+static bool is_denied(const struct h2_judged *j, uint32_t stream)
+{
+    for (unsigned i = 0; i < DENIED_MAX; i++)
+        if (j->denied[i] == stream)
+            return true;
+    return false;
+}
+
+/* Even a complete one is remembered: the client may still reset it. If it goes on with the oldest
+ * of many, the server refuses the connection. */
+static void deny_stream(struct h2_judged *j, const struct block *b, const char *why)
+{
+    h2_answers_deny(&j->answers, b->stream, why, !b->end_stream);
+    j->denied[j->ndenied++ % DENIED_MAX] = b->stream;
+}
+
+static size_t list_fields(const struct buf *fields, nghttp2_nv *list)
+{
+    size_t n = 0;
+    for (size_t at = 0; at < fields->n && n < H2_FIELDS_MAX; n++) {
+        uint32_t sizes[2];
+        memcpy(sizes, fields->s + at, sizeof(sizes));
+        at += sizeof(sizes);
+        uint8_t *name = (uint8_t *)fields->s + at;
+        list[n] = (nghttp2_nv){name, name + sizes[0], sizes[0], sizes[1], 0};
+        at += (size_t)sizes[0] + sizes[1];
+    }
+    return n;
+}
+
+/* Frames of at most the size that every server takes. */
+static void write_frames(struct buf *out, const struct block *b, const uint8_t *data, size_t n)
+{
+    enum { AT_ONCE = 16384 };
+    uint8_t type = HEADERS;
+    do {
+        size_t part = n < AT_ONCE ? n : AT_ONCE;
+        uint8_t flags = (uint8_t)((type == HEADERS && b->end_stream ? END_STREAM : 0) |
+                                  (part == n ? END_HEADERS : 0));
+        const uint8_t head[HEAD] = {(uint8_t)(part >> 16),
+                                    (uint8_t)(part >> 8),
+                                    (uint8_t)part,
+                                    type,
+                                    flags,
+                                    (uint8_t)(b->stream >> 24),
+                                    (uint8_t)(b->stream >> 16),
+                                    (uint8_t)(b->stream >> 8),
+                                    (uint8_t)b->stream};
+        buf_add(out, (const char *)head, sizeof(head));
+        buf_add(out, (const char *)data, part);
+        data += part;
+        n -= part;
+        type = CONTINUATION;
+    } while (n);
+}
+
+static bool encode_block(struct h2 *h)
+{
+    struct h2_judged *j = h->judged;
+    nghttp2_nv list[H2_FIELDS_MAX];
+    size_t n = list_fields(&j->fields, list);
+    size_t most = nghttp2_hd_deflate_bound(j->deflater, list, n);
+    uint8_t *data = malloc(most);
+    ssize_t size = data ? nghttp2_hd_deflate_hd(j->deflater, data, most, list, n) : -1;
+    if (size >= 0)
+        write_frames(&j->out, &h->block, data, (size_t)size);
+    free(data);
+    return size >= 0 || refuse(h, "out of memory");
+}
+
+static bool pass_block(struct h2 *h, bool begins)
+{
+    struct h2_judged *j = h->judged;
+    const struct block *b = &h->block;
+    const char *why = NULL;
+    bool ok = true;
+    if (!buf_ok(&j->method) || !buf_ok(&j->path) || !buf_ok(&j->fields))
+        return refuse(h, "out of memory");
+    if (begins)
+        why = j->requested(h->arg, (struct slice){j->method.s, j->method.n},
+                           (struct slice){j->path.s, j->path.n}, b->overrides);
+    if (why)
+        deny_stream(j, b, why);
+    else if (begins || !is_denied(j, b->stream)) /* or trailers of a denied one */
+        ok = encode_block(h);
+    j->fields.n = 0;
+    return ok;
+}
+
+/* Passes the start of a frame that is not read, or leaves it out. */
+static void pass_head(struct h2_judged *j, const struct frame *f, const uint8_t *head)
+{
+    j->dropping = f->stream && is_denied(j, f->stream);
+    if (!j->dropping)
+        buf_add(&j->out, (const char *)head, HEAD);
+    else if (f->type == DATA)
+        h2_answers_credit(&j->answers, f->size);
+}
+
+/* ---- header blocks, once they are complete ---- */
 
 /* A stream starts with a request; a later block on it can only be trailers. */
 static bool end_block(struct h2 *h)
@@ -215,6 +393,8 @@ static bool end_block(struct h2 *h)
         return refuse(h, "CONNECT asks for another host");
     if (begins && !b->host && !(b->seen & 1u << AUTHORITY))
         return refuse(h, "the request names no host");
+    if (h->judged && !pass_block(h, begins))
+        return false;
     if (begins)
         h->last = b->stream;
     *b = (struct block){0};
@@ -341,6 +521,8 @@ static ssize_t read_frame(struct h2 *h, const uint8_t *data, size_t n)
     if (h->passing) {
         size_t part = n < h->passing ? n : h->passing;
         h->passing -= (uint32_t)part;
+        if (h->judged && !h->judged->dropping)
+            buf_add(&h->judged->out, (const char *)data, part);
         return (ssize_t)part;
     }
     if (n < HEAD)
@@ -353,6 +535,8 @@ static ssize_t read_frame(struct h2 *h, const uint8_t *data, size_t n)
         return -1;
     if (!fields) {
         h->passing = f.size;
+        if (h->judged)
+            pass_head(h->judged, &f, data);
         return HEAD;
     }
     if (f.type == HEADERS ? !read_headers(h, &f) : !read_fields(h, &f, f.payload, f.size))
@@ -373,6 +557,8 @@ ssize_t h2_read(struct h2 *h, const uint8_t *data, size_t n)
             return 0;
         h->begun = true;
         used = H2_PREFACE_SIZE;
+        if (h->judged)
+            buf_add(&h->judged->out, H2_PREFACE, H2_PREFACE_SIZE);
     }
     while (used < n) {
         ssize_t one = read_frame(h, data + used, n - used);

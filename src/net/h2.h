@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "graph/peer.h"
+#include "net/http.h"
 
 /*
  * HTTP/2 without TLS (RFC 9113), the client's direction. Each request on each stream names its
@@ -23,7 +24,13 @@
 /* Whether a request may name this host. */
 typedef bool h2_named(void *arg, const struct peer *host);
 
+/* Returns NULL if the request may be sent, or the reason why not. overrides: a field names another
+ * method or path. */
+typedef const char *h2_requested(void *arg, struct slice method, struct slice target,
+                                 bool overrides);
+
 struct h2;
+struct h2_answers;
 
 /* Every client starts with these bytes. */
 #define H2_PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -37,7 +44,14 @@ enum {
 
 /* upgraded: stream 1 was already read as an HTTP/1 request. Returns NULL without memory. */
 struct h2 *h2_new(bool upgraded, h2_named *named, void *arg);
-void h2_free(struct h2 *h); /* NULL is allowed */
+/* Asks about each request as well. Call it before the first byte. A denied request is answered and
+ * left out. So h2_read() returns how many bytes are done with, h2_output() what to send to the
+ * server instead, and header fields are encoded anew. */
+bool h2_judge(struct h2 *h, h2_requested *requested); /* false without memory */
+bool h2_is_judged(const struct h2 *h);
+struct buf *h2_output(struct h2 *h);             /* the caller empties it */
+struct h2_answers *h2_own_answers(struct h2 *h); /* for the client */
+void h2_free(struct h2 *h);                      /* NULL is allowed */
 
 /* Returns how many of the n bytes may be passed on. The caller passes the rest again, followed by
  * more. Returns -1 to refuse; h2_wrong() has the reason. */

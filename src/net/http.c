@@ -507,6 +507,20 @@ static size_t take_data(struct http_body *b, size_t n)
     return n;
 }
 
+ssize_t http_body_next(struct http_body *b, const char *data, size_t n, bool *inside)
+{
+    size_t used = 0;
+    *inside = b->framing == HTTP_LENGTH || b->state == CHUNK_DATA;
+    if (b->framing == HTTP_LENGTH)
+        return http_body_take(b, data, n);
+    if (*inside)
+        return http_body_take(b, data, n < b->left ? n : (size_t)b->left);
+    while (used < n && b->state != OVER && b->state != CHUNK_DATA)
+        if (!chunk_step(b, data[used++]))
+            return -1;
+    return (ssize_t)used;
+}
+
 ssize_t http_body_take(struct http_body *b, const char *data, size_t n)
 {
     size_t used = 0;

@@ -105,6 +105,8 @@ struct http_body {
 void http_body_start(struct http_body *b, uint8_t framing, uint64_t length);
 /* Returns how many of the n bytes belong to this body, or -1 if they are malformed. */
 ssize_t http_body_take(struct http_body *b, const char *data, size_t n);
+/* The same for bytes that are all inside the body, or all of its framing. */
+ssize_t http_body_next(struct http_body *b, const char *data, size_t n, bool *inside);
 bool http_body_is_over(const struct http_body *b);
 
 #endif

@@ -22,6 +22,7 @@
 
 #include "net/gate-int.h"
 #include "net/plain-http.h"
+#include "net/terminate.h"
 #include "net/tls-hello.h"
 
 static const uint16_t web_ports[] = {80, 443, 8080, 8443};
@@ -61,18 +62,26 @@ static bool inspect_ssh(struct conn *c)
     return true;
 }
 
+static bool is_judged(struct conn *c)
+{
+    return rules_by_request(&c->gate->rules, &c->host, c->port);
+}
+
 static bool inspect_web(struct conn *c, const char *data, size_t n)
 {
     static const char ssh[] = "SSH-", h2[] = "PRI ";
     size_t enough = sizeof(ssh) - 1;
     if (*data < 'A' || *data > 'Z') {
-        plain_http_refuse(c, "neither HTTP nor TLS, on a web port");
+        plain_http_refuse(c, is_judged(c) ? "only requests are allowed, and this is none"
+                                          : "neither HTTP nor TLS, on a web port");
         return false;
     }
     if (n < enough && (begins(data, n, ssh) || begins(data, n, h2)))
         return false;
+    if (begins(data, n, ssh) && is_judged(c))
+        plain_http_refuse(c, "only requests are allowed, and this is ssh");
     if (begins(data, n, ssh))
-        return inspect_ssh(c);
+        return !c->dead && inspect_ssh(c);
     c->state = begins(data, n, h2) ? CONN_H2 : CONN_HTTP;
     return true;
 }
@@ -205,6 +214,8 @@ static bool inspect_hello(struct conn *c, const struct hello *hello)
         plain_http_refuse_name(c, &hello->name, "the TLS hello");
         return false;
     }
+    if (is_judged(c))
+        return terminate_begin(c, hello);
     c->state = CONN_RELAY;
     return true;
 }
@@ -233,6 +244,6 @@ bool inspect_client(struct conn *c)
         plain_http_refuse(c, "the client asked for TLS but did not send it");
         return false;
     }
-    bool strict = is_allowed_by_name(c) && is_at_web_port(c);
+    bool strict = (is_allowed_by_name(c) && is_at_web_port(c)) || is_judged(c);
     return strict ? inspect_web(c, data, n) : inspect_any(c, data, n);
 }

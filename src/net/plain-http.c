@@ -19,6 +19,7 @@
 #include "base/buf.h"
 #include "base/own.h"
 #include "net/gate-int.h"
+#include "net/h2-answer.h"
 #include "net/proxy.h"
 
 enum { H2_AT_ONCE = 1024 }; /* connections; each takes about ten kilobytes */
@@ -60,6 +61,88 @@ void plain_http_refuse(struct conn *c, const char *why)
     conn_reset(c);
 }
 
+/* ---- rules about requests ---- */
+
+/* The verdict about each reading of the target: all have to be allowed. */
+static struct graph_verdict ask_readings(struct conn *c, const struct request *r)
+{
+    struct graph_verdict v = {0};
+    for (size_t i = 0; i < r->npaths && (i == 0 || v.allow); i++) {
+        struct rules_request q = {.method = r->method.s,
+                                  .nmethod = r->method.n,
+                                  .path = r->paths[i].s,
+                                  .npath = r->paths[i].n,
+                                  .query = r->query.s,
+                                  .nquery = r->query.n};
+        v = rules_ask_request(&c->gate->rules, &c->host, c->port, &q);
+    }
+    return v;
+}
+
+static void report_request(struct conn *c, struct slice method, struct slice target,
+                           const struct graph_verdict *v, const char *why)
+{
+    char text[512];
+    const char *query = memchr(target.s, '?', target.n); /* may have secrets */
+    size_t n = query ? (size_t)(query - target.s) : target.n;
+    snprintf(text, sizeof(text), "%.*s %.*s", (int)method.n, method.s, (int)(n < 400 ? n : 400),
+             target.s);
+    gate_deny(c->gate, &(struct gate_denial){.host = &c->host,
+                                             .port = c->port,
+                                             .verdict = *v,
+                                             .why = why,
+                                             .request = text,
+                                             .client = c->who});
+}
+
+/* Whether the policy allows this request, on a connection whose requests it distinguishes. A denial
+ * has been reported; *why is its reason, or NULL if that is the rule. */
+static bool may_request(struct conn *c, struct slice method, struct slice target, bool overrides,
+                        struct graph_verdict *v, const char **why)
+{
+    struct request r;
+    *v = (struct graph_verdict){.flags = VOCAB_FLAG_REPORT, .rule = GRAPH_NO_RULE};
+    *why = request_read(method, target, c->gate->readings, &r);
+    if (!*why && overrides)
+        *why = "a header field names another method or path";
+    if (!*why) {
+        *v = ask_readings(c, &r);
+        c->inserts = secrets_for_request(c->gate->secrets, &c->host, c->port, &r);
+    }
+    if (!v->allow || v->flags & VOCAB_FLAG_REPORT)
+        report_request(c, method, target, v, *why);
+    if (!v->allow && !*why && !rules_explicit(&c->gate->rules, v))
+        *why = "it is not among the allowed requests"; /* the rule's message is about hosts */
+    return v->allow;
+}
+
+static bool has_override(const struct http_head *h)
+{
+    for (size_t i = 0; i < h->nfields; i++)
+        if (request_is_override(h->fields[i].name))
+            return true;
+    return false;
+}
+
+static bool check_request(struct conn *c, const struct http_head *h, bool their_proxy)
+{
+    c->inserts = 0;
+    struct graph_verdict v;
+    const char *why;
+    struct slice target =
+        h->form == HTTP_ABSOLUTE && h->path.n == 0 ? (struct slice){"/", 1} : h->path;
+    if (!rules_by_request(&c->gate->rules, &c->host, c->port))
+        return true;
+    if (their_proxy) {
+        plain_http_refuse(c, "requests through another proxy cannot be checked");
+        return false;
+    }
+    if (may_request(c, h->method, target, has_override(h), &v, &why))
+        return true;
+    proxy_refuse_request(c, h->method, &v, why);
+    return false;
+}
+
 /* ---- requests ---- */
 
 static void begin_exchange(struct conn *c, const struct http_head *h)
@@ -75,9 +158,26 @@ static void begin_exchange(struct conn *c, const struct http_head *h)
     c->answer_raw = false;
 }
 
+/* What carries secrets is encrypted, and has no proxy between. */
+static bool send_secret_head(struct conn *c, const struct http_head *h)
+{
+    OWN(buf) struct buf out = {0};
+    uint32_t known = secrets_for_host(c->gate->secrets, &c->host, c->port);
+    if (!known || c->proxied || c->ahead || !c->server.tls)
+        return false;
+    secrets_write_head(c->gate->secrets, known & c->inserts, queue_data(&c->in), h->size, &out);
+    if (buf_ok(&out))
+        side_send(&c->server, out.s, out.n);
+    else
+        conn_reset(c);
+    return true;
+}
+
 static void send_head(struct conn *c, const struct http_head *h)
 {
     OWN(buf) struct buf out = {0};
+    if (send_secret_head(c, h))
+        return;
     if (!c->proxied) {
         side_send(&c->server, queue_data(&c->in) + c->ahead, h->size - c->ahead);
         c->ahead = 0;
@@ -138,8 +238,12 @@ static bool begin_request(struct conn *c)
     }
     if (c->proxied && !switch_host(c, &h->host, h->port))
         return false;
+    if (!check_request(c, h, theirs))
+        return false;
     begin_exchange(c, h);
     send_head(c, h);
+    if (c->dead)
+        return false;
     queue_take(&c->in, h->size);
     if (c->server.watch.fd < 0 && !c->dial)
         conn_dial(c);
@@ -190,9 +294,26 @@ static bool h2_agrees(void *arg, const struct peer *named)
     return false;
 }
 
+static const char *h2_may(void *arg, struct slice method, struct slice target, bool overrides)
+{
+    struct conn *c = arg;
+    struct graph_verdict v;
+    const char *why;
+    if (!rules_by_request(&c->gate->rules, &c->host, c->port) ||
+        may_request(c, method, target, overrides, &v, &why))
+        return NULL;
+    if (!why)
+        why = graph_rule_message(c->gate->rules.graph, v.rule);
+    return why ? why : "by the sandbox's policy";
+}
+
 static bool begin_h2(struct conn *c)
 {
     struct gate *g = c->gate;
+    if (secrets_for_host(g->secrets, &c->host, c->port)) {
+        plain_http_refuse(c, "it gets credentials, which need HTTP/1.1");
+        return false;
+    }
     if (g->nh2 >= H2_AT_ONCE) {
         plain_http_refuse(c, "too many HTTP/2 connections");
         return false;
@@ -203,7 +324,35 @@ static bool begin_h2(struct conn *c)
         return false;
     }
     g->nh2++;
+    if (!rules_by_request(&g->rules, &c->host, c->port))
+        return true;
+    if (!h2_judge(c->h2, h2_may)) {
+        conn_reset(c);
+        return false;
+    }
+    h2_own_answers(c->h2)->at = c->h2_place;
     return true;
+}
+
+static void send_own_answers(struct conn *c)
+{
+    struct h2_answers *a = h2_own_answers(c->h2);
+    if (!a->waiting.n || !h2_answers_may_send(a))
+        return;
+    side_send(&c->client, a->waiting.s, a->waiting.n);
+    a->waiting.n = 0;
+}
+
+static void send_judged(struct conn *c)
+{
+    struct buf *out = h2_output(c->h2);
+    if (!buf_ok(out) || h2_own_answers(c->h2)->waiting.failed) {
+        conn_reset(c);
+        return;
+    }
+    side_send(&c->server, out->s, out->n);
+    out->n = 0;
+    send_own_answers(c);
 }
 
 bool plain_http_h2(struct conn *c)
@@ -218,10 +367,28 @@ bool plain_http_h2(struct conn *c)
         plain_http_refuse(c, h2_wrong(c->h2));
     if (used <= 0)
         return false;
-    side_send(&c->server, data + c->ahead, (size_t)used - c->ahead);
-    c->ahead = 0;
+    if (h2_is_judged(c->h2)) {
+        send_judged(c);
+    } else {
+        side_send(&c->server, data + c->ahead, (size_t)used - c->ahead);
+        c->ahead = 0;
+    }
     queue_take(&c->in, (size_t)used);
     return false;
+}
+
+void plain_http_h2_answer(struct conn *c, const char *data, size_t n)
+{
+    if (!c->h2 && !begin_h2(c))
+        return;
+    while (n && h2_is_judged(c->h2)) {
+        size_t part = h2_answers_follow(h2_own_answers(c->h2), (const uint8_t *)data, n);
+        side_send(&c->client, data, part);
+        send_own_answers(c);
+        data += part;
+        n -= part;
+    }
+    side_send(&c->client, data, n);
 }
 
 /* ---- answers ---- */
@@ -241,6 +408,31 @@ static void switch_protocol(struct conn *c)
     c->state = c->upgraded ? CONN_H2 : c->to_tls ? CONN_INSPECT : CONN_RELAY;
 }
 
+/* ---- secrets in answers ---- */
+
+static bool is_masked(const struct conn *c)
+{
+    return secrets_for_host(c->gate->secrets, &c->host, c->port) != 0;
+}
+
+static void send_masked(struct conn *c, bool end)
+{
+    uint32_t which = secrets_for_host(c->gate->secrets, &c->host, c->port);
+    ssize_t n = secrets_answer_ready(c->gate->secrets, which, &c->masked, end);
+    if (n < 0) {
+        conn_reset(c);
+    } else if (n) {
+        side_send(&c->client, c->masked.raw.s, (size_t)n);
+        secrets_answer_sent(&c->masked, (size_t)n);
+    }
+}
+
+void plain_http_answer_ended(struct conn *c)
+{
+    if (c->masked.raw.n)
+        send_masked(c, true);
+}
+
 /* Returns the length of an answer's header, or 0 if it is incomplete or malformed. */
 static size_t take_answer_head(struct conn *c, const char *data, size_t n)
 {
@@ -251,6 +443,12 @@ static size_t take_answer_head(struct conn *c, const char *data, size_t n)
             true; /* treat it as opaque, and allow no further request */
     if (got != HTTP_FOUND)
         return 0;
+    if (is_masked(c) && (a.status == 101 || secrets_answer_is_encoded(data, a.size))) {
+        plain_http_refuse(
+            c, a.status == 101 ? "it gets credentials, and could return them over another protocol"
+                               : "it gets credentials, and its answer is compressed");
+        return 0;
+    }
     if (a.status == 101 && c->upgrading)
         switch_protocol(c);
     if (a.status < 200)
@@ -268,9 +466,10 @@ static size_t take_answer_head(struct conn *c, const char *data, size_t n)
     return a.size;
 }
 
-static size_t take_answer_body(struct conn *c, const char *data, size_t n)
+static size_t take_answer_body(struct conn *c, const char *data, size_t n, bool *inside)
 {
-    ssize_t used = http_body_take(&c->answer_body, data, n);
+    ssize_t used = is_masked(c) ? http_body_next(&c->answer_body, data, n, inside)
+                                : http_body_take(&c->answer_body, data, n);
     if (used < 0) {
         c->answer_raw = c->close_after = true;
         used = (ssize_t)n;
@@ -280,19 +479,41 @@ static size_t take_answer_body(struct conn *c, const char *data, size_t n)
     return (size_t)used;
 }
 
+static void forward(struct conn *c, const char *data, size_t n, bool masked)
+{
+    if (masked && c->answer_raw)
+        secrets_answer_add(&c->masked, data, n, true);
+    if (masked)
+        send_masked(c, !c->awaiting);
+    else
+        side_send(&c->client, data, n);
+}
+
 /* Forwards the parsed part in one piece and returns its length. The rest is the start of
  * a header. */
 static size_t take_answer(struct conn *c, const char *data, size_t n)
 {
-    size_t used = 0, step = 1;
+    size_t used = 0, step = 1, noted = 0;
+    bool masked = is_masked(c);
     while (used < n && step && c->awaiting && c->state == CONN_HTTP && !c->answer_raw) {
-        step = c->answering ? take_answer_body(c, data + used, n - used)
-                            : take_answer_head(c, data + used, n - used);
+        bool inside = c->answering;
+        step = inside ? take_answer_body(c, data + used, n - used, &inside)
+                      : take_answer_head(c, data + used, n - used);
+        if (masked && !c->dead)
+            secrets_answer_add(&c->masked, data + used, step, inside);
         used += step;
+    }
+    if (c->dead)
+        return n;
+    noted = masked ? used : 0;
+    if (c->state == CONN_H2) {
+        side_send(&c->client, data, used);
+        plain_http_h2_answer(c, data + used, n - used);
+        return n;
     }
     if (c->answer_raw || c->state != CONN_HTTP)
         used = n;
-    side_send(&c->client, data, used);
+    forward(c, data + noted, used - noted, masked);
     /* drop an answer that no request asked for */
     return c->awaiting && c->state == CONN_HTTP ? used : n;
 }

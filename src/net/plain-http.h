@@ -14,7 +14,10 @@ struct conn;
 bool plain_http_requests(struct conn *c);
 bool plain_http_h2(struct conn *c);
 /* Handles the server's bytes during an exchange. */
+/* The server has closed: sends what was held back. */
+void plain_http_answer_ended(struct conn *c);
 void plain_http_answer(struct conn *c, const char *data, size_t n);
+void plain_http_h2_answer(struct conn *c, const char *data, size_t n);
 
 /* Whether a client may use this name with its destination. */
 bool plain_http_agrees(const struct conn *c, const struct peer *named);

@@ -43,6 +43,34 @@ static void answer_socks(struct conn *c, enum socks_code code)
         c->state = CONN_CLOSING;
 }
 
+/* The rule that decided, as a field for programs. */
+static void rule_field(const struct conn *c, const struct graph_verdict *v, char out[256])
+{
+    const struct graph *g = c->gate->rules.graph;
+    const struct graph_origin *o =
+        v && v->rule < graph_rule_count(g) ? &graph_rule_at(g, v->rule)->origin : NULL;
+    if (o && o->file)
+        snprintf(out, 256, "X-Buckle-Denied: network-outbound; rule=\"%.100s:%u\"\r\n", o->file,
+                 o->line);
+    else
+        snprintf(out, 256, "X-Buckle-Denied: network-outbound\r\n");
+}
+
+void proxy_refuse_request(struct conn *c, struct slice method, const struct graph_verdict *v,
+                          const char *why)
+{
+    char text[PEER_TEXT + 768], name[PEER_TEXT], fields[256];
+    peer_text(&c->host, c->port, name);
+    if (!why && v->rule < graph_rule_count(c->gate->rules.graph))
+        why = graph_rule_message(c->gate->rules.graph, v->rule);
+    snprintf(text, sizeof(text), "buckle: this %.*s request to %s is denied%s%.600s\n",
+             (int)method.n, method.s, name, why ? ": " : " by the sandbox's policy",
+             why ? why : "");
+    rule_field(c, v, fields);
+    answer_http(c, 403, "Forbidden", fields, text);
+    queue_free(&c->in);
+}
+
 void proxy_refuse(struct conn *c, const struct peer *host, uint16_t port,
                   const struct graph_verdict *v, const char *why)
 {
@@ -63,12 +91,7 @@ void proxy_refuse(struct conn *c, const struct peer *host, uint16_t port,
         why = graph_rule_message(c->gate->rules.graph, v->rule);
     snprintf(text, sizeof(text), "buckle: %s is denied%s%.600s\n", name,
              why ? ": " : " by the sandbox's policy", why ? why : "");
-    if (rule && rule->origin.file)
-        snprintf(fields, sizeof(fields),
-                 "X-Buckle-Denied: network-outbound; rule=\"%.100s:%u\"\r\n", rule->origin.file,
-                 rule->origin.line);
-    else
-        snprintf(fields, sizeof(fields), "X-Buckle-Denied: network-outbound\r\n");
+    rule_field(c, v, fields);
     answer_http(c, 403, "Forbidden", fields, text);
 }
 

@@ -17,4 +17,8 @@ void proxy_failed(struct conn *c, const struct dial_end *end);
 void proxy_refuse(struct conn *c, const struct peer *host, uint16_t port,
                   const struct graph_verdict *v, const char *why);
 
+/* Answers a request to c->host that is denied, and ends the connection. */
+void proxy_refuse_request(struct conn *c, struct slice method, const struct graph_verdict *v,
+                          const char *why);
+
 #endif

@@ -81,6 +81,7 @@ int rules_init(struct net_rules *r, const struct graph *g)
     *r = (struct net_rules){.graph = g, .cache = graph_cache_new(g)};
     if (!r->cache)
         return -1;
+    r->requests = graph_tests_requests(g);
     collect_ports(r);
     return 0;
 }
@@ -91,12 +92,49 @@ void rules_free(struct net_rules *r)
     r->cache = NULL;
 }
 
+/* Datagrams carry no requests that could be checked. */
+static bool allows(const struct graph_range *range, uint16_t proto)
+{
+    return range->may_allow && (proto == NET_TCP || !range->may_deny);
+}
+
 struct graph_verdict rules_ask(struct net_rules *r, const struct peer *host, uint16_t port,
                                uint16_t proto)
 {
     char text[PEER_TEXT];
     struct graph_fact f = fact_of(host, port, proto, text);
     struct graph_query q = {.op = OP_NETWORK_OUTBOUND, .facts = &f, .nfacts = 1};
+    if (!r->requests)
+        return graph_eval(r->graph, r->cache, &q);
+    struct graph_range range = graph_eval_before_request(r->graph, r->cache, &q, NULL, NULL);
+    return allows(&range, proto) ? range.allow : range.deny;
+}
+
+bool rules_by_request(struct net_rules *r, const struct peer *host, uint16_t port)
+{
+    char text[PEER_TEXT];
+    if (!r->requests)
+        return false;
+    struct graph_fact f = fact_of(host, port, NET_TCP, text);
+    struct graph_query q = {.op = OP_NETWORK_OUTBOUND, .facts = &f, .nfacts = 1};
+    struct graph_range range = graph_eval_before_request(r->graph, r->cache, &q, NULL, NULL);
+    return range.may_allow && range.may_deny;
+}
+
+static struct graph_fact text_fact(uint16_t filter, const char *s, size_t n)
+{
+    return (struct graph_fact){.filter = filter, .str = s, .len = (uint32_t)n};
+}
+
+struct graph_verdict rules_ask_request(struct net_rules *r, const struct peer *host, uint16_t port,
+                                       const struct rules_request *a)
+{
+    char text[PEER_TEXT];
+    struct graph_fact facts[] = {fact_of(host, port, NET_TCP, text),
+                                 text_fact(FILTER_HTTP_METHOD, a->method, a->nmethod),
+                                 text_fact(FILTER_HTTP_PATH, a->path, a->npath),
+                                 text_fact(FILTER_HTTP_QUERY, a->query, a->nquery)};
+    struct graph_query q = {.op = OP_NETWORK_OUTBOUND, .facts = facts, .nfacts = 4};
     return graph_eval(r->graph, r->cache, &q);
 }
 
@@ -151,8 +189,9 @@ bool rules_are_open(struct net_rules *r)
 /* What the matching tests reveal about the rule. */
 struct rule_match {
     const struct graph *graph;
-    bool named;   /* it names the address or its range */
-    bool spelled; /* it spells out the name, without a wildcard */
+    bool named;    /* it names the address or its range */
+    bool spelled;  /* it spells out the name, without a wildcard */
+    bool allowing; /* which rules count, if rules distinguish requests */
 };
 
 static bool is_spelled(const struct graph_test *t)
@@ -172,6 +211,15 @@ static void on_step(void *arg, uint32_t node, bool matched)
     n->spelled = n->spelled || is_spelled(t);
 }
 
+/* Of rules that deny some requests, the host says nothing about what is allowed. */
+static void on_open_step(void *arg, uint32_t node, bool matched)
+{
+    struct rule_match *n = arg;
+    uint32_t rule = graph_node_at(n->graph, node)->rule;
+    if (rule < graph_rule_count(n->graph) && graph_rule_at(n->graph, rule)->allow == n->allowing)
+        on_step(arg, node, matched);
+}
+
 static bool trace(struct net_rules *r, const struct peer *h, uint16_t port, uint16_t proto,
                   struct rule_match *n)
 {
@@ -179,6 +227,11 @@ static bool trace(struct net_rules *r, const struct peer *h, uint16_t port, uint
     struct graph_fact f = fact_of(h, port, proto, text);
     struct graph_query q = {.op = OP_NETWORK_OUTBOUND, .facts = &f, .nfacts = 1};
     *n = (struct rule_match){.graph = r->graph};
+    if (r->requests) {
+        n->allowing = rules_ask(r, h, port, proto).allow;
+        graph_eval_before_request(r->graph, r->cache, &q, on_open_step, n);
+        return n->allowing;
+    }
     return graph_trace(r->graph, r->cache, &q, on_step, n).allow;
 }
 

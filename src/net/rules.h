@@ -20,14 +20,27 @@ struct net_rules {
     size_t nports;
     bool any_port; /* too many to list: any name could be allowed */
     uint8_t open;  /* whether every host is allowed: 0 unknown, 1 no, 2 yes */
+    bool requests; /* rules distinguish requests */
 };
 
 int rules_init(struct net_rules *r, const struct graph *g); /* returns -1 without memory */
 void rules_free(struct net_rules *r);
 
-/* proto: NET_TCP or NET_UDP. */
+/* proto: NET_TCP or NET_UDP. If the verdict depends on the request, a TCP connection is allowed,
+ * because its requests are checked one by one, and UDP is not. */
 struct graph_verdict rules_ask(struct net_rules *r, const struct peer *host, uint16_t port,
                                uint16_t proto);
+/* Whether some requests to this host are allowed and others are not, so that a connection must not
+ * carry anything that cannot be checked. */
+bool rules_by_request(struct net_rules *r, const struct peer *host, uint16_t port);
+
+/* A request as rules see it: the path and the query are decoded (request.h). */
+struct rules_request {
+    const char *method, *path, *query;
+    size_t nmethod, npath, nquery;
+};
+struct graph_verdict rules_ask_request(struct net_rules *r, const struct peer *host, uint16_t port,
+                                       const struct rules_request *q);
 /* Whether a rule denies it specifically, and not just by default. */
 bool rules_explicit(const struct net_rules *r, const struct graph_verdict *v);
 /* Whether some port of the host could be allowed. The verdict is that one, or the denial

@@ -48,10 +48,16 @@ struct command_rule {
     const char *origin; /* as of a place */
     const char *reason; /* or NULL */
     bool ask, deny;     /* not started, unless the user agrees */
+    bool machine;       /* of the machine's policy: no setting is consent */
     /* What the command and all that it starts are denied from then on. */
     bool deny_network;
     bool caps_writes; /* of what is writable, only allow_write and TMPDIR */
     struct places deny_read, deny_write, allow_write;
+    /* … or what another profile does not allow: a shipped one, or the text of a file. */
+    const char *profile; /* its name or path; NULL: none */
+    const char *text;    /* NULL: shipped */
+    uint32_t profile_at; /* where its file of settings names it */
+    size_t ntext;
 };
 enum { COMMAND_PATTERNS = 32 }; /* in all rules together */
 bool command_rule_narrows(const struct command_rule *r);
@@ -84,6 +90,9 @@ struct access {
     /* The network. */
     bool network_open; /* not restricted at all */
     struct words allowed_domains, denied_domains;
+    bool requests_only; /* allowed hosts take nothing but requests that can be read */
+    struct words allowed_requests, denied_requests; /* as in request-rule.h */
+    struct words credentials;                       /* as in credential-rule.h */
     struct words denied_reasons;   /* one for each denied domain, NULL for none; or an empty list */
     struct words denied_origins;   /* the same: where it was written */
     struct words denied_addresses; /* addresses and ranges that an allowed name must not lead to */
@@ -105,7 +114,8 @@ struct access {
 
     struct command_rule *commands;
     size_t ncommands;
-    struct words agreed; /* patterns that nobody is asked about: the user has agreed */
+    struct words agreed; /* patterns that nobody is asked about in this session */
+    struct words always; /* … and by the user's settings */
 
     const char *tag;    /* message of denials, which identifies the command in a log */
     const char *tmpdir; /* always writable */

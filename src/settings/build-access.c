@@ -272,6 +272,9 @@ static int add_network(struct builder *b)
     if (add_words(b, SETTING_ALLOWED_DOMAINS, &p->allowed_domains) < 0 ||
         add_words(b, SETTING_DENIED_DOMAINS, &p->denied_domains) < 0 || add_reasons(b) < 0 ||
         add_origins(b, SETTING_DENIED_DOMAINS, &p->denied_origins) < 0 ||
+        add_words(b, SETTING_ALLOWED_REQUESTS, &p->allowed_requests) < 0 ||
+        add_words(b, SETTING_DENIED_REQUESTS, &p->denied_requests) < 0 ||
+        add_words(b, SETTING_NETWORK_CREDENTIALS, &p->credentials) < 0 ||
         add_words(b, SETTING_DENIED_ADDRESSES, &p->denied_addresses) < 0 ||
         add_words(b, SETTING_MACH_LOOKUP, &p->mach_lookups) < 0 ||
         add_opened(b, SETTING_UNIX_SOCKETS, &p->unix_sockets) < 0)
@@ -285,6 +288,7 @@ static int add_network(struct builder *b)
         if (!ports.at[i].ignored && add_port(b, ports.at[i].json->number) < 0)
             return -1;
     p->all_unix_sockets = is_true(b, SETTING_ALL_UNIX_SOCKETS, false);
+    p->requests_only = is_true(b, SETTING_OPAQUE_TUNNELS, false);
     p->local_binding = is_true(b, SETTING_LOCAL_BINDING, false);
     b->r->strict_allowlist =
         is_true(b, SETTING_STRICT_ALLOWLIST, false) || is_true(b, SETTING_MANAGED_DOMAINS, false);
@@ -339,7 +343,8 @@ static int add_commands(struct builder *b)
             continue;
         if (command_rule_read(b->s, &v.at[i], r, b->err) < 0)
             return -1;
-        patterns += r->match.n;
+        bool twice = r->profile && (r->ask || r->deny); /* one is about starts, one about all */
+        patterns += r->match.n * (twice ? 2 : 1);
         p->ncommands++;
         if (patterns > COMMAND_PATTERNS) {
             err_set(b->err, BK_E_LIMIT, "commands: more than %d patterns", COMMAND_PATTERNS);
@@ -439,7 +444,8 @@ int settings_build(struct settings *s, const char *tmpdir, struct settings_resul
     r.policy.tmpdir = tmpdir;
     if (add_files(&b) < 0 || add_network(&b) < 0 || add_ignored(&b) < 0 ||
         add_words(&b, SETTING_EXCLUDED, &r.excluded) < 0 || add_record(&b) < 0 ||
-        add_commands(&b) < 0 || set_enabled(&b) < 0)
+        add_commands(&b) < 0 || add_words(&b, SETTING_AGREED, &r.policy.always) < 0 ||
+        set_enabled(&b) < 0)
         return -1;
     r.policy.pty = is_true(&b, SETTING_PTY, false);
     r.policy.apple_events = is_true(&b, SETTING_APPLE_EVENTS, false);

@@ -15,6 +15,8 @@
 #include "graph/command.h"
 #include "graph/net.h"
 #include "graph/proxy-url.h"
+#include "settings/credential-rule.h"
+#include "settings/request-rule.h"
 #include "settings/settings.h"
 #include "vocab/protected-classes.h"
 
@@ -138,6 +140,33 @@ static void check_domain(struct checker *c, const struct json *j)
     }
 }
 
+static void check_credential(struct checker *c, const struct json *j)
+{
+    struct credential_rule rule;
+    struct bk_err why;
+    if (!element_is(c, j, JT_STRING))
+        return;
+    if (strlen(j->s) == j->n && credential_rule_read(j->s, c->out->arena, &rule, &why) == 0)
+        return;
+    FOUND(c, FINDING_ERROR, j->at, "%s: %s", path_of(c),
+          strlen(j->s) == j->n ? why.msg : "this is not a credential");
+    hint(c, "write NAME -> HOST, for example \"GITHUB_TOKEN -> api.github.com\"");
+}
+
+static void check_request(struct checker *c, const struct json *j)
+{
+    OWN(buf) struct buf filter = {0};
+    struct bk_err why;
+    if (!element_is(c, j, JT_STRING))
+        return;
+    if (strlen(j->s) == j->n && request_rule_filter(j->s, &filter, &why) == 0)
+        return;
+    FOUND(c, FINDING_ERROR, j->at, "%s: %s", path_of(c),
+          strlen(j->s) == j->n ? why.msg : "this is not a request");
+    hint(c, "write METHOD HOST/PATH, for example \"GET,HEAD api.example.com/v1/**\" or "
+            "\"read-only github.com\"");
+}
+
 static void check_address(struct checker *c, const struct json *j)
 {
     struct net_endpoint end = {0};
@@ -243,6 +272,11 @@ static void check_profile(struct checker *c, const struct json *j)
                                             {"denyRead", JT_ARRAY, check_path},
                                             {"denyWrite", JT_ARRAY, check_path},
                                             {"allowWrite", JT_ARRAY, check_path}};
+    if (j && j->kind == JT_STRING) {
+        if (!j->n)
+            FOUND(c, FINDING_ERROR, j->at, "%s: the profile has no name", path_of(c));
+        return;
+    }
     if (j && element_is(c, j, JT_OBJECT))
         check_members(c, j, members, sizeof(members) / sizeof(members[0]),
                       "a profile has denyNetwork, denyRead, denyWrite and allowWrite");
@@ -364,7 +398,8 @@ static void check_value(struct checker *c, const struct json *j)
         [SHAPE_DOMAINS] = check_domain,    [SHAPE_DENIED_DOMAINS] = check_domain,
         [SHAPE_ADDRESSES] = check_address, [SHAPE_PORTS] = check_port,
         [SHAPE_MACH] = check_mach,         [SHAPE_CLASSES] = check_class,
-        [SHAPE_COMMANDS] = check_command,
+        [SHAPE_REQUESTS] = check_request,  [SHAPE_DENIED_REQUESTS] = check_request,
+        [SHAPE_COMMANDS] = check_command,  [SHAPE_CREDENTIALS] = check_credential,
     };
     if (setting_is_list(c->key->shape))
         check_list(c, j, elements[c->key->shape]);

@@ -5,8 +5,12 @@
 
 #include "settings/commands.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/own.h"
 #include "graph/command.h"
 
 struct reader {
@@ -61,21 +65,76 @@ static int read_places(struct reader *r, const struct json *list, bool denies, s
     return 0;
 }
 
+/* ---- a profile by name ---- */
+
+static int fail_at(struct reader *r, const struct json *j)
+{
+    return jt_fail(&r->v->layer->text, j->at, r->err);
+}
+
+/* Only regular files: a pipe could block whoever reads the settings. */
+static int read_text(struct reader *r, const struct json *j, struct command_rule *rule)
+{
+    enum { MOST = 1 << 20 };
+    struct stat st;
+    OWN(fd) int fd = open(rule->profile, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_sys(r->err, "commands: cannot read the profile %.200s", rule->profile),
+               fail_at(r, j);
+    if (!S_ISREG(st.st_mode) || st.st_size > MOST)
+        return err_set(r->err, BK_E_INPUT, "commands: %.200s is no profile", rule->profile),
+               fail_at(r, j);
+    char *text = arena_array(&r->s->arena, (size_t)st.st_size + 1, 1);
+    if (!text)
+        return err_nomem(r->err);
+    ssize_t n = 0, got = 1;
+    while (n < st.st_size && got > 0) {
+        got = read(fd, text + n, (size_t)(st.st_size - n));
+        n += got > 0 ? got : 0;
+    }
+    if (n == 0 || got < 0)
+        return err_set(r->err, BK_E_INPUT, "commands: the profile %.200s is empty", rule->profile),
+               fail_at(r, j);
+    rule->text = text;
+    rule->ntext = (size_t)n;
+    return 0;
+}
+
+/* As everywhere: a name with a slash or the suffix .sb is a path, any other a shipped profile. */
+static int read_profile(struct reader *r, const struct json *j, struct command_rule *rule)
+{
+    struct places found = {0};
+    bool path = memchr(j->s, '/', j->n) || (j->n > 3 && strcmp(j->s + j->n - 3, ".sb") == 0);
+    rule->profile = j->s;
+    rule->profile_at = (uint32_t)j->at;
+    if (!path)
+        return 0;
+    if (read_place(r, j, true, &found) < 0)
+        return -1;
+    if (found.n != 1 || found.at[0].kind == PLACE_GLOB)
+        return err_set(r->err, BK_E_INPUT, "commands: a profile is one file"), fail_at(r, j);
+    rule->profile = found.at[0].path;
+    return read_text(r, j, rule);
+}
+
 int command_rule_read(struct settings *s, const struct setting_value *v, struct command_rule *out,
                       struct bk_err *err)
 {
     struct reader r = {s, v, err};
     const struct json *profile = jt_get(v->json, "profile"), *reason = jt_get(v->json, "reason");
+    const struct json *named = profile && profile->kind == JT_STRING ? profile : NULL;
     const struct json *match = jt_get(v->json, "match");
+    profile = named ? NULL : profile;
     struct command_rule rule = {.ask = is_set(v->json, "ask"),
                                 .deny = is_set(v->json, "deny"),
+                                .machine = v->layer->id == LAYER_POLICY,
                                 .reason = reason ? reason->s : NULL,
                                 .deny_network = is_set(profile, "denyNetwork"),
                                 .caps_writes = profile && jt_get(profile, "allowWrite")};
     rule.origin = settings_origin(s, v->layer, match->at);
     if (!rule.origin)
         return err_nomem(err);
-    if (read_match(&r, match, &rule.match) < 0)
+    if (read_match(&r, match, &rule.match) < 0 || (named && read_profile(&r, named, &rule) < 0))
         return -1;
     if (profile && (read_places(&r, jt_get(profile, "denyRead"), true, &rule.deny_read) < 0 ||
                     read_places(&r, jt_get(profile, "denyWrite"), true, &rule.deny_write) < 0 ||
@@ -85,9 +144,22 @@ int command_rule_read(struct settings *s, const struct setting_value *v, struct 
     return 0;
 }
 
+static bool has_word(const struct words *list, const char *word)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (strcmp(list->at[i], word) == 0)
+            return true;
+    return false;
+}
+
+bool command_is_agreed(const struct access *p, const struct command_rule *r, const char *pattern)
+{
+    return has_word(&p->agreed, pattern) || (!r->machine && has_word(&p->always, pattern));
+}
+
 bool command_rule_narrows(const struct command_rule *r)
 {
-    return r->deny_network || r->caps_writes || r->deny_read.n || r->deny_write.n;
+    return r->profile || r->deny_network || r->caps_writes || r->deny_read.n || r->deny_write.n;
 }
 
 bool command_pattern_fits(const char *pattern, const char *command, size_t n)
@@ -95,12 +167,18 @@ bool command_pattern_fits(const char *pattern, const char *command, size_t n)
     return graph_command_fits(pattern, strlen(pattern), command, n);
 }
 
-static bool fits(const struct command_rule *r, const char *command, size_t n)
+/* asked: by a pattern that the user has not agreed to */
+static bool fits(const struct access *p, const struct command_rule *r, const char *command,
+                 size_t n, bool *asked)
 {
+    bool any = false;
+    *asked = false;
     for (size_t i = 0; i < r->match.n; i++)
-        if (command_pattern_fits(r->match.at[i], command, n))
-            return true;
-    return false;
+        if (command_pattern_fits(r->match.at[i], command, n)) {
+            any = true;
+            *asked = *asked || (r->ask && !command_is_agreed(p, r, r->match.at[i]));
+        }
+    return any;
 }
 
 void command_rules_match(const struct access *p, const char *command, size_t n,
@@ -108,10 +186,11 @@ void command_rules_match(const struct access *p, const char *command, size_t n,
 {
     for (size_t i = 0; i < p->ncommands; i++) {
         const struct command_rule *r = &p->commands[i];
-        if (!fits(r, command, n))
+        bool asked;
+        if (!fits(p, r, command, n, &asked))
             continue;
         out->deny = !out->deny && r->deny ? r : out->deny;
-        out->ask = !out->ask && r->ask ? r : out->ask;
+        out->ask = !out->ask && asked ? r : out->ask;
         out->narrows = !out->narrows && command_rule_narrows(r) ? r : out->narrows;
     }
 }

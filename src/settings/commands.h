@@ -9,6 +9,9 @@
 int command_rule_read(struct settings *s, const struct setting_value *v, struct command_rule *out,
                       struct bk_err *err);
 
+/* Whether the user has agreed to what this pattern of a rule asks about. */
+bool command_is_agreed(const struct access *p, const struct command_rule *r, const char *pattern);
+
 bool command_pattern_fits(const char *pattern, const char *command, size_t n);
 
 /* What the rules say about one simple command: a program and its arguments, joined by spaces. If

@@ -15,9 +15,11 @@
 
 #include "base/own.h"
 #include "base/spelling.h"
+#include "graph/command.h"
 #include "graph/net.h"
 #include "settings/links.h"
 #include "settings/paths.h"
+#include "settings/request-rule.h"
 #include "vocab/protected-classes.h"
 #include "vocab/rule-words.h"
 
@@ -157,6 +159,19 @@ static int net_rule(const char *option, const char *given, struct buf *out, stru
     return 0;
 }
 
+static int request_rule(const char *option, const char *given, struct buf *out, struct bk_err *err)
+{
+    struct bk_err why;
+    buf_fmt(out, "(%.*s network-outbound ", (int)strcspn(option, "-"), option);
+    if (request_rule_filter(given, out, &why) < 0) {
+        err_set(err, why.code, "--%s %.200s", option, why.msg);
+        err_hint(err, "%s", why.hint);
+        return -1;
+    }
+    buf_str(out, ")\n");
+    return 0;
+}
+
 /* ---- protected names ---- */
 
 static int unknown_class(const char *option, const char *word, size_t n, struct bk_err *err)
@@ -201,14 +216,31 @@ static int class_rule(const char *option, const char *given, struct buf *out, st
     return buf_ok(out) ? 0 : err_nomem(err);
 }
 
+/* ---- commands ---- */
+
+static int command_rule(const char *option, const char *given, struct buf *out, struct bk_err *err)
+{
+    struct bk_err why;
+    if (graph_command_check(given, strlen(given), &why) < 0)
+        return err_set(err, BK_E_INPUT, "--%s: %.200s", option, why.msg);
+    buf_str(out, "(allow-command ");
+    buf_sbpl(out, given, strlen(given));
+    buf_str(out, ")\n");
+    return buf_ok(out) ? 0 : err_nomem(err);
+}
+
 int rule_write(const char *option, const char *value, const char *cwd, bool shipped,
                struct buf *out, struct buf *links, struct bk_err *err)
 {
     const struct rule_word *w = rule_word_find(option);
+    if (w && w->takes == RULE_VALUE_REQUEST)
+        return request_rule(option, value, out, err);
     if (!w || rule_word_takes_host(w))
         return net_rule(option, value, out, err);
     if (w->takes == RULE_VALUE_CLASSES)
         return class_rule(option, value, out, err);
+    if (w->takes == RULE_VALUE_COMMAND)
+        return command_rule(option, value, out, err);
     if (file_rule(w, value, cwd, shipped, out, links, err) < 0)
         return -1;
     return buf_ok(out) && buf_ok(links) ? 0 : err_nomem(err);

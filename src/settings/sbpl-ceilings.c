@@ -10,6 +10,7 @@
 
 #include "graph/net.h"
 #include "settings/flag-rule.h"
+#include "settings/request-rule.h"
 #include "settings/sbpl-int.h"
 
 static int deny_places(struct writer *w, const char *operations, const struct places *list,
@@ -53,9 +54,11 @@ static int cap_hosts(struct writer *w)
 {
     const struct words *allowed = &w->p->allowed_domains;
     struct net_endpoint end;
+    const struct words *requests = &w->p->allowed_requests;
+    bool some = allowed->n || requests->n;
     write_open(w, "deny", "network-outbound");
     buf_str(w->out, "\n    (require-all (remote ip \"*:*\")");
-    buf_str(w->out, allowed->n ? " (require-not" : "");
+    buf_str(w->out, some ? " (require-not" : "");
     for (size_t i = 0; i < allowed->n; i++) {
         const char *host = allowed->at[i];
         size_t n = strlen(host);
@@ -64,7 +67,12 @@ static int cap_hosts(struct writer *w)
         buf_sbpl(w->out, host, n);
         buf_chr(w->out, ')');
     }
-    buf_str(w->out, allowed->n ? "))" : ")");
+    for (size_t i = 0; i < requests->n; i++) {
+        buf_str(w->out, "\n        ");
+        if (request_rule_filter(requests->at[i], w->out, w->err) < 0)
+            return -1;
+    }
+    buf_str(w->out, some ? "))" : ")");
     write_close(w, "the machine's policy does not allow this host");
     return 0;
 }

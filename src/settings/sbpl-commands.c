@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/own.h"
+#include "settings/commands.h"
 #include "settings/sbpl-int.h"
 #include "vocab/protected-classes.h"
 
@@ -40,20 +41,12 @@ static void write_rule(struct writer *w, const struct command_rule *r, const cha
 
 static const char start[] = "process-exec* process-exec-interpreter";
 
-static bool is_agreed(const struct access *p, const char *pattern)
-{
-    for (size_t i = 0; i < p->agreed.n; i++)
-        if (strcmp(p->agreed.at[i], pattern) == 0)
-            return true;
-    return false;
-}
-
 /* One rule a pattern: the user answers for each. */
 static void write_ask(struct writer *w, const struct command_rule *r)
 {
     for (size_t i = 0; i < r->match.n; i++) {
         const char *pattern = r->match.at[i];
-        if (is_agreed(w->p, pattern))
+        if (command_is_agreed(w->p, r, pattern))
             continue;
         struct command_rule one = *r;
         OWN(buf) struct buf rest = {0};
@@ -125,6 +118,30 @@ static int write_cap(struct writer *w, const struct command_rule *r)
     return 0;
 }
 
+/* A profile is a program of its own. No command can change its file. */
+static void write_named(struct writer *w, const struct command_rule *r)
+{
+    struct buf *out = w->out;
+    if (r->text) {
+        OWN(buf) struct buf filter = {0};
+        buf_str(&filter, "(literal ");
+        buf_sbpl(&filter, r->profile, strlen(r->profile));
+        buf_chr(&filter, ')');
+        write_open(w, "deny", write_operations(w));
+        write_filter(w, r->origin, &filter);
+        write_close(w, "protected: a profile that the settings name for a command");
+    }
+    buf_str(out, "(command-profile ");
+    buf_sbpl(out, r->profile, strlen(r->profile));
+    buf_str(out, "\n    ");
+    buf_sbpl(out, r->text ? r->text : "", r->ntext);
+    for (size_t i = 0; i < r->match.n; i++) {
+        buf_str(out, "\n    ");
+        buf_sbpl(out, r->match.at[i], strlen(r->match.at[i]));
+    }
+    buf_str(out, ")\n");
+}
+
 static int write_profile(struct writer *w, const struct command_rule *r)
 {
     OWN(buf) struct buf rest = {0};
@@ -153,6 +170,8 @@ int write_commands(struct writer *w)
         const struct command_rule *r = &w->p->commands[i];
         if (write_profile(w, r) < 0)
             return -1;
+        if (r->profile)
+            write_named(w, r);
         if (r->ask)
             write_ask(w, r);
         if (r->deny)

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "graph/net.h"
+#include "settings/credential-rule.h"
+#include "settings/request-rule.h"
 #include "settings/sbpl-int.h"
 
 /* ---- names ---- */
@@ -30,9 +32,24 @@ static int host_rule(struct writer *w, const char *action, const char *host, con
         buf_str(w->out, "\n    ; ");
         buf_safe(w->out, origin, strlen(origin));
     }
-    buf_fmt(w->out, "%s(%s ", origin ? "\n    " : " ", remote ? "remote ip" : "domain");
+    bool only = w->p->requests_only && strcmp(action, "allow") == 0;
+    buf_fmt(w->out, "%s%s(%s ", origin ? "\n    " : " ", only ? "(require-all " : "",
+            remote ? "remote ip" : "domain");
     buf_sbpl(w->out, host, strlen(host));
-    buf_chr(w->out, ')');
+    buf_str(w->out, only ? ") (http-request))" : ")");
+    if (reason)
+        write_close(w, reason);
+    else
+        buf_str(w->out, ")\n");
+    return 0;
+}
+
+static int request_rule(struct writer *w, const char *action, const char *request,
+                        const char *reason)
+{
+    buf_fmt(w->out, "(%s network-outbound\n    ", action);
+    if (request_rule_filter(request, w->out, w->err) < 0)
+        return -1;
     if (reason)
         write_close(w, reason);
     else
@@ -42,6 +59,10 @@ static int host_rule(struct writer *w, const char *action, const char *host, con
 
 int write_denied_hosts(struct writer *w)
 {
+    const struct words *requests = &w->p->denied_requests;
+    for (size_t i = 0; i < requests->n; i++)
+        if (request_rule(w, "deny", requests->at[i], "denied by a rule about requests") < 0)
+            return -1;
     const struct words *denied = &w->p->denied_domains, *reasons = &w->p->denied_reasons;
     const struct words *origins = &w->p->denied_origins;
     for (size_t i = 0; i < denied->n; i++)
@@ -49,6 +70,22 @@ int write_denied_hosts(struct writer *w)
                       i < reasons->n && reasons->at[i] ? reasons->at[i] : "denied by name") < 0)
             return -1;
     return 0;
+}
+
+/* Hosts that get credentials are read, whatever allows them. */
+static int write_credentials(struct writer *w)
+{
+    struct arena arena;
+    struct credential_rule c;
+    int result = 0;
+    arena_init(&arena, 1 << 20);
+    for (size_t i = 0; i < w->p->credentials.n && result == 0; i++) {
+        result = credential_rule_read(w->p->credentials.at[i], &arena, &c, w->err);
+        if (result == 0)
+            credential_rule_sbpl(&c, w->out);
+    }
+    arena_free(&arena);
+    return result;
 }
 
 static int write_hosts(struct writer *w)
@@ -62,7 +99,10 @@ static int write_hosts(struct writer *w)
     for (size_t i = 0; i < allowed->n; i++)
         if (host_rule(w, "allow", allowed->at[i], NULL, NULL) < 0)
             return -1;
-    return write_denied_hosts(w);
+    for (size_t i = 0; i < w->p->allowed_requests.n; i++)
+        if (request_rule(w, "allow", w->p->allowed_requests.at[i], NULL) < 0)
+            return -1;
+    return write_credentials(w) < 0 ? -1 : write_denied_hosts(w);
 }
 
 /* ---- this machine ---- */
@@ -189,7 +229,8 @@ static bool allows_all_hosts(const struct access *p)
     bool all = false;
     for (size_t i = 0; i < p->allowed_domains.n; i++)
         all |= strcmp(p->allowed_domains.at[i], "*") == 0;
-    return all && !p->denied_domains.n && !p->denied_addresses.n;
+    return all && !p->requests_only && !p->denied_domains.n && !p->denied_requests.n &&
+           !p->denied_addresses.n;
 }
 
 /* On macOS a service looks up names. */
@@ -242,7 +283,7 @@ int write_network(struct writer *w)
     }
     if (w->t->macos && allows_all_hosts(p))
         write_lookups(w);
-    if (p->allowed_domains.n)
+    if (p->allowed_domains.n || p->allowed_requests.n)
         buf_str(w->out, "(allow system-socket (socket-domain AF_ROUTE))\n");
     return write_hosts(w);
 }

@@ -138,8 +138,9 @@ int access_note(struct arena *a, struct access *p, bool writes, const struct pla
 
 bool access_is_open(const struct access *p)
 {
-    return every_host(p) && !p->denied_domains.n && p->writes_everything && !p->protects_names &&
-           !p->reads_nothing && !p->deny_read.n && !p->ncommands;
+    return every_host(p) && !p->requests_only && !p->denied_domains.n && !p->denied_requests.n &&
+           p->writes_everything && !p->protects_names && !p->reads_nothing && !p->deny_read.n &&
+           !p->ncommands;
 }
 
 int access_sbpl(const struct access *p, const struct access_target *t, struct buf *out,

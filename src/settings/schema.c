@@ -19,6 +19,10 @@ static const char *const shapes[] = {
     [SHAPE_PATHS] = "{\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/path\"}}",
     [SHAPE_DOMAINS] = "{\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/host\"}}",
     [SHAPE_DENIED_DOMAINS] = "{\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/deniedHost\"}}",
+    [SHAPE_REQUESTS] = "{\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/request\"}}",
+    [SHAPE_DENIED_REQUESTS] = "{\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/request\"}}",
+    [SHAPE_CREDENTIALS] = "{\"type\": \"array\", \"items\": {\"type\": \"string\", "
+                          "\"pattern\": \"^[A-Za-z_][A-Za-z0-9_]*(=.+)? *-> *[^ ]\"}}",
     [SHAPE_ADDRESSES] = "{\"type\": \"array\", \"items\": {\"type\": \"string\", "
                         "\"pattern\": \"^[0-9A-Fa-f:.]+(/[0-9]+)?$\"}}",
     [SHAPE_PORTS] = "{\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/port\"}}",
@@ -59,7 +63,7 @@ static const char defs[] =
     "        \"deny\": {\"type\": \"boolean\"},\n"
     "        \"reason\": {\"type\": \"string\", \"minLength\": 1},\n"
     "        \"profile\": {\n"
-    "          \"type\": \"object\",\n"
+    "          \"type\": [\"object\", \"string\"],\n"
     "          \"properties\": {\n"
     "            \"denyNetwork\": {\"type\": \"boolean\"},\n"
     "            \"denyRead\": {\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/path\"}},\n"
@@ -76,6 +80,7 @@ static const char defs[] =
     "\"^([*][.][^*/:]+[.][^*/:]+|[^*/:\\\\[\\\\]]+|\\\\[[0-9A-Fa-f:.]+\\\\])(:[0-9]+)?$\"},\n"
     "    \"deniedHost\": {\"type\": \"string\", \"pattern\": "
     "\"^([*]|[*][.][^*/:]+|[^*/:\\\\[\\\\]]+|\\\\[[0-9A-Fa-f:.]+\\\\])(:[0-9]+)?$\"},\n"
+    "    \"request\": {\"type\": \"string\", \"pattern\": \"^ *([^ ]+ +)?[^ #%]+$\"},\n"
     "    \"proxy\": {\"type\": \"string\", \"pattern\": \"^(http|socks5h?)://\"}\n"
     "  }\n";
 

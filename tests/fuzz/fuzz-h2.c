@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "net/first-line.h"
+#include "net/h2-answer.h"
 #include "net/h2.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -55,6 +56,50 @@ static void read_all(const uint8_t *data, size_t n, size_t step, struct received
     h2_free(h);
 }
 
+static bool any_name(void *arg, const struct peer *host)
+{
+    (void)arg;
+    (void)host;
+    return true;
+}
+
+static bool is_wrong(struct slice target)
+{
+    return target.n > 1 && target.s[1] == 'd';
+}
+
+static const char *judge(void *arg, struct slice method, struct slice target, bool overrides)
+{
+    (void)arg;
+    (void)method;
+    return is_wrong(target) || overrides ? "denied" : NULL;
+}
+
+static const char *must_be_right(void *arg, struct slice method, struct slice target,
+                                 bool overrides)
+{
+    (void)arg;
+    (void)method;
+    require(!is_wrong(target) && !overrides);
+    return NULL;
+}
+
+/* What judged requests become is valid, and has no denied one. The answers are whole frames. */
+static void check_judged(const uint8_t *data, size_t n)
+{
+    struct h2 *h = h2_new(false, any_name, NULL), *again = h2_new(false, any_name, NULL);
+    struct h2_place place = {0};
+    require(h && again && h2_judge(h, judge) && h2_judge(again, must_be_right));
+    if (h2_read(h, data, n) >= 0) {
+        const struct buf *out = h2_output(h), *own = &h2_own_answers(h)->waiting;
+        require(buf_ok(out) && h2_read(again, (const uint8_t *)out->s, out->n) >= 0);
+        h2_place_follow(&place, (const uint8_t *)own->s, own->n);
+        require(place.nhead == 0 && place.left == 0 && !place.in_block);
+    }
+    h2_free(h);
+    h2_free(again);
+}
+
 static void check_first(const char *s, size_t n)
 {
     struct first_line whole = {0}, cut = {0};
@@ -75,6 +120,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memcpy(all + H2_PREFACE_SIZE, data, size);
     read_all(all, n, n, &whole);
     read_all(all, n, 1, &cut);
+    check_judged(all, n);
     require(whole.refused == cut.refused && whole.names == cut.names && whole.sum == cut.sum);
     /* bytes before the rejected part of the same piece are not forwarded */
     require(whole.refused ? whole.passed <= cut.passed : whole.passed == cut.passed);

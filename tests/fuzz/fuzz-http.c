@@ -3,7 +3,8 @@
 
 /*
  * Input: bytes from a client. A head is also found when the bytes come one at a time, the forwarded
- * request is for the same host, and a body ends at the same place however it is split.
+ * request is for the same host, and a body ends at the same place however it is split. Read as a
+ * target, the bytes are refused, or no reading has dot segments.
  */
 
 #include <stdint.h>
@@ -11,7 +12,7 @@
 #include <string.h>
 
 #include "base/own.h"
-#include "net/http.h"
+#include "net/request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -46,15 +47,47 @@ static size_t body_end(const struct http_head *h, const char *s, size_t n, size_
     return at;
 }
 
+/* No reading of a target leads out of its path. */
+static void check_path(struct slice path)
+{
+    size_t from = 1;
+    require(path.n > 0 && (*path.s == '/' || (*path.s == '*' && path.n == 1)));
+    for (size_t i = 1; i <= path.n; i++) {
+        if (i < path.n && path.s[i] != '/') {
+            require((unsigned char)path.s[i] >= ' ' && path.s[i] != '\\');
+            continue;
+        }
+        require(i == path.n || i > from);
+        require(!(i - from == 1 && path.s[from] == '.'));
+        require(!(i - from == 2 && path.s[from] == '.' && path.s[from + 1] == '.'));
+        from = i + 1;
+    }
+}
+
+static void check_target(struct slice target)
+{
+    static char room[REQUEST_ROOM];
+    struct request r;
+    if (request_read((struct slice){"GET", 3}, target, room, &r))
+        return;
+    require(r.npaths >= 1 && r.npaths <= REQUEST_READINGS);
+    for (size_t i = 0; i < r.npaths; i++)
+        check_path(r.paths[i]);
+    for (size_t i = 0; i < r.query.n; i++)
+        require(r.query.s[i] > ' ' && r.query.s[i] < 0x7f);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct http_head h, cut;
     const char *s = (const char *)data;
     struct http_answer answer;
+    check_target((struct slice){s, size});
     if (http_answer_read(s, size, false, &answer) == HTTP_FOUND)
         require(answer.size <= size);
     if (http_head_read(s, size, &h) != HTTP_FOUND)
         return 0;
+    check_target(h.path);
     require(h.size <= size && http_head_read(s, h.size - 1, &cut) == HTTP_MORE);
     if (h.form != HTTP_AUTHORITY)
         check_forward(&h);

@@ -8,6 +8,7 @@
 #include <nghttp2/nghttp2.h>
 #include <stdlib.h>
 
+#include "net/h2-answer.h"
 #include "net/h2.h"
 #include "tap.h"
 
@@ -346,6 +347,77 @@ static void test_bounds(void)
     fails("decoded", "a larger table than the usual one");
 }
 
+/* ---- judged requests ---- */
+
+static char asked[256];
+
+static const char *on_request(void *arg, struct slice method, struct slice target, bool overrides)
+{
+    (void)arg;
+    snprintf(asked + strlen(asked), sizeof(asked) - strlen(asked), "%.*s %.*s%s ", (int)method.n,
+             method.s, (int)target.n, target.s, overrides ? "!" : "");
+    return overrides || memcmp(target.s, "/no", target.n < 3 ? target.n : 3) == 0 ? "because"
+                                                                                  : NULL;
+}
+
+static void put_path(uint32_t stream, unsigned flags, const char *path, const char *more)
+{
+    char text[300];
+    snprintf(text, sizeof(text), ":path=%s", path);
+    put_request(
+        stream, flags | END_HEADERS,
+        (const char *[]){":method=POST", ":scheme=http", text, ":authority=a.test", more, NULL});
+}
+
+static void test_judged(void)
+{
+    struct h2 *h = h2_new(false, on_name, NULL);
+    ok(h2_judge(h, on_request), "judged requests");
+    begin();
+    put_path(1, END_STREAM, "/yes", NULL);
+    put_path(3, 0, "/no", NULL);
+    put_frame(DATA, 0, 3, filler, 100);
+    put_frame(WINDOW, 0, 3, filler, 4);
+    put_path(5, 0, "/yes", "a=b");
+    put_frame(DATA, END_STREAM, 5, filler, 7);
+    put_frame(DATA, END_STREAM, 3, filler, 5);
+    put_path(7, END_STREAM, "/yes", "x-http-method-override=PUT");
+    asked[0] = names[0] = '\0';
+    is_int(h2_read(h, wire, size), (long long)size, "are read to the end");
+    is_str(asked, "POST /yes POST /no POST /yes POST /yes! ", "each is asked about");
+    /* the server reads what is left */
+    struct buf left = {0};
+    buf_add(&left, h2_output(h)->s, h2_output(h)->n);
+    struct h2 *server = h2_new(false, on_name, NULL);
+    ok(h2_judge(server, on_request), "the server");
+    asked[0] = '\0';
+    is_int(h2_read(server, (const uint8_t *)left.s, left.n), (long long)left.n, "understands it");
+    is_str(asked, "POST /yes POST /yes ", "and sees only those that are allowed");
+    ok(left.n < size && !memmem(left.s, left.n, filler, 100), "and no body of another");
+    /* the client's answers: 403 and RST_STREAM on 3, two WINDOW_UPDATEs, 403 on 7 */
+    const struct h2_answers *a = h2_own_answers(h);
+    ok(!h2_answers_may_send(a), "nothing is sent before the server's first frame");
+    ok(memmem(a->waiting.s, a->waiting.n,
+              "\x08\x03"
+              "403",
+              5) &&
+           memmem(a->waiting.s, a->waiting.n, "\0\0\4\10\0\0\0\0\0\0\0\0\144", 13),
+       "an answer, and room for the bytes that were dropped");
+    struct h2_answers follow = {0};
+    buf_add(&follow.waiting, "x", 1);
+    const uint8_t frames[] = {0, 0, 0,    4, 0, 0, 0, 0, 0, 0, 0, 1, 1,    0, 0, 0,
+                              0, 1, 0x88, 0, 0, 1, 9, 4, 0, 0, 0, 1, 0x88, 0, 0};
+    is_int((long long)h2_answers_follow(&follow, frames, sizeof(frames)), 9, "after SETTINGS");
+    is_int((long long)h2_answers_follow(&follow, frames + 9, sizeof(frames) - 9), 20,
+           "not inside a header block");
+    is_int((long long)h2_answers_follow(&follow, frames + 29, 2), 2, "not inside a frame");
+    ok(!h2_answers_may_send(&follow), "which is incomplete");
+    buf_free(&follow.waiting);
+    buf_free(&left);
+    h2_free(server);
+    h2_free(h);
+}
+
 int main(void)
 {
     test_requests();
@@ -355,6 +427,7 @@ int main(void)
     test_forms();
     test_frames();
     test_bounds();
+    test_judged();
     nghttp2_hd_deflate_del(packer);
     return done_testing();
 }

@@ -25,6 +25,7 @@
 
 #include "base/own.h"
 #include "kernel/gate/netns-sockets.h"
+#include "kernel/gate/tls-start.h"
 #include "kernel/shared/event-send.h"
 #include "kernel/shared/policy-update.h"
 #include "kernel/shared/roles.h"
@@ -129,7 +130,7 @@ static void on_denial(void *arg, const struct gate_denial *d)
                                 .op = OP_NETWORK_OUTBOUND,
                                 .verdict = &v,
                                 .err = v.allow ? 0 : EPERM,
-                                .detail = d->reached ? EVENT_REACHED : NULL,
+                                .detail = d->reached ? EVENT_REACHED : d->request,
                                 .path = what,
                                 .len = strlen(what)};
     event_send(&(struct event_sender){t->proc, t->s->events, &t->event}, &facts);
@@ -239,6 +240,15 @@ static bool listens_on_ports(const struct netns_sockets *net)
     return false;
 }
 
+/* The certificate goes to the judge, which waits for it; the key stays in buckle-tls. */
+static struct tls_helper *make_authority(const struct graph *g, int to)
+{
+    OWN(buf) struct buf pem = {0};
+    struct tls_helper *e = tls_start(g, &pem);
+    send(to, e ? pem.s : "-", e ? pem.n : 1, MSG_NOSIGNAL);
+    return e;
+}
+
 static void __attribute__((noreturn))
 gate_main(const struct gate_process *n, const struct setup *s, int from, int announcements)
 {
@@ -250,6 +260,7 @@ gate_main(const struct gate_process *n, const struct setup *s, int from, int ann
                              .token = n->token,
                              .packets = &gate_packets,
                              .parents = s->launch->parents,
+                             .secrets = s->launch->secrets,
                              .late_names = s->launch->late_names,
                              .on_denial = on_denial,
                              .tells_hosts = s->launch->tells_hosts,
@@ -277,6 +288,8 @@ gate_main(const struct gate_process *n, const struct setup *s, int from, int ann
         dup2(null, fd);
     memcpy(o.published, n->published, sizeof(o.published));
     report_start(&reporter, n);
+    if (graph_tests_requests(s->graph))
+        o.tls = make_authority(s->graph, from);
     if (netns_sockets_receive(from, &o.sockets) < 0)
         _exit(1);
     bool listens = listens_on_ports(&o.sockets) || s->plan->publish_all;
@@ -434,6 +447,19 @@ int gate_process_hand_over(const struct gate_process *n, struct netns_sockets *n
     int err = netns_sockets_send(n->to, net);
     netns_close(net);
     return err;
+}
+
+int gate_process_authority(const struct gate_process *n, const struct graph *g, struct buf *pem)
+{
+    char text[8192];
+    if (!graph_tests_requests(g))
+        return 0;
+    ssize_t got = recv(n->to, text, sizeof(text), 0);
+    if (got <= 0)
+        return got < 0 ? -errno : -EPIPE;
+    if (got > 1) /* else there is no library for it */
+        buf_add(pem, text, (size_t)got);
+    return buf_ok(pem) ? 0 : -ENOMEM;
 }
 
 int gate_process_listen(struct gate_process *n)

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include "base/buf.h"
 #include "kernel/shared/setup.h"
 #include "net/gate.h"
 
@@ -46,6 +47,9 @@ int gate_process_start(struct gate_process *n, const struct setup *s);
 struct netns_wishes gate_process_wishes(struct gate_process *n, const struct plan *p);
 /* Hands over the sockets of the finished network and closes them here. */
 int gate_process_hand_over(const struct gate_process *n, struct netns_sockets *net);
+/* Waits for the certificate of the run's authority, and appends it as PEM; nothing if the gate
+ * decrypts nothing. */
+int gate_process_authority(const struct gate_process *n, const struct graph *g, struct buf *pem);
 /* Without a network namespace: listens on loopback instead. */
 int gate_process_listen(struct gate_process *n);
 /* Announces that a connection from this loopback port to ports.tcp, or inside to NETNS_LOOP_PORT,

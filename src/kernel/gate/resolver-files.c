@@ -9,43 +9,20 @@
 
 #include "kernel/gate/resolver-files.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/own.h"
-#include "kernel/host/kabi.h"
+#include "kernel/gate/cover-file.h"
 #include "net/netns-setup.h"
-
-static int mount_tmpfs(void)
-{
-    OWN(fd) int fs = (int)syscall(SYS_fsopen, "tmpfs", KABI_FSOPEN_CLOEXEC);
-    if (fs < 0 || syscall(SYS_fsconfig, fs, KABI_FSCONFIG_STRING, "size", "64k", 0) < 0 ||
-        syscall(SYS_fsconfig, fs, KABI_FSCONFIG_CREATE, NULL, NULL, 0) < 0)
-        return -errno;
-    int top =
-        (int)syscall(SYS_fsmount, fs, KABI_FSMOUNT_CLOEXEC, KABI_MOUNT_NOSUID | KABI_MOUNT_NODEV);
-    return top < 0 ? -errno : top;
-}
 
 /* Mounts a file with this text over the one at path. */
 static int cover(int top, const char *path, const char *text, size_t n)
 {
-    const char *name = strrchr(path, '/') + 1;
-    OWN(fd) int on = open(path, O_PATH | O_CLOEXEC);
-    if (on < 0)
-        return errno == ENOENT ? 0 : -errno;
-    OWN(fd) int file = openat(top, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
-    if (file < 0 || write(file, text, n) != (ssize_t)n)
-        return -errno;
-    OWN(fd) int tree = (int)syscall(SYS_open_tree, top, name, KABI_OPEN_TREE_CLONE | O_CLOEXEC);
-    if (tree < 0)
-        return -errno;
-    return syscall(SYS_move_mount, tree, "", on, "", KABI_MOVE_MOUNT_EMPTY) < 0 ? -errno : 0;
+    return cover_file(top, strrchr(path, '/') + 1, path, text, n);
 }
 
 /* Names of this machine lead to loopback. All other names must be looked up. */
@@ -94,7 +71,7 @@ static int cover_resolver(int top, bool connects)
 int resolver_files_mount(bool connects)
 {
     mode_t was = umask(0);
-    OWN(fd) int top = mount_tmpfs();
+    OWN(fd) int top = cover_begin("64k");
     int err = top < 0 ? top : cover_hosts(top);
     if (err == 0)
         err = cover_services(top);

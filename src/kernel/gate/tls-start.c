@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * buckle-tls is beside this program (../libexec/buckle), or where Buckle was installed, for
+ * programs that link the library. A file that another user could have put there is not started.
+ */
+
+#include "kernel/gate/tls-start.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "net/terminate.h"
+#include "system/process.h"
+
+/* ---- the program ---- */
+
+static int open_program(const char *path)
+{
+    struct stat st;
+    OWN(fd) int fd = open(path, O_PATH | O_CLOEXEC);
+    bool ours = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+                (st.st_uid == 0 || st.st_uid == geteuid()) && !(st.st_mode & (S_IWGRP | S_IWOTH));
+    return ours ? steal_fd(&fd) : -1;
+}
+
+static int find_program(void)
+{
+    static const char below[] = "/../libexec/buckle/buckle-tls";
+    char path[PATH_MAX];
+    char *slash = process_own_path(path) == 0 ? strrchr(path, '/') : NULL;
+    int fd = -1;
+    if (slash && slash + sizeof(below) <= path + sizeof(path)) {
+        memcpy(slash, below, sizeof(below));
+        fd = open_program(path);
+    }
+    return fd >= 0 ? fd : open_program(BK_LIBEXEC "/buckle-tls");
+}
+
+/* ---- the process ---- */
+
+/* Where the host's certificates are, and nothing else of the caller's environment. */
+static void choose_environment(char *env[3], struct buf text[2])
+{
+    static const char *const names[] = {"SSL_CERT_FILE", "SSL_CERT_DIR"};
+    size_t n = 0;
+    for (size_t i = 0; i < 2; i++) {
+        const char *value = getenv(names[i]);
+        if (!value)
+            continue;
+        buf_fmt(&text[i], "%s=%s", names[i], value);
+        if (buf_ok(&text[i]))
+            env[n++] = text[i].s;
+    }
+    env[n] = NULL;
+}
+
+static void __attribute__((noreturn)) become(int program, int sock, int memory)
+{
+    char *argv[] = {(char[]){"buckle-tls"}, NULL}, *env[3];
+    struct buf text[2] = {{0}};
+    sigset_t none;
+    choose_environment(env, text);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    /* first out of each other's way */
+    int s = fcntl(sock, F_DUPFD_CLOEXEC, 10), m = fcntl(memory, F_DUPFD_CLOEXEC, 10);
+    int p = fcntl(program, F_DUPFD_CLOEXEC, 10);
+    if (s >= 0 && m >= 0 && p >= 0 && dup2(s, TLS_SOCKET_FD) >= 0 && dup2(m, TLS_MEMORY_FD) >= 0)
+        fexecve(p, argv, env);
+    _exit(127);
+}
+
+static struct tls_helper *start(int program, const char *names, struct buf *pem)
+{
+    int ends[2];
+    OWN(fd) int memory = memfd_create("tls", MFD_CLOEXEC);
+    if (memory < 0 || ftruncate(memory, sizeof(struct tls_areas)) < 0)
+        return NULL;
+    struct tls_areas *areas =
+        mmap(NULL, sizeof(*areas), PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+    if (areas == MAP_FAILED)
+        return NULL;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) {
+        munmap(areas, sizeof(*areas));
+        return NULL;
+    }
+    pid_t pid = fork();
+    if (pid == 0)
+        become(program, ends[1], memory);
+    close(ends[1]); /* if there is no process, the first call fails */
+    return tls_helper_new(ends[0], areas, names, pem);
+}
+
+struct tls_helper *tls_start(const struct graph *g, struct buf *pem)
+{
+    OWN(buf) struct buf names = {0};
+    OWN(fd) int program = find_program();
+    if (program < 0 || !terminate_names(g, &names))
+        return NULL;
+    return start(program, names.n ? names.s : NULL, pem);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_KERNEL_GATE_TLS_START_H
+#define BK_KERNEL_GATE_TLS_START_H
+
+#include "base/buf.h"
+#include "graph/graph.h"
+#include "net/tls-end.h"
+
+/* Starts buckle-tls for a policy that checks requests, and appends its authority's certificate as
+ * PEM. Returns NULL if it is not installed, or cannot load its library. */
+struct tls_helper *tls_start(const struct graph *g, struct buf *pem);
+
+#endif

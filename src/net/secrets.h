@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_NET_SECRETS_H
+#define BK_NET_SECRETS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "graph/peer.h"
+#include "net/http.h"
+#include "net/request.h"
+
+/*
+ * Credentials that the command uses and never has. Inside there is a placeholder of the same length
+ * and shape. The gate replaces it in requests to the hosts and paths named, and replaces the secret
+ * and its usual encodings by the placeholder's in answers.
+ */
+enum { SECRETS_MAX = 32, SECRET_BYTES = 4096, SECRET_LEAST = 8 };
+
+struct secret_place {
+    const char *host; /* a name or *.name */
+    uint16_t port;    /* 0: any */
+    const char *path; /* NULL: all */
+    bool below;
+};
+
+struct secret {
+    const char *value, *fake; /* n bytes each */
+    size_t n;
+    const struct secret_place *places;
+    size_t nplaces;
+};
+
+/* An encoding of a secret, and the same one of its placeholder. */
+struct secret_form {
+    char *value, *fake;
+    size_t n;
+    unsigned which;
+    bool inserted; /* also where clients write the placeholder so */
+};
+
+struct secrets {
+    struct secret at[SECRETS_MAX];
+    size_t n;
+    struct secret_form *forms;
+    size_t nforms, longest;
+    uint8_t starts[1 << 13]; /* which two bytes a form starts with, a bit each */
+};
+
+/* Writes a placeholder for n bytes. Digits stay digits, letters letters, and a prefix such as ghp_
+ * stays. Returns false if too little is left to be unlike anything else. */
+bool secret_fake(const char *value, size_t n, char *out);
+
+/* Adds a secret, whose texts the caller keeps. Returns -1 without memory or room. */
+int secrets_add(struct secrets *s, const struct secret *one);
+void secrets_free(struct secrets *s);
+
+/* Sets of secrets, a bit each. s may be NULL. */
+uint32_t secrets_for_host(const struct secrets *s, const struct peer *host, uint16_t port);
+uint32_t secrets_for_request(const struct secrets *s, const struct peer *host, uint16_t port,
+                             const struct request *r);
+
+/* Appends a request's header with the secrets in its fields and its query. Fields that would let
+ * the answer hide them are left out: encodings and ranges. */
+void secrets_write_head(const struct secrets *s, uint32_t which, const char *head, size_t n,
+                        struct buf *out);
+/* Replaces secrets by placeholders in place. */
+void secrets_hide(const struct secrets *s, uint32_t which, char *text, size_t n);
+
+/* An answer on its way to the client. */
+struct secrets_answer {
+    struct buf raw, marks; /* bytes, and whether each belongs to a body */
+};
+void secrets_answer_add(struct secrets_answer *a, const char *data, size_t n, bool body);
+/* Hides secrets, and returns how many of the bytes in a->raw can be sent now: all if it is the end.
+ * Returns -1 without memory. The caller sends them and calls secrets_answer_sent(). */
+ssize_t secrets_answer_ready(const struct secrets *s, uint32_t which, struct secrets_answer *a,
+                             bool end);
+void secrets_answer_sent(struct secrets_answer *a, size_t n);
+void secrets_answer_free(struct secrets_answer *a);
+/* Whether an answer's header announces an encoding that secrets could hide in. */
+bool secrets_answer_is_encoded(const char *head, size_t n);
+
+#endif

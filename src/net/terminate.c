@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * TLS that ends in the gate, for hosts whose requests are checked one by one and for no others. The
+ * client's hello waits while the gate greets the server, offers it the client's protocols, and
+ * verifies its certificate. Only then does the client get an answer: the protocol that the server
+ * has chosen, or the alert that the server's certificate deserves. The decrypted bytes take the
+ * same way as those of plain HTTP (plain-http.c).
+ */
+
+#include "net/terminate.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/own.h"
+#include "net/gate-int.h"
+#include "net/plain-http.h"
+
+enum { HANDSHAKE_MS = 30000, WRITE_AT_ONCE = 64 << 10, READ_AT_ONCE = 64 << 10 };
+
+/* ---- moving bytes ---- */
+
+static void flush(struct side *s)
+{
+    size_t n;
+    const char *data = tls_end_output(s->tls, &n);
+    if (n) {
+        side_send_raw(s, data, n);
+        tls_end_sent(s->tls);
+    }
+}
+
+void terminate_send(struct side *s, const void *data, size_t n)
+{
+    const char *at = data;
+    while (n && !s->shut) {
+        size_t part = n < WRITE_AT_ONCE ? n : WRITE_AT_ONCE;
+        if (!tls_end_write(s->tls, at, part))
+            s->ended = s->shut = true;
+        flush(s);
+        at += part;
+        n -= part;
+    }
+}
+
+bool terminate_end(struct side *s)
+{
+    if (!s->said_end) {
+        s->said_end = true;
+        tls_end_close(s->tls);
+        flush(s);
+    }
+    return queue_size(&s->out) == 0;
+}
+
+static void read_plain(struct side *from)
+{
+    struct conn *c = from->conn;
+    char plain[READ_AT_ONCE];
+    size_t n;
+    enum tls_result got = TLS_DONE;
+    while (!c->dead && (got = tls_end_read(from->tls, plain, sizeof(plain), &n)) == TLS_DONE)
+        conn_received(c, from, plain, n);
+    if (c->dead)
+        return;
+    flush(from); /* answers of TLS itself */
+    if (got == TLS_CLOSED || got == TLS_FAILED)
+        from->ended = true;
+    if (got == TLS_FAILED && from == &c->server)
+        plain_http_refuse(c, tls_end_wrong(from->tls));
+}
+
+void terminate_receive(struct side *from, const char *data, size_t n)
+{
+    struct conn *c = from->conn;
+    if (!tls_end_feed(from->tls, data, n)) {
+        conn_reset(c);
+        return;
+    }
+    if (c->state == CONN_TLS)
+        conn_advance(c);
+    else
+        read_plain(from);
+}
+
+/* ---- handshakes ---- */
+
+/* The authority is made when the gate starts. */
+static const char no_engine[] = "its requests are checked one by one, and cannot be decrypted: "
+                                "libexec/buckle/buckle-tls or libssl.so.3 is missing, or the rule "
+                                "came after the start";
+
+bool terminate_begin(struct conn *c, const struct hello *hello)
+{
+    struct gate *g = c->gate;
+    const struct peer *name = hello->named ? &hello->name : &c->host;
+    if (!g->tls || c->client.tls) {
+        plain_http_refuse(c, c->client.tls ? "TLS inside TLS" : no_engine);
+        return false;
+    }
+    c->client.tls = tls_end_accept(g->tls, name);
+    if (!c->client.tls || !tls_end_feed(c->client.tls, queue_data(&c->in), queue_size(&c->in))) {
+        plain_http_refuse(c, "no certificate could be made");
+        return false;
+    }
+    queue_free(&c->in);
+    if (tls_end_shake(c->client.tls) != TLS_MORE || !tls_end_is_asking(c->client.tls)) {
+        plain_http_refuse(c, "the TLS hello cannot be answered");
+        return false;
+    }
+    if (tls_end_offers_others(c->client.tls)) {
+        plain_http_refuse(c, "only requests are allowed, and TLS announces something else");
+        return false;
+    }
+    /* answers with secrets are read only in HTTP/1 */
+    bool one = secrets_for_host(g->secrets, &c->host, c->port) != 0;
+    unsigned offered = tls_end_offered(c->client.tls);
+    if (one && offered == TLS_H2) {
+        plain_http_refuse(c, "it gets credentials, which need HTTP/1.1");
+        return false;
+    }
+    c->server.tls = tls_end_connect(g->tls, name, one ? offered & TLS_HTTP1 : offered);
+    if (!c->server.tls) {
+        conn_reset(c);
+        return false;
+    }
+    c->state = CONN_TLS;
+    conn_limit(c, HANDSHAKE_MS);
+    return true;
+}
+
+/* The server's error is the client's. */
+static bool fail_server(struct conn *c)
+{
+    uint8_t alert[TLS_ALERT];
+    tls_end_alert(c->server.tls, alert);
+    side_send_raw(&c->client, alert, sizeof(alert));
+    struct gate_denial d = {.host = &c->host,
+                            .port = c->port,
+                            .why = tls_end_wrong(c->server.tls),
+                            .client = c->who,
+                            .verdict = {.rule = GRAPH_NO_RULE}};
+    gate_deny(c->gate, &d);
+    tls_end_free(c->client.tls);
+    c->client.tls = NULL;
+    conn_finish(c);
+    return false;
+}
+
+/* Returns true once the server's handshake is complete. */
+static bool step_server(struct conn *c)
+{
+    if (!c->server.connected)
+        return false;
+    enum tls_result got = tls_end_shake(c->server.tls);
+    flush(&c->server);
+    if (got == TLS_DONE)
+        return true;
+    if (got != TLS_MORE || c->server.ended)
+        return fail_server(c);
+    return false;
+}
+
+static void begin_requests(struct conn *c)
+{
+    c->deadline_ms = 0;
+    c->state = tls_end_chosen(c->client.tls) == TLS_H2 ? CONN_H2 : CONN_HTTP;
+    /* bytes that came along with the handshakes */
+    read_plain(&c->server);
+    if (!c->dead)
+        read_plain(&c->client);
+}
+
+bool terminate_step(struct conn *c)
+{
+    enum tls_result got = tls_end_shake(c->client.tls);
+    if (got == TLS_MORE && tls_end_is_asking(c->client.tls)) {
+        if (!step_server(c))
+            return false;
+        unsigned chosen = tls_end_chosen(c->server.tls), offered = tls_end_offered(c->client.tls);
+        tls_end_answer(c->client.tls, chosen ? chosen : offered & TLS_HTTP1);
+        got = tls_end_shake(c->client.tls);
+    }
+    flush(&c->client);
+    if (got == TLS_MORE)
+        return false;
+    if (got != TLS_DONE) {
+        plain_http_refuse(c, got == TLS_FAILED ? tls_end_wrong(c->client.tls) : "the client left");
+        return false;
+    }
+    begin_requests(c);
+    return !c->dead;
+}
+
+/* ---- the authority ---- */
+
+enum { PERMITTED_MAX = 200 };
+
+static bool is_by_request(struct net_rules *r, const struct peer *host)
+{
+    for (size_t i = 0; i < r->nports; i++)
+        if (rules_by_request(r, host, r->ports[i]))
+            return true;
+    return false;
+}
+
+/* Adds the name of a (domain …) whose requests are checked. Names below it are included. */
+static void permit_domain(struct net_rules *r, const struct graph_test *t, struct buf *names)
+{
+    char host[PEER_MAX + 1];
+    struct peer peer;
+    const char *s = t->str, *colon = bytes_find_last(s, ':', t->len);
+    size_t n = colon ? (size_t)(colon - s) : t->len;
+    bool below = n > 2 && s[0] == '*' && s[1] == '.';
+    s += below ? 2 : 0;
+    n -= below ? 2 : 0;
+    int size = snprintf(host, sizeof(host), "%s%.*s", below ? "below." : "", (int)n, s);
+    if (size > 0 && (size_t)size < sizeof(host) && peer_parse(host, (size_t)size, &peer) &&
+        is_by_request(r, &peer))
+        buf_fmt(names, ",permitted;%s:%.*s%s", peer.address ? "IP" : "DNS", (int)n, s,
+                peer.address ? "/255.255.255.255" : "");
+}
+
+/* An address or a range accepts any name, so that no list of names would do. */
+static bool takes_any_name(struct net_rules *r, const struct graph_test *t)
+{
+    struct peer peer = {.name = "host.invalid", .len = 12};
+    if (t->filter != FILTER_REMOTE || t->how != GRAPH_NET || t->net.host == NET_HOST_LOCALHOST)
+        return false;
+    if (t->net.host == NET_HOST_ADDRESS)
+        peer_from_address(t->net.addr, &peer);
+    return is_by_request(r, &peer);
+}
+
+static bool is_bare_address(const struct graph_test *t)
+{
+    return t->len && strspn(t->str, "0123456789.:[]") >= t->len;
+}
+
+/* Returns false if the authority must be valid for all names. */
+static bool list_names(struct net_rules *r, struct buf *names)
+{
+    static const struct peer here = {.name = "localhost", .len = 9};
+    bool local = is_by_request(r, &here);
+    size_t n = 0;
+    buf_str(names, "critical");
+    for (uint32_t i = 0; i < graph_test_count(r->graph); i++) {
+        const struct graph_test *t = graph_test_at(r->graph, i);
+        if (takes_any_name(r, t) || n > PERMITTED_MAX)
+            return false;
+        if (t->filter != FILTER_DOMAIN)
+            continue;
+        if (is_bare_address(t))
+            return false;
+        permit_domain(r, t, names);
+        n++;
+    }
+    if (local)
+        buf_str(names, ",permitted;DNS:localhost,permitted;IP:127.0.0.0/255.0.0.0,"
+                       "permitted;IP:::1/ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff");
+    else
+        buf_str(names, ",excluded;IP:0.0.0.0/0.0.0.0,excluded;IP:::/::");
+    return true;
+}
+
+bool terminate_names(const struct graph *g, struct buf *names)
+{
+    struct net_rules rules;
+    if (rules_init(&rules, g) < 0)
+        return false;
+    bool listed = list_names(&rules, names);
+    rules_free(&rules);
+    bool ok = buf_ok(names);
+    if (!listed)
+        buf_free(names);
+    return ok;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_NET_TERMINATE_H
+#define BK_NET_TERMINATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "graph/graph.h"
+#include "net/tls-hello.h"
+#include "net/tls-end.h"
+
+struct conn;
+struct side;
+
+/* The gate becomes the end of TLS for a client whose hello is in c->in, and a client of the server.
+ * Returns whether the connection can go on. */
+bool terminate_begin(struct conn *c, const struct hello *hello);
+/* Continues the handshakes; returns false if more bytes are needed. */
+bool terminate_step(struct conn *c);
+/* Encrypted bytes have arrived. */
+void terminate_receive(struct side *from, const char *data, size_t n);
+void terminate_send(struct side *s, const void *data, size_t n);
+/* Announces the end of a direction. Returns whether everything is sent. */
+bool terminate_end(struct side *s);
+
+/* The hosts whose requests the policy distinguishes, as an authority's names (net/tls-end.h);
+ * nothing if it has to be valid for all. Returns false without memory. */
+bool terminate_names(const struct graph *g, struct buf *names);
+
+#endif

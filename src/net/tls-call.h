@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_NET_TLS_CALL_H
+#define BK_NET_TLS_CALL_H
+
+#include <stdint.h>
+
+/*
+ * What the gate and the program buckle-tls say to each other: a call and its reply, one at a time,
+ * over a socket of packets. Bytes are in memory that both share. The gate checks every length: the
+ * other process reads what strangers send.
+ */
+
+enum tls_result {
+    TLS_MORE,   /* needs more bytes, or an answer to the client's hello */
+    TLS_DONE,   /* the handshake is complete; bytes were read; the call worked */
+    TLS_CLOSED, /* the peer has ended its direction */
+    TLS_FAILED, /* there is a reason */
+};
+
+/* Application protocols: a bit set. */
+enum { TLS_HTTP1 = 1, TLS_H2 = 2 };
+
+enum tls_op {
+    TLS_BEGIN,   /* in: the authority's names, "" for all. plain: its certificate */
+    TLS_ACCEPT,  /* in: the host. The reply has the new end's number */
+    TLS_CONNECT, /* in: the host; protocols: what to offer */
+    TLS_SHAKE,   /* in: encrypted bytes; protocols: the answer, if answered */
+    TLS_READ,    /* in: encrypted bytes. plain: at most want bytes */
+    TLS_WRITE,   /* in: decrypted bytes */
+    TLS_END,     /* announces the end of our direction */
+    TLS_FREE,    /* has no reply */
+};
+
+enum { TLS_AREA = 128 << 10, TLS_WRONG = 160 };
+
+/* The memory that both share. */
+struct tls_areas {
+    char in[TLS_AREA];    /* of the call */
+    char plain[TLS_AREA]; /* of the reply, decrypted */
+    char out[TLS_AREA];   /* of the reply, to be sent to the peer */
+};
+
+struct tls_call {
+    uint32_t op, number, n, want;
+    uint8_t protocols, answered, address;
+};
+
+struct tls_reply {
+    uint32_t result; /* enum tls_result */
+    uint32_t after;  /* TLS_READ: what the next read would return; TLS_DONE: there is more */
+    uint32_t number, nplain, nout;
+    uint8_t asking, offered, others, chosen, alert;
+    char wrong[TLS_WRONG];
+};
+
+/* The descriptors that buckle-tls starts with. */
+enum { TLS_SOCKET_FD = 3, TLS_MEMORY_FD = 4 };
+
+#endif

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Calls of buckle-tls, one at a time. Encrypted bytes wait here until a call takes them along, and
+ * each reply brings what has to be sent, so that a packet costs one call in and one out. If the
+ * other process dies, or does not answer in time, all its ends have failed.
+ */
+
+#include "net/tls-end.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "net/queue.h"
+
+enum { ANSWER_S = 10 };
+
+struct tls_helper {
+    int sock;
+    bool gone;
+    struct tls_areas *areas;
+};
+
+struct tls_end {
+    struct tls_helper *helper;
+    struct queue in, out;
+    uint32_t number;
+    enum tls_result after; /* what a read without new bytes returns */
+    bool failed, answered;
+    uint8_t asking, offered, others, chosen, alert, protocol;
+    char wrong[TLS_WRONG];
+};
+
+/* ---- calls ---- */
+
+static bool lose(struct tls_helper *h)
+{
+    h->gone = true;
+    return false;
+}
+
+static bool is_sane(const struct tls_reply *r)
+{
+    return r->nplain <= TLS_AREA && r->nout <= TLS_AREA && r->result <= TLS_FAILED &&
+           r->after <= TLS_FAILED && memchr(r->wrong, 0, sizeof(r->wrong));
+}
+
+static bool call(struct tls_helper *h, const struct tls_call *c, struct tls_reply *r)
+{
+    ssize_t n;
+    if (h->gone)
+        return false;
+    while ((n = send(h->sock, c, sizeof(*c), MSG_NOSIGNAL)) < 0 && errno == EINTR)
+        ;
+    if (n != sizeof(*c))
+        return lose(h);
+    if (c->op == TLS_FREE)
+        return true;
+    while ((n = recv(h->sock, r, sizeof(*r), 0)) < 0 && errno == EINTR)
+        ;
+    return (n == sizeof(*r) && is_sane(r)) || lose(h);
+}
+
+struct tls_helper *tls_helper_new(int sock, struct tls_areas *areas, const char *names,
+                                  struct buf *pem)
+{
+    struct timeval limit = {.tv_sec = ANSWER_S};
+    struct tls_helper *h = calloc(1, sizeof(*h));
+    struct tls_call c = {.op = TLS_BEGIN, .n = names ? (uint32_t)strlen(names) : 0};
+    struct tls_reply r;
+    if (!h || c.n > TLS_AREA) {
+        close(sock);
+        munmap(areas, sizeof(*areas));
+        free(h);
+        return NULL;
+    }
+    *h = (struct tls_helper){.sock = sock, .areas = areas};
+    setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+    if (names)
+        memcpy(areas->in, names, c.n);
+    if (call(h, &c, &r) && r.result == TLS_DONE && r.nplain) {
+        buf_add(pem, areas->plain, r.nplain);
+        if (buf_ok(pem))
+            return h;
+    }
+    tls_helper_free(h);
+    return NULL;
+}
+
+void tls_helper_free(struct tls_helper *h)
+{
+    if (!h)
+        return;
+    close(h->sock);
+    munmap(h->areas, sizeof(*h->areas));
+    free(h);
+}
+
+/* ---- one end ---- */
+
+static enum tls_result fail(struct tls_end *t)
+{
+    if (!t->wrong[0])
+        snprintf(t->wrong, sizeof(t->wrong), "the process that encrypts has ended");
+    t->failed = true;
+    return t->after = TLS_FAILED;
+}
+
+/* Takes over what the reply says about this end. */
+static enum tls_result note(struct tls_end *t, const struct tls_reply *r)
+{
+    t->asking = r->asking;
+    t->offered = r->offered;
+    t->others = r->others;
+    t->chosen = r->chosen;
+    t->alert = r->alert;
+    memcpy(t->wrong, r->wrong, sizeof(t->wrong));
+    if (r->nout && queue_add(&t->out, t->helper->areas->out, r->nout) < 0)
+        return fail(t);
+    if (r->result == TLS_FAILED)
+        return fail(t);
+    return (enum tls_result)r->result;
+}
+
+/* A call with the bytes that wait. */
+static enum tls_result call_with(struct tls_end *t, struct tls_call c, struct tls_reply *r)
+{
+    c.number = t->number;
+    c.n = (uint32_t)queue_size(&t->in);
+    memcpy(t->helper->areas->in, queue_data(&t->in), c.n);
+    queue_free(&t->in);
+    return call(t->helper, &c, r) ? note(t, r) : fail(t);
+}
+
+static struct tls_end *new_end(struct tls_helper *h, struct tls_call c, const struct peer *host)
+{
+    struct tls_reply r;
+    c.n = (uint32_t)host->len;
+    c.address = host->address;
+    memcpy(h->areas->in, host->name, host->len);
+    if (!call(h, &c, &r) || r.result != TLS_DONE)
+        return NULL;
+    struct tls_end *t = calloc(1, sizeof(*t));
+    if (t)
+        *t = (struct tls_end){.helper = h, .number = r.number, .after = TLS_MORE};
+    return t;
+}
+
+struct tls_end *tls_end_accept(struct tls_helper *h, const struct peer *host)
+{
+    return new_end(h, (struct tls_call){.op = TLS_ACCEPT}, host);
+}
+
+struct tls_end *tls_end_connect(struct tls_helper *h, const struct peer *host, unsigned protocols)
+{
+    return new_end(h, (struct tls_call){.op = TLS_CONNECT, .protocols = (uint8_t)protocols}, host);
+}
+
+void tls_end_free(struct tls_end *t)
+{
+    if (!t)
+        return;
+    call(t->helper, &(struct tls_call){.op = TLS_FREE, .number = t->number}, NULL);
+    queue_free(&t->in);
+    queue_free(&t->out);
+    free(t);
+}
+
+bool tls_end_feed(struct tls_end *t, const void *data, size_t n)
+{
+    return n <= TLS_AREA - queue_size(&t->in) && queue_add(&t->in, data, n) == 0;
+}
+
+enum tls_result tls_end_shake(struct tls_end *t)
+{
+    struct tls_call c = {.op = TLS_SHAKE, .answered = t->answered, .protocols = t->protocol};
+    struct tls_reply r;
+    enum tls_result result = t->failed ? TLS_FAILED : call_with(t, c, &r);
+    if (result == TLS_DONE)
+        t->after = TLS_DONE; /* bytes may have come along */
+    return result;
+}
+
+bool tls_end_is_asking(const struct tls_end *t)
+{
+    return t->asking && !t->answered;
+}
+
+unsigned tls_end_offered(const struct tls_end *t)
+{
+    return t->offered;
+}
+
+bool tls_end_offers_others(const struct tls_end *t)
+{
+    return t->others && !t->offered;
+}
+
+void tls_end_answer(struct tls_end *t, unsigned protocol)
+{
+    t->answered = true;
+    t->protocol = (uint8_t)protocol;
+}
+
+unsigned tls_end_chosen(const struct tls_end *t)
+{
+    return t->chosen;
+}
+
+enum tls_result tls_end_read(struct tls_end *t, char *out, size_t n, size_t *got)
+{
+    struct tls_reply r;
+    *got = 0;
+    if (t->failed || (queue_size(&t->in) == 0 && t->after != TLS_DONE))
+        return t->after;
+    uint32_t want = n < TLS_AREA ? (uint32_t)n : TLS_AREA;
+    enum tls_result result = call_with(t, (struct tls_call){.op = TLS_READ, .want = want}, &r);
+    if (t->failed)
+        return TLS_FAILED;
+    t->after = (enum tls_result)r.after;
+    if (r.nplain > want)
+        return fail(t);
+    memcpy(out, t->helper->areas->plain, r.nplain);
+    *got = r.nplain;
+    return result;
+}
+
+bool tls_end_write(struct tls_end *t, const void *data, size_t n)
+{
+    struct tls_call c = {.op = TLS_WRITE, .number = t->number, .n = (uint32_t)n};
+    struct tls_reply r;
+    if (t->failed || n == 0 || n > TLS_AREA / 2)
+        return n == 0;
+    memcpy(t->helper->areas->in, data, n);
+    return (call(t->helper, &c, &r) ? note(t, &r) : fail(t)) == TLS_DONE;
+}
+
+void tls_end_close(struct tls_end *t)
+{
+    struct tls_reply r;
+    if (!t->failed && call(t->helper, &(struct tls_call){.op = TLS_END, .number = t->number}, &r))
+        note(t, &r);
+}
+
+const char *tls_end_output(const struct tls_end *t, size_t *n)
+{
+    *n = queue_size(&t->out);
+    return queue_data(&t->out);
+}
+
+void tls_end_sent(struct tls_end *t)
+{
+    queue_free(&t->out);
+}
+
+const char *tls_end_wrong(const struct tls_end *t)
+{
+    return t->wrong;
+}
+
+void tls_end_alert(const struct tls_end *server, uint8_t out[TLS_ALERT])
+{
+    enum { FAILURE = 40 };
+    const uint8_t alert[TLS_ALERT] = {21, 3, 3, 0, 2, 2, server->alert ? server->alert : FAILURE};
+    memcpy(out, alert, sizeof(alert));
+}

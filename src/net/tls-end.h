@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_NET_TLS_END_H
+#define BK_NET_TLS_END_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "graph/peer.h"
+#include "net/tls-call.h"
+
+/*
+ * One end of a TLS connection that the gate terminates, without I/O: encrypted bytes go in with
+ * tls_end_feed(), and come out in tls_end_output(). The gate is the server for the client, and a
+ * client for the server. The work is done by another process, buckle-tls (src/tls): the gate is
+ * part of a static program, and has neither keys nor a TLS library.
+ */
+
+/* The other process. */
+struct tls_helper;
+/* Takes over the socket and the memory, and makes an authority for these hosts (NULL: all), whose
+ * certificate is appended as PEM. Returns NULL on failure. */
+struct tls_helper *tls_helper_new(int sock, struct tls_areas *areas, const char *names,
+                                  struct buf *pem);
+void tls_helper_free(struct tls_helper *h); /* NULL is fine */
+
+struct tls_end;
+/* Both return NULL on failure. */
+struct tls_end *tls_end_accept(struct tls_helper *h, const struct peer *host);
+/* Verifies the server's certificate against the host's store. protocols: what to offer; 0: nothing.
+ */
+struct tls_end *tls_end_connect(struct tls_helper *h, const struct peer *host, unsigned protocols);
+void tls_end_free(struct tls_end *t); /* NULL is fine */
+
+bool tls_end_feed(struct tls_end *t, const void *data, size_t n); /* false without memory */
+enum tls_result tls_end_shake(struct tls_end *t);
+/* The client's hello waits for this: the protocol that the server has chosen, or 0. */
+bool tls_end_is_asking(const struct tls_end *t);
+unsigned tls_end_offered(const struct tls_end *t);
+bool tls_end_offers_others(const struct tls_end *t); /* only protocols that are neither */
+void tls_end_answer(struct tls_end *t, unsigned protocol);
+unsigned tls_end_chosen(const struct tls_end *t); /* once the handshake is complete */
+
+/* Reads at most n decrypted bytes; *got is how many. */
+enum tls_result tls_end_read(struct tls_end *t, char *out, size_t n, size_t *got);
+bool tls_end_write(struct tls_end *t, const void *data, size_t n); /* false if it failed */
+void tls_end_close(struct tls_end *t);                             /* announces the end */
+/* Encrypted bytes to send. Call tls_end_sent() after taking them. */
+const char *tls_end_output(const struct tls_end *t, size_t *n);
+void tls_end_sent(struct tls_end *t);
+
+const char *tls_end_wrong(const struct tls_end *t);
+/* For the client, if the server's handshake failed: the alert with the server's error. */
+enum { TLS_ALERT = 7 };
+void tls_end_alert(const struct tls_end *server, uint8_t out[TLS_ALERT]);
+
+#endif

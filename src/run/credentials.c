@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Credentials are read here, outside, when the command is about to start. Only the gate uses them
+ * (net/secrets.h); the command's environment gets placeholders.
+ */
+
+#include "run/credentials.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/own.h"
+#include "net/secrets.h"
+#include "run/run.h"
+#include "settings/credential-rule.h"
+
+static int refuse(const struct credential_rule *c, const char *what, struct bk_err *err)
+{
+    return err_set(err, BK_E_INPUT, "credential %.60s: %s", c->name, what);
+}
+
+/* ---- sources ---- */
+
+static int read_stream(const struct credential_rule *c, FILE *f, char out[SECRET_BYTES + 1],
+                       struct bk_err *err)
+{
+    size_t n = fread(out, 1, SECRET_BYTES + 1, f);
+    while (n && n <= SECRET_BYTES && (out[n - 1] == '\n' || out[n - 1] == '\r'))
+        n--;
+    if (n > SECRET_BYTES)
+        return refuse(c, "it is longer than 4096 bytes", err);
+    out[n] = '\0';
+    return strlen(out) == n ? 0 : refuse(c, "it has bytes that no header field can carry", err);
+}
+
+static int read_file(const struct credential_rule *c, char *out, struct bk_err *err)
+{
+    char path[PATH_MAX];
+    const char *home = getenv("HOME");
+    bool at_home = c->from[0] == '~' && c->from[1] == '/' && home;
+    snprintf(path, sizeof(path), "%s%s", at_home ? home : "", c->from + (at_home ? 1 : 0));
+    OWN(file) FILE *f = fopen(path, "re");
+    return f ? read_stream(c, f, out, err) : err_sys(err, "credential %.60s: %s", c->name, path);
+}
+
+static int read_command(const struct credential_rule *c, char *out, struct bk_err *err)
+{
+    FILE *f = popen(c->from, "re");
+    if (!f)
+        return err_sys(err, "credential %.60s", c->name);
+    int result = read_stream(c, f, out, err), status = pclose(f);
+    if (result == 0 && status != 0)
+        return refuse(c, "its command failed", err);
+    return result;
+}
+
+static int read_value(const struct credential_rule *c, char *out, struct bk_err *err)
+{
+    if (c->source == CREDENTIAL_FILE)
+        return read_file(c, out, err);
+    if (c->source == CREDENTIAL_COMMAND)
+        return read_command(c, out, err);
+    const char *value = getenv(c->name);
+    if (!value || strlen(value) > SECRET_BYTES)
+        return refuse(c, value ? "it is longer than 4096 bytes" : "the variable is not set", err);
+    strcpy(out, value);
+    return 0;
+}
+
+static bool is_field(const char *s)
+{
+    for (; *s; s++)
+        if ((unsigned char)*s <= ' ' || (unsigned char)*s >= 0x7f)
+            return false;
+    return true;
+}
+
+/* ---- what the gate gets ---- */
+
+static const struct secret_place *places_of(const struct credential_rule *c, struct arena *a)
+{
+    struct secret_place *out = arena_array(a, c->nplaces, sizeof(*out));
+    for (size_t i = 0; out && i < c->nplaces; i++) {
+        const char *host = c->places[i].host, *colon = strrchr(host, ':');
+        char *name = arena_strndup(a, host, colon ? (size_t)(colon - host) : strlen(host));
+        if (!name)
+            return NULL;
+        out[i] = (struct secret_place){.host = name,
+                                       .port = colon ? (uint16_t)atoi(colon + 1) : 0,
+                                       .path = c->places[i].path,
+                                       .below = c->places[i].below};
+    }
+    return out;
+}
+
+static int add(struct run *r, const char *text, const char **set, struct bk_err *err)
+{
+    struct credential_rule c;
+    char value[SECRET_BYTES + 1], fake[SECRET_BYTES + 1] = {0};
+    if (credential_rule_read(text, &r->arena, &c, err) < 0 || read_value(&c, value, err) < 0)
+        return -1;
+    size_t n = strlen(value);
+    if (!is_field(value))
+        return refuse(&c, "it has bytes that no header field can carry", err);
+    if (!secret_fake(value, n, fake))
+        return refuse(&c, "it is too short for a placeholder: 8 letters and digits at least", err);
+    OWN(buf) struct buf entry = {0};
+    buf_fmt(&entry, "%s=%s", c.name, fake);
+    char *kept = buf_ok(&entry) ? arena_strndup(&r->arena, entry.s, entry.n) : NULL;
+    struct secret one = {.value = arena_strndup(&r->arena, value, n),
+                         .fake = kept ? kept + strlen(c.name) + 1 : NULL,
+                         .n = n,
+                         .places = places_of(&c, &r->arena),
+                         .nplaces = c.nplaces};
+    if (!kept || !one.value || !one.places)
+        return err_nomem(err);
+    *set = kept;
+    return secrets_add(&r->secrets, &one) < 0 ? refuse(&c, "there are too many", err) : 0;
+}
+
+size_t run_credentials_count(const struct run_spec *s)
+{
+    return s->ncredentials + (s->set_credentials ? s->set_credentials->n : 0);
+}
+
+/* A flag's comes first: of two for the same variable, it counts. */
+int run_credentials(struct run *r, const char **set, struct bk_err *err)
+{
+    const struct run_spec *s = r->spec;
+    size_t n = run_credentials_count(s);
+    for (size_t i = 0; i < n; i++) {
+        size_t at = n - 1 - i; /* later variables win */
+        const char *text = at < s->ncredentials ? s->credentials[at]
+                                                : s->set_credentials->at[at - s->ncredentials];
+        if (add(r, text, &set[i], err) < 0)
+            return -1;
+    }
+    return (int)n;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* The gate's calls, answered one by one. Nothing here waits for anything but the next call. */
+
+#include "tls/serve.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/own.h"
+#include "tls/tls.h"
+
+enum { ENDS_MAX = 1 << 17 };
+
+struct server {
+    struct tls_areas *areas;
+    struct tls_engine *engine;
+    struct tls **ends; /* by number; NULL: free */
+    uint32_t nends, next;
+};
+
+/* ---- numbers ---- */
+
+static bool keep(struct server *s, struct tls *t, uint32_t *number)
+{
+    while (s->next < s->nends && s->ends[s->next])
+        s->next++;
+    if (s->next == s->nends) {
+        uint32_t more = s->nends ? s->nends * 2 : 64;
+        struct tls **grown = more > ENDS_MAX ? NULL : realloc(s->ends, more * sizeof(*grown));
+        if (!grown)
+            return false;
+        memset(grown + s->nends, 0, (more - s->nends) * sizeof(*grown));
+        s->ends = grown;
+        s->nends = more;
+    }
+    s->ends[s->next] = t;
+    *number = s->next++;
+    return true;
+}
+
+static struct tls *end_of(const struct server *s, const struct tls_call *c)
+{
+    return c->number < s->nends ? s->ends[c->number] : NULL;
+}
+
+static void forget(struct server *s, const struct tls_call *c)
+{
+    struct tls *t = end_of(s, c);
+    if (!t)
+        return;
+    tls_free(t);
+    s->ends[c->number] = NULL;
+    if (c->number < s->next)
+        s->next = c->number;
+}
+
+/* ---- calls ---- */
+
+static enum tls_result begin(struct server *s, const struct tls_call *c, struct tls_reply *r)
+{
+    const struct tls_library *lib = s->engine ? NULL : tls_library_load();
+    OWN(buf) struct buf pem = {0}, names = {0};
+    buf_add(&names, s->areas->in, c->n);
+    if (!lib || !buf_ok(&names))
+        return TLS_FAILED;
+    struct tls_authority *a = tls_authority_new(lib, c->n ? names.s : NULL);
+    if (a && tls_authority_pem(a, &pem) && pem.n <= TLS_AREA)
+        s->engine = tls_engine_new(a, lib);
+    if (!s->engine) {
+        tls_authority_free(a);
+        return TLS_FAILED;
+    }
+    memcpy(s->areas->plain, pem.s, pem.n);
+    r->nplain = (uint32_t)pem.n;
+    return TLS_DONE;
+}
+
+static enum tls_result create(struct server *s, const struct tls_call *c, struct tls_reply *r)
+{
+    struct peer host = {.address = c->address};
+    if (!s->engine || c->n == 0 || c->n >= sizeof(host.name))
+        return TLS_FAILED;
+    host.len = (__typeof__(host.len))c->n;
+    memcpy(host.name, s->areas->in, c->n);
+    struct tls *t = c->op == TLS_ACCEPT ? tls_accept(s->engine, &host)
+                                        : tls_connect(s->engine, &host, c->protocols);
+    if (t && keep(s, t, &r->number))
+        return TLS_DONE;
+    tls_free(t);
+    return TLS_FAILED;
+}
+
+/* As much as is there and fits. */
+static enum tls_result read_all(struct server *s, struct tls *t, const struct tls_call *c,
+                                struct tls_reply *r)
+{
+    enum tls_result got = TLS_DONE;
+    uint32_t want = c->want < TLS_AREA ? c->want : TLS_AREA;
+    while (got == TLS_DONE && r->nplain < want) {
+        size_t n;
+        got = tls_read(t, s->areas->plain + r->nplain, want - r->nplain, &n);
+        r->nplain += (uint32_t)n;
+    }
+    r->after = got;
+    return r->nplain ? TLS_DONE : got;
+}
+
+static enum tls_result act(struct server *s, struct tls *t, const struct tls_call *c,
+                           struct tls_reply *r)
+{
+    bool feeds = c->op == TLS_SHAKE || c->op == TLS_READ;
+    if (feeds && c->n && !tls_feed(t, s->areas->in, c->n))
+        return TLS_FAILED;
+    switch (c->op) {
+    case TLS_SHAKE:
+        if (c->answered)
+            tls_answer(t, c->protocols);
+        return tls_handshake(t);
+    case TLS_READ:
+        return read_all(s, t, c, r);
+    case TLS_WRITE:
+        return tls_write(t, s->areas->in, c->n) ? TLS_DONE : TLS_FAILED;
+    case TLS_END:
+        tls_close(t);
+        return TLS_DONE;
+    default:
+        return TLS_FAILED;
+    }
+}
+
+static enum tls_result describe(struct server *s, struct tls *t, enum tls_result result,
+                                struct tls_reply *r)
+{
+    size_t n;
+    const char *out = tls_output(t, &n);
+    r->asking = tls_is_asking(t);
+    r->offered = (uint8_t)tls_offered(t);
+    r->others = tls_offers_others(t);
+    r->chosen = (uint8_t)tls_chosen(t);
+    r->alert = result == TLS_FAILED ? tls_alert(t) : 0;
+    snprintf(r->wrong, sizeof(r->wrong), "%s", tls_wrong(t));
+    if (n > TLS_AREA)
+        return TLS_FAILED;
+    if (n)
+        memcpy(s->areas->out, out, n);
+    r->nout = (uint32_t)n;
+    tls_sent(t);
+    return result;
+}
+
+static void answer(struct server *s, const struct tls_call *c, struct tls_reply *r)
+{
+    struct tls *t = end_of(s, c);
+    if (c->op == TLS_BEGIN)
+        r->result = begin(s, c, r);
+    else if (c->op == TLS_ACCEPT || c->op == TLS_CONNECT)
+        r->result = create(s, c, r);
+    else
+        r->result = t ? describe(s, t, act(s, t, c, r), r) : TLS_FAILED;
+}
+
+int tls_serve(int sock, struct tls_areas *areas)
+{
+    struct server s = {.areas = areas};
+    struct tls_call c;
+    ssize_t n;
+    while ((n = recv(sock, &c, sizeof(c), 0)) != 0) {
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n != sizeof(c) || c.n > TLS_AREA)
+            return -1;
+        if (c.op == TLS_FREE) {
+            forget(&s, &c);
+            continue;
+        }
+        struct tls_reply r = {0};
+        answer(&s, &c, &r);
+        if (send(sock, &r, sizeof(r), MSG_NOSIGNAL) != sizeof(r))
+            return -1;
+    }
+    for (uint32_t i = 0; i < s.nends; i++)
+        tls_free(s.ends[i]);
+    free(s.ends);
+    tls_engine_free(s.engine);
+    return 0;
+}

@@ -1,0 +1,338 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Credentials that requests carry and the command never has: what the server gets, what the command sees,
+answers that return a secret, and canaries. Prints TAP.
+"""
+
+import base64
+import gzip
+import http.server
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+
+import tap
+from drive import FOLDER
+from running import PEOPLE
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LOADED = importlib.util.spec_from_file_location("e2e_tls", os.path.join(HERE, "e2e-tls.py"))
+TLS = importlib.util.module_from_spec(LOADED)
+LOADED.loader.exec_module(TLS)
+
+SECRET = "ghp_Zx81kQw93LmNb72VcXs45aDfGhJ0pQ/r+T=u"
+
+
+# ---- a server that returns what it gets ----
+
+
+def echo_parts(how, text):
+    """The answer's header fields and its bytes on the wire."""
+    raw = text.encode()
+    if how == "chunks":
+        return ["Transfer-Encoding: chunked"], b"".join(b"1\r\n%c\r\n" % b for b in raw) + b"0\r\n\r\n"
+    if how == "trailer":
+        return ["Transfer-Encoding: chunked"], b"2\r\nok\r\n0\r\nX-Token: " + raw + b"\r\n\r\n"
+    if how == "gzip":
+        packed = gzip.compress(raw)
+        return ["Content-Encoding: gzip", f"Content-Length: {len(packed)}"], packed
+    if how == "close":
+        return ["Connection: close"], raw
+    if how == "header":
+        return [f"X-Token: {text}", "Content-Length: 2"], b"ok"
+    if how.startswith("base64-"):
+        raw = base64.b64encode(b"x" * int(how[-1]) + raw + b"yy")
+    if how == "hex":
+        raw = raw.hex().encode()
+    if how == "json":
+        raw = b'{"t": "' + raw.replace(b"/", b"\\/") + b'"}'
+    return [f"Content-Length: {len(raw)}"], raw
+
+
+class Echo(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        path, _, query = self.path.partition("?")
+        token = self.headers.get("authorization") or self.headers.get("x-api-key") or ""
+        self.server.seen.append((path, token, query, dict(self.headers)))
+        fields, body = echo_parts(path.rpartition("/")[2], token.rpartition(" ")[2])
+        status = "302 Found\r\nLocation: /v1/x?t=" + token.rpartition(" ")[2] if path.endswith("/redirect") else "200 OK"
+        self.wfile.write(f"HTTP/1.1 {status}\r\n".encode() + "".join(f + "\r\n" for f in fields).encode() + b"\r\n")
+        for i in range(0, len(body), 7):  # in pieces
+            self.wfile.write(body[i:i + 7])
+            self.wfile.flush()
+        self.close_connection = "Connection: close" in fields
+
+    def log_message(self, *_):
+        pass
+
+
+def serve():
+    handler, TLS.Handler = TLS.Handler, Echo
+    server = TLS.serve("good")
+    TLS.Handler = handler
+    return server
+
+
+def run(user, server, script, *flags, rule=None, secret=SECRET, env=None, rest=("--allow-request=localhost:PORT",)):
+    port = str(server.server_address[1])
+    rule = (rule or "TOKEN -> localhost:PORT").replace("PORT", port)
+    more = [one.replace("PORT", port) for one in rest]
+    script = script.replace("URL", f"https://localhost:{port}")
+    variables = {"SSL_CERT_FILE": os.path.join(TLS.PKI, "ca.pem"), "TOKEN": secret}
+    variables.update(env or {})
+    server.seen.clear()
+    return user.run(*more, *([f"--credential={rule}"] if rule != "none" else []), *flags, "--", "sh", "-c", script, cwd=user.folder(),
+                    env=variables, timeout=60)
+
+
+HEADER = 'curl -sS -H "Authorization: Bearer $TOKEN" '
+
+
+# ---- what the server gets, and what the command sees ----
+
+
+def shape(text):
+    return re.sub("[A-Z]", "A", re.sub("[a-z]", "a", re.sub("[0-9]", "0", text)))
+
+
+def test_places(user, server):
+    done = run(user, server, 'printf %s "$TOKEN"')
+    tap.ok(done.out != SECRET and shape(done.out) == shape(SECRET) and done.out.startswith("ghp_"),
+           f"{user.name}: inside is a placeholder of the same shape", done)
+    again = run(user, server, 'printf %s "$TOKEN"')
+    tap.ok(again.out != done.out, f"{user.name}: another one in each run", again)
+    done = run(user, server, HEADER + 'URL/v1/x; curl -sS -H "X-Api-Key: $TOKEN" URL/v1/y; curl -sS -u "me:$TOKEN" URL/v1/z; '
+               'curl -sS "URL/v1/q?a=1&t=$TOKEN&b=2"')
+    got = [(path, token, query) for path, token, query, _ in server.seen]
+    basic = "Basic " + base64.b64encode(f"me:{SECRET}".encode()).decode()
+    tap.equal(got, [("/v1/x", f"Bearer {SECRET}", ""), ("/v1/y", SECRET, ""), ("/v1/z", basic, ""), ("/v1/q", "", f"a=1&t={SECRET}&b=2")],
+              f"{user.name}: the server gets it in header fields, basic authentication and the query")
+    tap.ok(SECRET not in done.out + done.err, f"{user.name}: and no answer has it", done)
+    done = run(user, server, "for i in 1 2 3; do " + HEADER + "URL/v1/$i URL/v1/again; done; exec 3>&1; "
+               + HEADER + "-o /dev/null -w '%{http_version}' URL/v1/x")
+    tap.ok(len(server.seen) == 7 and all(SECRET in one[1] for one in server.seen) and done.out.endswith("1.1"),
+           f"{user.name}: each request on a kept connection", done)
+
+
+def test_limits(user, server):
+    other = serve()
+    port = other.server_address[1]
+    done = run(user, server, HEADER + f"https://localhost:{port}/v1/x", rest=("--allow-request=localhost:PORT", f"--allow-request=localhost:{port}"))
+    tap.ok(len(other.seen) == 1 and SECRET not in str(other.seen), f"{user.name}: another host gets the placeholder", done)
+    done = run(user, server, HEADER + "URL/v1/x; " + HEADER + "URL/v2/x; " + HEADER + "URL/v1/../v2/x --path-as-is; " + HEADER + "URL/v1x",
+               rule="TOKEN -> localhost:PORT/v1/**")
+    tap.equal([one[0] for one in server.seen if SECRET in one[1]], ["/v1/x"], f"{user.name}: only below the path")
+    plain = TLS.Quiet(("127.0.0.1", 0), Echo)
+    plain.seen = []
+    TLS.threading.Thread(target=plain.serve_forever, daemon=True).start()
+    done = run(user, plain, HEADER + f"http://localhost:{plain.server_address[1]}/v1/x")
+    tap.ok(len(plain.seen) == 1 and SECRET not in str(plain.seen), f"{user.name}: nothing without TLS", done)
+    done = run(user, server, HEADER + "URL/v1/x", rest=())
+    tap.ok(not server.seen, f"{user.name}: a credential allows no host", done)
+    done = run(user, server, HEADER + "URL/v1/x", rest=("--allow-net=localhost:PORT",))
+    tap.ok(len(server.seen) == 1 and SECRET in server.seen[0][1], f"{user.name}: hosts that are allowed as a whole get it, too", done)
+    done = run(user, server, "printf 'SSH-2.0-x\\r\\n' | timeout 3 nc -w 2 localhost PORT".replace("PORT", str(server.server_address[1])),
+               rest=("--allow-net=localhost:PORT",))
+    tap.ok(not server.seen, f"{user.name}: and nothing but requests", done)
+    for text, why in (("short -> localhost", "not set"), ("TOKEN", "no host"), ("9X -> localhost", "variable"), ("TOKEN -> *", "hosts with a name"),
+                      ("TOKEN=ftp:x -> a.b", "source"), ("TOKEN -> a.b/*/x", "path is plain"), ("TOKEN=command:false -> a.b", "failed"),
+                      ("TOKEN=file:/nonexistent -> a.b", "No such file")):
+        done = run(user, server, "echo started", rule=text)
+        tap.ok(done.status == 125 and why in done.err and "started" not in done.out, f"{user.name}: refused: {text}", done)
+    for secret, why in (("abc", "too short"), ("x" * 5000, "4096"), ("a b c d e f g h i", "bytes")):
+        done = run(user, server, "echo started", secret=secret)
+        tap.ok(done.status == 125 and why in done.err and secret not in done.err, f"{user.name}: refused: {secret[:9]}", done)
+
+
+def test_sources(user, server):
+    place = os.path.join(user.folder(), "token")
+    user.write(place, SECRET + "\n")
+    done = run(user, server, HEADER + "URL/v1/x", rule=f"TOKEN=file:{place} -> localhost:PORT", env={"TOKEN": ""})
+    tap.ok(server.seen and server.seen[0][1] == f"Bearer {SECRET}", f"{user.name}: from a file", done)
+    done = run(user, server, HEADER + "URL/v1/x", rule=f"TOKEN=command:cat {place} | tr -d x -> localhost:PORT", env={"TOKEN": ""})
+    tap.ok(server.seen and server.seen[0][1] == "Bearer " + SECRET.replace("x", ""), f"{user.name}: from a command", done)
+
+
+def test_settings(user, server):
+    port = server.server_address[1]
+    place = os.path.join(user.folder(), "settings.json")
+    user.write(place, json.dumps({"network": {"allowedDomains": [f"localhost:{port}"], "credentials": [f"TOKEN -> localhost:{port}/v1/**"]}}))
+    done = run(user, server, HEADER + "URL/v1/x; " + HEADER + "URL/v2/x", f"--settings={place}", rule="none", rest=())
+    tap.equal([SECRET in one[1] for one in server.seen], [True, False], f"{user.name}: from settings")
+    user.write(place, json.dumps({"network": {"credentials": ["TOKEN to localhost"]}}))
+    done = run(user, server, "echo started", f"--settings={place}", rule="none")
+    tap.ok(done.status == 125 and ":1:30: network.credentials" in done.err and "started" not in done.out, f"{user.name}: wrong settings", done)
+
+
+# ---- git ----
+
+
+class Git(http.server.BaseHTTPRequestHandler):
+    """git's own server program; only for who has the secret."""
+
+    protocol_version = "HTTP/1.1"
+
+    def body(self):
+        if self.headers.get("transfer-encoding") != "chunked":
+            return self.rfile.read(int(self.headers.get("content-length") or 0))
+        parts = []
+        while size := int(self.rfile.readline(), 16):
+            parts.append(self.rfile.read(size))
+            self.rfile.readline()
+        self.rfile.readline()
+        return b"".join(parts)
+
+    def answer(self):
+        path, _, query = self.path.partition("?")
+        self.server.seen.append(f"{self.command} {path}")
+        body = self.body()
+        if self.headers.get("authorization") != "Basic " + base64.b64encode(f"me:{SECRET}".encode()).decode():
+            self.send_response(401)
+            self.send_header("WWW-Authenticate", 'Basic realm="git"')
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        env = dict(os.environ, GIT_PROJECT_ROOT=self.server.root, GIT_HTTP_EXPORT_ALL="1", PATH_INFO=path, QUERY_STRING=query,
+                   REQUEST_METHOD=self.command, CONTENT_TYPE=self.headers.get("content-type") or "", CONTENT_LENGTH=str(len(body)),
+                   REMOTE_USER="me", GIT_CONFIG_COUNT="1", GIT_CONFIG_KEY_0="safe.directory", GIT_CONFIG_VALUE_0="*",
+                   HTTP_CONTENT_ENCODING=self.headers.get("content-encoding") or "", GIT_PROTOCOL=self.headers.get("git-protocol") or "")
+        made = subprocess.run(["git", "http-backend"], input=body, env=env, stdout=subprocess.PIPE, check=False).stdout
+        head, _, text = made.partition(b"\r\n\r\n")
+        status = next((line[8:] for line in head.split(b"\r\n") if line.startswith(b"Status: ")), b"200 OK")
+        self.wfile.write(b"HTTP/1.1 " + status + b"\r\n" + head + b"\r\nContent-Length: %d\r\n\r\n" % len(text) + text)
+
+    do_GET = do_POST = answer
+
+    def log_message(self, *_):
+        pass
+
+
+def test_git(user):
+    handler, TLS.Handler = TLS.Handler, Git
+    server = TLS.serve("good")
+    TLS.Handler = handler
+    server.root = os.path.join(FOLDER, f"git-{user.name}")
+    for name in ("mine", "other"):
+        subprocess.run(["git", "init", "-q", "--bare", os.path.join(server.root, "me", name + ".git")], check=True)
+        subprocess.run(["git", "-C", os.path.join(server.root, "me", name + ".git"), "config", "http.receivepack", "true"], check=True)
+    script = "export HOME=$PWD GIT_TERMINAL_PROMPT=0 GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=credential.helper " \
+             "GIT_CONFIG_VALUE_0='!f() { echo username=me; echo password=$TOKEN; }; f'; cd $TMPDIR; git clone -q URL/me/mine.git a 2>&1 && " \
+             "cd a && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m first && " \
+             "git push -q URL/me/mine.git HEAD:refs/heads/main && echo pushed; " \
+             "git push -q URL/me/other.git HEAD:refs/heads/main && echo pushed too; git ls-remote URL/me/mine.git"
+    done = run(user, server, script, rest=("--allow-request=git-push localhost:PORT/me/mine",))
+    tap.ok("pushed\n" in done.out and "refs/heads/main" in done.out and SECRET not in done.out + done.err, f"{user.name}: git clones and pushes", done)
+    tap.ok("pushed too" not in done.out and not any("other" in one for one in server.seen), f"{user.name}: and only to that repository", done)
+
+
+# ---- answers ----
+
+# the secret itself, or what one can read it from
+FORMS = (SECRET, SECRET.replace("/", "\\/"), SECRET.encode().hex(),
+         *(base64.b64encode(b"x" * i + SECRET.encode() + b"yy").decode()[4:-8] for i in range(3)))
+
+
+def test_answers(user, server):
+    for how in ("plain", "chunks", "trailer", "close", "header", "redirect", "base64-0", "base64-1", "base64-2", "hex", "json"):
+        done = run(user, server, f"{HEADER} -D - --raw URL/v1/{how}; echo \"end $TOKEN\"")
+        text = re.sub(r"\r\n1\r\n", "", done.out) if how == "chunks" else done.out
+        fake = done.out.rpartition("end ")[2].strip()
+        tap.ok(len(server.seen) == 1 and SECRET in server.seen[0][1] and not any(form in text for form in FORMS) and re.match("HTTP/1.1 (200|302) ", text),
+               f"{user.name}: an answer with the secret: {how}", done, text)
+        if how in ("plain", "close", "header"):
+            tap.ok(text.count(fake) == 2, f"{user.name}: the placeholder is in its place: {how}", done)
+    done = run(user, server, f"{HEADER} --compressed URL/v1/gzip")
+    tap.ok(len(server.seen) == 1 and done.status != 0 and "compressed" in done.err, f"{user.name}: a compressed answer is refused", done)
+    tap.equal(server.seen[0][3].get("Accept-Encoding"), "identity", f"{user.name}: and none is asked for")
+    run(user, server, f"{HEADER} -r 0-5 URL/v1/plain")
+    tap.equal(server.seen[0][3].get("Range"), None, f"{user.name}: nor parts of one")
+
+
+def test_canaries(user, server):
+    """Twenty secrets, each used; none is anywhere inside."""
+    port = server.server_address[1]
+    canaries = {f"CANARY_{i}": f"canary{i:02}Q" + os.urandom(12).hex() for i in range(20)}
+    flags = [f"--credential={name} -> localhost:{port}" for name in canaries]
+    script = "for i in $(seq 0 19); do eval \"t=\\$CANARY_$i\"; curl -sS -H \"X-Api-Key: $t\" URL/v1/plain; done; env; " \
+             "cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null; cat \"$TMPDIR\"/* 2>/dev/null"
+    done = run(user, server, script, *flags, rule="none", env=canaries)
+    got = {one[1] for one in server.seen}
+    tap.equal(got, set(canaries.values()), f"{user.name}: twenty secrets are used")
+    tap.ok(not any(secret in done.out + done.err for secret in canaries.values()), f"{user.name}: and none is found inside", done)
+
+
+def memory_of(pid):
+    """What a process has in its memory that it may write, and its variables."""
+    with open(f"/proc/{pid}/environ", "rb") as f:
+        found = [f.read()]
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps, open(f"/proc/{pid}/mem", "rb", 0) as memory:
+        for line in maps:
+            span, rights = line.split()[:2]
+            start, end = (int(one, 16) for one in span.split("-"))
+            if rights.startswith("rw") and end - start < 64 << 20:
+                memory.seek(start)
+                found.append(memory.read(end - start))
+    return b"".join(found)
+
+
+def test_memory(user, server):
+    """A process that has used it, read from outside while it runs."""
+    if os.geteuid() != 0:
+        tap.skip("only root can read another process")
+        return
+    marker, found = f"mark{os.getpid()}{user.name}", []
+
+    def look():
+        for _ in range(100):
+            time.sleep(0.1)
+            if not server.seen:
+                continue
+            for pid in filter(str.isdigit, os.listdir("/proc")):
+                try:
+                    with open(f"/proc/{pid}/cmdline", "rb") as f:
+                        if marker.encode() in f.read().split(b"\0"):
+                            found.append(memory_of(pid))
+                            return
+                except OSError:
+                    continue
+
+    code = "import os, sys, time, urllib.request as u; r = u.Request(sys.argv[1], headers={'X-Api-Key': os.environ['TOKEN']}); " \
+           "text = u.urlopen(r).read(); print(text); sys.stdout.flush(); time.sleep(2)"
+    thread = threading.Thread(target=look)
+    thread.start()
+    done = run(user, server, f'python3 -c "{code}" URL/v1/plain {marker}')
+    thread.join()
+    tap.ok(len(server.seen) == 1 and SECRET in server.seen[0][1] and found, f"{user.name}: a process that has used a secret", done)
+    tap.ok(found and b"SSL_CERT_FILE" in found[0] and SECRET.encode() not in found[0], f"{user.name}: has it nowhere in its memory")
+
+
+def main():
+    if not shutil.which("openssl") or not shutil.which("curl"):
+        tap.skip("openssl is not installed")
+        return tap.done()
+    TLS.make_pki()
+    server = serve()
+    for user in PEOPLE[-1:] if "ONE_USER" in os.environ else PEOPLE:
+        test_places(user, server)
+        test_limits(user, server)
+        test_sources(user, server)
+        test_settings(user, server)
+        test_answers(user, server)
+        test_git(user)
+        test_canaries(user, server)
+        test_memory(user, server)
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""TLS that ends in the gate: real clients with their usual configuration, the servers' certificates, and what
+is trusted where. Prints TAP.
+"""
+
+import http.server
+import os
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+
+import tap
+from drive import FOLDER
+from running import PEOPLE
+
+PKI = os.path.join(FOLDER, "pki")
+
+
+# ---- certificates and servers ----
+
+
+def openssl(*words):
+    subprocess.run(["openssl", *words], check=True, cwd=PKI, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
+
+
+def certificate(name, alt, days=2):
+    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+    openssl("req", *key, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}")
+    with open(os.path.join(PKI, "alt"), "w", encoding="ascii") as f:
+        f.write(f"subjectAltName={alt}\n")
+    openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", str(days),
+            "-out", f"{name}.pem", "-extfile", "alt")
+
+
+def make_pki():
+    os.makedirs(PKI)
+    openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", "ca.key", "-out", "ca.pem",
+            "-days", "2", "-subj", "/CN=a test's authority")
+    certificate("good", "DNS:localhost,IP:127.0.0.1")
+    certificate("other", "DNS:other.test")
+    certificate("old", "DNS:localhost", days=-1)
+    for name in os.listdir(PKI):
+        os.chmod(os.path.join(PKI, name), 0o644)
+    os.chmod(PKI, 0o755)
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def answer(self):
+        size = int(self.headers.get("content-length") or 0)
+        body = self.rfile.read(size)
+        text = f"{self.command} {self.path} {len(body)}\n".encode()
+        if self.path == "/v1/large":
+            text = b"0123456789abcdef" * (256 << 10)
+        self.server.seen.append(f"{self.command} {self.path}")
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(text)
+
+    do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = answer
+
+    def log_message(self, *_):
+        pass
+
+
+class Quiet(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request, client_address):
+        pass
+
+
+def serve(name, wants_client=False):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(os.path.join(PKI, name + ".pem"), os.path.join(PKI, name + ".key"))
+    if wants_client:
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_verify_locations(os.path.join(PKI, "ca.pem"))
+    server = Quiet(("127.0.0.1", 0), Handler)
+    server.seen = []
+    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        return s.getsockname()[1]
+
+
+# ---- clients ----
+
+PYTHON = "import urllib.request; print(urllib.request.urlopen('URL/v1/x').read().decode())"
+REQUESTS = "import requests; print(requests.get('URL/v1/x').text)"
+NODE_FETCH = "fetch('URL/v1/x').then(r => r.text()).then(console.log)"
+NODE_HTTPS = "require('https').get('URL/v1/x', r => r.on('data', d => console.log(String(d))))"
+RUBY = "require 'net/http'; puts Net::HTTP.get(URI('URL/v1/x'))"
+PERL = "use HTTP::Tiny; print HTTP::Tiny->new(verify_SSL=>1)->get('URL/v1/x')->{content}"
+PHP = "echo file_get_contents('URL/v1/x');"
+GO = 'package main\nimport ("fmt"; "io"; "net/http")\nfunc main() { r, err := http.Get("URL/v1/x"); if err != nil { panic(err) }; ' \
+     'b, _ := io.ReadAll(r.Body); fmt.Print(string(b)) }\n'
+
+CLIENTS = [
+    ("curl", "curl", "curl -sS URL/v1/x"),
+    ("curl, HTTP/1.1", "curl", "curl -sS --http1.1 URL/v1/x"),
+    ("curl, TLS 1.2", "curl", "curl -sS --tls-max 1.2 URL/v1/x"),
+    ("curl without the proxy", "curl", "curl -sS --noproxy '*' URL/v1/x"),
+    ("wget", "wget", "wget -q -O - URL/v1/x"),
+    ("openssl s_client", "openssl", "printf 'GET /v1/x HTTP/1.0\\r\\nHost: localhost\\r\\n\\r\\n' | openssl s_client -quiet "
+     "-verify_return_error -servername localhost -connect localhost:PORT 2>/dev/null"),
+    ("Python's urllib", "python3", f'python3 -c "{PYTHON}"'),
+    ("Node's fetch", "node", f'node -e "{NODE_FETCH}"'),
+    ("Node's https", "node", f'node -e "{NODE_HTTPS}"'),
+    ("git", "git", "git ls-remote URL/v1/x 2>&1 | grep -o 'not valid: is this a git repository' && echo GET /v1/x 0"),
+]
+MORE = [
+    ("Python's requests", "python3", f'python3 -c "{REQUESTS}"'),
+    ("Ruby", "ruby", f'ruby -e "{RUBY}"'),
+    ("Perl", "perl", f'perl -e "{PERL}"'.replace("$", "\\$")),
+    ("PHP", "php", f'php -r "{PHP}"'),
+    ("Go", "go", f"cat > a.go <<'E'\n{GO}E\nexport HOME=$PWD GOFLAGS=-mod=mod; go run a.go"),
+]
+
+
+def lacks(user, name, program):
+    if not shutil.which(program, path=user.env["PATH"]):
+        return f"{program} is not installed"
+    if name == "Python's requests" and user.call(["python3", "-c", "import requests"]).status != 0:
+        return "requests is not installed"
+    if name == "Perl" and user.call(["perl", "-MIO::Socket::SSL", "-e", "1"]).status != 0:
+        return "IO::Socket::SSL is not installed"
+    return None
+
+
+def run(user, port, script, rules=("GET,HEAD localhost:PORT/v1/**",), store="ca.pem", **how):
+    flags = [f"--allow-request={rule.replace('PORT', str(port))}" for rule in rules]
+    script = script.replace("URL", f"https://localhost:{port}").replace("PORT", str(port))
+    # the machine's store
+    env = {"SSL_CERT_FILE": os.path.join(PKI, store)} if store else {}
+    return user.run(*flags, *how.pop("more", ()), "--", "sh", "-c", script, cwd=user.folder(), env=env, timeout=120, **how)
+
+
+def test_clients(user, server):
+    port = server.server_address[1]
+    for name, program, script in CLIENTS + (MORE if "heavy" in sys.argv else []):
+        why = lacks(user, name, program)
+        if why:
+            tap.skip(why)
+            continue
+        done = run(user, port, script)
+        tap.ok("GET /v1/x 0" in done.out and "denied" not in done.err, f"{user.name}: {name}", done)
+
+
+def test_requests(user, server):
+    port = server.server_address[1]
+    server.seen.clear()
+    done = run(user, port, "curl -sS -o /dev/null -w '%{http_code} ' URL/v1/a URL/v1/b; curl -sS -X DELETE URL/v1/a; curl -sS URL/v2",
+               more=("--report", "json"))
+    tap.ok("200" in done.out and "DELETE request to localhost" in done.out and '"detail": "GET /v2"' in done.err,
+           f"{user.name}: denied requests get an answer and a report", done)
+    tap.equal(server.seen, ["GET /v1/a", "GET /v1/b"], f"{user.name}: and the server sees none of them")
+    done = run(user, port, "curl -sS URL/v1/large | sha256sum; head -c 3000000 /dev/zero | curl -sS --data-binary @- URL/v1/up",
+               rules=("localhost:PORT/v1/**",))
+    tap.ok("POST /v1/up 3000000" in done.out, f"{user.name}: megabytes in either direction", done)
+
+
+def test_servers(user):
+    for name, alert, why in (("other", "", "ostname mismatch"), ("old", "expired", "has expired")):
+        server = serve(name)
+        done = run(user, server.server_address[1], "curl -sS URL/v1/x")
+        tap.ok(done.out == "" and alert in done.err and why in done.err and not server.seen,
+               f"{user.name}: a server's certificate, {name}: the client fails, and the reason is reported", done)
+    server = serve("good")
+    done = run(user, server.server_address[1], "curl -sS URL/v1/x", store=None)
+    tap.ok("unknown ca" in done.err and "unable to get local issuer" in done.err and not server.seen,
+           f"{user.name}: a server that this machine does not trust", done)
+    server = serve("good", wants_client=True)
+    done = run(user, server.server_address[1], "curl -sS URL/v1/x")
+    tap.ok(done.out == "" and "client certificate" in done.err and not server.seen,
+           f"{user.name}: a server that asks for a client certificate is refused", done)
+
+
+def test_trust(user, server):
+    port = server.server_address[1]
+    done = run(user, port, f"curl -sS --cacert {PKI}/other.pem URL/v1/x; curl -sS URL/v1/x")
+    tap.ok(done.out == "GET /v1/x 0\n" and "alert unknown ca" in done.err, f"{user.name}: a client that trusts nothing, and one that does", done)
+    # the authority's certificate, shown to the world outside
+    done = run(user, port, "openssl s_client -connect localhost:PORT -servername localhost </dev/null 2>/dev/null | openssl x509; "
+               "tail -40 $SSL_CERT_FILE >authority")
+    with open("/etc/ssl/certs/ca-certificates.crt", "rb") as f:
+        tap.ok("BEGIN CERTIFICATE" in done.out and b"Buckle" not in f.read(), f"{user.name}: the machine's bundle is as before", done)
+    with open(os.path.join(PKI, "ca.pem"), encoding="ascii") as f:
+        tap.equal(f.read().count("BEGIN"), 1, f"{user.name}: so is the caller's")
+    done = run(user, port, "openssl crl2pkcs7 -nocrl -certfile $SSL_CERT_FILE | openssl pkcs7 -print_certs -text -noout | "
+               "grep -A9 'Name Constraints: critical'")
+    tap.ok("DNS:localhost" in done.out and "DNS:" not in done.out.replace("DNS:localhost", ""),
+           f"{user.name}: the authority is only for the hosts concerned", done)
+    done = run(user, port, "grep -c BEGIN $SSL_CERT_FILE; cat /proc/[0-9]*/environ $SSL_CERT_FILE 2>/dev/null | grep -c 'PRIVATE KEY'")
+    tap.equal(done.out, "2\n0\n", f"{user.name}: one certificate more inside, and no key")
+
+
+def test_others(user, server):
+    """Hosts without rules about requests keep their own TLS."""
+    port = server.server_address[1]
+    done = user.run(f"--allow-net=localhost:{port}", "--allow-request=GET localhost:1/v1", "--", "sh", "-c",
+                    f"openssl s_client -connect localhost:{port} -servername localhost </dev/null 2>/dev/null | openssl x509 -noout -issuer",
+                    cwd=user.folder(), env={"SSL_CERT_FILE": os.path.join(PKI, "ca.pem")})
+    tap.ok("a test's authority" in done.out, f"{user.name}: another host's connection is not decrypted", done)
+    done = user.run(f"--allow-net=localhost:{port}", "--", "sh", "-c", "echo ${NODE_EXTRA_CA_CERTS-unset}; ls -l /proc/*/maps | wc -l",
+                    cwd=user.folder(), env={})
+    tap.ok(done.out.startswith("unset\n"), f"{user.name}: without such rules nothing changes", done)
+
+
+def test_h2(user):
+    if not shutil.which("nghttpd"):
+        tap.skip("nghttpd is not installed")
+        return
+    site, port = os.path.join(FOLDER, f"site-{user.name}"), free_port()
+    os.makedirs(os.path.join(site, "v1"))
+    for name, text in (("v1/x", "hello\n"), ("other", "secret\n")):
+        with open(os.path.join(site, name), "w", encoding="ascii") as f:
+            f.write(text)
+    with subprocess.Popen(["nghttpd", "-d", site, str(port), "good.key", "good.pem"], cwd=PKI, stdout=subprocess.DEVNULL) as child:
+        done = run(user, port, "for i in 1 2 3 4 5 6 7 8 9; do curl -sSk -o /dev/null URL/v1/x && break; sleep 0.2; done; "
+                   "curl -sS -w '%{http_version}\\n' URL/v1/x URL/v1/x; curl -sSD - URL/other; curl -sS --data-binary @$SSL_CERT_FILE "
+                   "-w '%{http_code}\\n' URL/v1/x; curl -sS -o a -o b -o c -w '%{http_code}\\n' URL/v1/x URL/other URL/v1/x")
+        child.terminate()
+    lines = done.out.replace("\r", "").split("\n")
+    tap.ok(lines[:4] == ["hello", "2", "hello", "2"] and lines[4].startswith("HTTP/2 403") and
+           lines[-5:] == ["403", "200", "403", "200", ""] and "GET /other" in done.err, f"{user.name}: HTTP/2, and a denied request in it", done)
+
+
+def main():
+    if not shutil.which("openssl"):
+        tap.skip("openssl is not installed")
+        return tap.done()
+    make_pki()
+    server = serve("good")
+    done = run(PEOPLE[0], server.server_address[1], "curl -sS URL/v1/x")
+    if "libssl.so.3" in done.err:
+        tap.ok(done.out == "" and not server.seen, "without the library such connections are refused", done)
+        tap.skip("this program cannot load libssl.so.3")
+        return tap.done()
+    for user in PEOPLE[-1:] if "ONE_USER" in os.environ else PEOPLE:
+        test_clients(user, server)
+        test_requests(user, server)
+        test_servers(user)
+        test_trust(user, server)
+        test_others(user, server)
+        test_h2(user)
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
