@@ -21,6 +21,8 @@ static const struct cli_option options[] = {
     {"net", 'N', "HOST[:PORT]", "let it connect to HOST", NULL},
     {"protected", 0, "CLASS,…", "do not protect names of these classes; see `buckle run --help`",
      protected_class_words},
+    {"command", 0, "PATTERN", "do not ask about commands of this pattern of the setting commands",
+     NULL},
     {"run", 0, "PID", "process ID of the `buckle run`, if there are several", NULL},
     {"session", 0, "PID", "process ID of the `buckle session` or `buckle mcp`", NULL},
     {0},
@@ -53,7 +55,7 @@ static int send_grant(int control, const char *option, const char *given, bool *
 
 static int cmd_grant_run(struct cli_args *args)
 {
-    static const char *const kinds[] = {"read", "write", "net", "protected"};
+    static const char *const kinds[] = {"read", "write", "net", "protected", "command"};
     const size_t nkinds = sizeof(kinds) / sizeof(kinds[0]);
     struct bk_err err;
     bool waits = false;
@@ -63,7 +65,8 @@ static int cmd_grant_run(struct cli_args *args)
     for (size_t k = 0; k < nkinds; k++)
         n += args_count(args, kinds[k]);
     if (n == 0)
-        return cli_usage(args, "nothing to grant: give --read, --write, --net or --protected");
+        return cli_usage(args,
+                         "nothing to grant: give --read, --write, --net, --protected or --command");
     OWN(fd)
     int control =
         control_client_current(args_value(args, "run"), args_value(args, "session"), &err);
@@ -78,7 +81,8 @@ static int cmd_grant_run(struct cli_args *args)
 
 const struct cli_command cmd_grant = {
     .name = "grant",
-    .usage = "[--read PATH] [--write PATH] [--net HOST] [--protected CLASS] [--run PID]",
+    .usage = "[--read PATH] [--write PATH] [--net HOST] [--protected CLASS] [--command PATTERN] "
+             "[--run PID]",
     .brief = "let a running command do more, until it ends",
     .about =
         "Lets a command that runs under `buckle run` read, write or reach something more. The\n"

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/client-rules.h"
@@ -137,6 +138,19 @@ static void add_agreed(void *arg, const char *pattern)
     shell_word(arg, pattern);
 }
 
+/* Inside `buckle agent`: the commands share a TMPDIR in the agent's own, which ends with it. */
+static void add_inner_tmpdir(const char *tmpdir, struct buf *out)
+{
+    char path[PATH_MAX];
+    if (!tmpdir || tmpdir[0] != '/' ||
+        snprintf(path, sizeof(path), "%s/.in", tmpdir) >= (int)sizeof(path) - 16 ||
+        (mkdir(path, 0700) < 0 && errno != EEXIST))
+        return;
+    strcat(path, "/commands");
+    buf_str(out, " --tmpdir ");
+    shell_word(out, path);
+}
+
 static void rewrite_command(struct answering *a, const struct decision *d, struct buf *out)
 {
     pid_t session = a->root.session > 0 ? a->root.session : hook_session(a->program);
@@ -154,7 +168,10 @@ static void rewrite_command(struct answering *a, const struct decision *d, struc
     if (session > 0) {
         buf_fmt(out, " --session %d --ask-session --leave-background", (int)session);
     }
-    if (session > 0 && call->keeps_folder) {
+    bool inner = session <= 0 && getenv("SANDBOX_RUNTIME");
+    if (inner)
+        add_inner_tmpdir(getenv("TMPDIR"), out);
+    if ((session > 0 || inner) && call->keeps_folder) {
         buf_str(out, " --folder-of ");
         shell_word(out, call->session ? call->session : "");
     }
@@ -256,6 +273,11 @@ static int answer_call(const struct cli_args *args, const json_t *message)
         return refuse("out of memory");
     if (view_read(&a.view, a.root.path, a.files, a.nfiles, &err) < 0)
         return refuse_error(&err);
+    if (view_asks(&a.view)) { /* only then, for the time it takes */
+        a.root.session = a.root.session > 0 ? a.root.session : hook_session(a.program);
+        OWN(json) json_t *grants = hook_grants(a.root.session);
+        view_agree(&a.view, grants);
+    }
     struct decide_settings s = view_decides(&a.view);
     struct decide_request r = {.command = call->command, .bypass = call->bypass};
     return carry_out(&a, decide(&s, &r));

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/own.h"
 #include "cli/agent/agent-table.h"
@@ -396,6 +397,20 @@ static void report(struct installer *in, const char *path, const char *what, int
                 in->how->install ? "to" : "from", path);
 }
 
+/* What a new file begins as. */
+static const char fresh[] = "{}\n";
+
+/* Whether this is all that is left of a file: then we have made it, or it said nothing. What a link
+ * leads to stays. */
+static bool is_fresh(const struct buf *text, const char *path)
+{
+    static const char versioned[] = "{\n  \"version\": 1\n}\n"; /* which Cursor wants */
+    struct stat st;
+    bool same = (text->n == sizeof(fresh) - 1 && memcmp(text->s, fresh, text->n) == 0) ||
+                (text->n == sizeof(versioned) - 1 && memcmp(text->s, versioned, text->n) == 0);
+    return same && lstat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 /* Changes a JSON file by one of the functions above. */
 static int edit_json(struct installer *in, const char *user, const char *project, const char *what,
                      int (*change)(struct edit *))
@@ -406,7 +421,8 @@ static int edit_json(struct installer *in, const char *user, const char *project
     const struct hook_install *how = in->how;
     if (!path || install_open(&f, in->arena, path, inside, how->dry, how->install, in->err) < 0)
         return -1;
-    struct json_text text = f.old.s ? f.old : (struct json_text){.name = path, .s = "{}\n", .n = 3};
+    struct json_text text =
+        f.old.s ? f.old : (struct json_text){.name = path, .s = fresh, .n = sizeof(fresh) - 1};
     bool none = !f.old.s && !how->install;
     int result = none ? 0 : jsonc_read(in->arena, &text, &e.doc, in->err);
     if (result < 0)
@@ -414,7 +430,10 @@ static int edit_json(struct installer *in, const char *user, const char *project
     if (result == 0 && !none)
         result = change(&e);
     struct buf after = {.s = (char *)e.doc.text.s, .n = e.doc.text.n, .cap = e.doc.text.n + 1};
-    int same = result < 0 ? 0 : none ? 1 : install_finish(&f, &after, how->dry, in->err);
+    bool empty = result == 0 && !none && !how->install && is_fresh(&after, path);
+    int same = result < 0 ? 0
+               : none     ? 1
+                          : install_finish(&f, empty ? NULL : &after, how->dry, in->err);
     install_close(&f);
     if (result < 0 || same < 0)
         return -1;

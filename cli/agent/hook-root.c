@@ -39,7 +39,8 @@ pid_t hook_session(const char *program)
 {
     char line[32] = "", owner[16];
     int ends[2];
-    if (getenv("SANDBOX_RUNTIME")) /* inside `buckle agent` nothing reaches a session */
+    /* inside `buckle agent` a session could not tell its callers apart (cli/run/run-session.c) */
+    if (getenv("SANDBOX_RUNTIME"))
         return 0;
     pid_t agent = agent_process(), known = control_socket_owner("session", agent);
     if (known > 0)
@@ -85,6 +86,17 @@ static int ask_session(pid_t session, const char *id, const char *cwd, const cha
         return err_set(err, BK_E_SYSTEM, "the agent's session does not know the agent's project");
     strcpy(out, root);
     return 0;
+}
+
+json_t *hook_grants(pid_t session)
+{
+    struct bk_err err;
+    OWN(json) json_t *question = json_pack("{s:b}", "grants", 1);
+    OWN(fd) int control = session > 0 ? control_socket_connect("session", session, &err) : -1;
+    OWN(json)
+    json_t *answer =
+        control >= 0 ? control_server_ask(control, question, CONTROL_USUAL_MS, &err) : NULL;
+    return json_incref(json_object_get(answer, "grants"));
 }
 
 int hook_root(const struct hook_call *call, const char *program, struct hook_root *out,

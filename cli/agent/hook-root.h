@@ -25,4 +25,7 @@ int hook_root(const struct hook_call *call, const char *program, struct hook_roo
  * a session, too. */
 pid_t hook_session(const char *program);
 
+/* The grants of a session; NULL if there are none. The caller frees them. */
+json_t *hook_grants(pid_t session);
+
 #endif

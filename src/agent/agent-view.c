@@ -66,6 +66,36 @@ const char *view_tmpdir_place(const struct agent_view *v, const char *root)
     return place && realpath(place, real) && path_is_in(real, root) ? NULL : place;
 }
 
+bool view_can_wait(const struct agent_view *v)
+{
+    return !v->result.policy.ncommands && !v->result.record.path;
+}
+
+bool view_asks(const struct agent_view *v)
+{
+    const struct access *p = &v->result.policy;
+    for (size_t i = 0; i < p->ncommands; i++)
+        if (p->commands[i].ask)
+            return true;
+    return false;
+}
+
+/* Out of memory: the user is asked again. */
+void view_agree(struct agent_view *v, const json_t *grants)
+{
+    size_t i;
+    json_t *g;
+    json_array_foreach(grants, i, g)
+    {
+        const char *option = json_text(g, "grant"), *what = json_text(g, "what");
+        const char *own = option && what && strcmp(option, "allow-command") == 0
+                              ? arena_strndup(&v->settings.arena, what, strlen(what))
+                              : NULL;
+        if (own)
+            (void)words_push(&v->settings.arena, &v->result.policy.agreed, own);
+    }
+}
+
 struct decide_settings view_decides(const struct agent_view *v)
 {
     bool prompt = v->mode == PERMISSION_CLIENT && v->result.prompt;

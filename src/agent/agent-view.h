@@ -4,6 +4,7 @@
 #define BK_AGENT_AGENT_VIEW_H
 
 #include "agent/decide.h"
+#include "agent/json.h"
 #include "base/buf.h"
 #include "settings/settings.h"
 
@@ -34,6 +35,15 @@ void view_provenance(const char *folder, struct buf *out);
 /* The folder in which the TMPDIR of a session is made: by the settings, or by the variables that
  * sandbox-runtime has. NULL: the usual one. It is none that commands can write. */
 const char *view_tmpdir_place(const struct agent_view *v, const char *root);
+
+/* Whether a sandbox could be prepared before the command is known: a record begins with it, and
+ * rules for commands judge its start. */
+bool view_can_wait(const struct agent_view *v);
+
+/* Whether a rule of `commands` asks. */
+bool view_asks(const struct agent_view *v);
+/* The user has agreed to these commands for the session: its grants. Others are ignored. */
+void view_agree(struct agent_view *v, const json_t *grants);
 
 struct decide_settings view_decides(const struct agent_view *v);
 

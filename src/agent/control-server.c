@@ -109,10 +109,13 @@ static void on_client_key(void *arg, int client)
 
 static void on_control_socket(void *arg, int listener)
 {
+    struct control_server *d = arg;
     struct bk_err err;
+    if (d->coming)
+        d->coming(d->arg);
     int client = control_socket_accept(listener);
     if (client >= 0)
-        (void)add_client(arg, client, on_client_key, &err);
+        (void)add_client(d, client, on_client_key, &err);
 }
 
 /* The connection itself tells the client that the owner exists. */

@@ -23,6 +23,7 @@ struct control_server {
     size_t nclients;
     control_server_fn *fn;
     control_server_left_fn *left; /* or NULL */
+    void (*coming)(void *arg);    /* or NULL: somebody connects, who may be anybody */
     void *arg;
     int passed; /* while fn runs: the descriptor that came with the message, or -1; fn may take it
                  */

@@ -109,6 +109,8 @@ void line_rules_asked(const struct access *p, const char *line, line_pattern_fn 
         for (size_t k = 0; p->commands[i].ask && k < p->commands[i].match.n; k++) {
             struct line_parts parts;
             struct asking a = {.pattern = p->commands[i].match.at[k]};
+            if (command_is_agreed(p, &p->commands[i], a.pattern))
+                continue;
             each_command(line, &parts, find_pattern, &a);
             if (a.fits)
                 each(arg, a.pattern);

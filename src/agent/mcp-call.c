@@ -296,8 +296,9 @@ static void start_job(struct mcp *m, struct call *c, const struct agreed *agreed
         answer_background(m, c);
 }
 
-/* Asks the user, through the client, whether to run this command. */
-static void ask_user(struct mcp *m, struct call *c)
+/* Asks the user, through the client, whether to run this command. by_rule: a rule of the settings
+ * asks, and the answer can last. */
+static void ask_user(struct mcp *m, struct call *c, bool by_rule)
 {
     char id[32];
     OWN(buf) struct buf words = {0};
@@ -310,10 +311,15 @@ static void ask_user(struct mcp *m, struct call *c)
         buf_str(&words, "\n\nin the shell ");
         buf_safe(&words, c->shell, strlen(c->shell));
     }
+    json_t *lasts =
+        by_rule ? json_pack("{s:{s:s, s:s, s:[s,s,s]}}", "allow", "type", "string", "description",
+                            "how long: once, such commands for the session, or always", "enum",
+                            "once", "session", "always")
+                : json_object();
     rpc_send(&m->rpc,
-             json_pack("{s:s, s:s, s:{s:o, s:{s:s, s:{}}}}", "id", id, "method",
+             json_pack("{s:s, s:s, s:{s:o, s:{s:s, s:o}}}", "id", id, "method",
                        "elicitation/create", "params", "message", mcp_string(words.s, words.n),
-                       "requestedSchema", "type", "object", "properties"));
+                       "requestedSchema", "type", "object", "properties", lasts));
 }
 
 static void refuse_decided(struct mcp *m, struct call *c, const struct decision *d)
@@ -342,8 +348,20 @@ static void refuse_root(struct mcp *m, struct call *c, const char *all)
     refuse_call(m, c, buf_ok(&why) ? why.s : "Not run.");
 }
 
-/* Uses the current settings. approved: the user has agreed meanwhile. */
-static void decide_again(struct mcp *m, struct call *c, bool approved)
+/* What lasts of the user's answer to a line that rules ask about. */
+static void remember_line(struct mcp *m, const struct agreed *agreed, const char *how)
+{
+    struct bk_err err;
+    for (size_t i = 0; how && i < agreed->n; i++)
+        if (strcmp(how, "always") == 0) /* or at least for this line */
+            (void)settings_remember(m->root, "agreedCommands", agreed->at[i], &err);
+        else if (strcmp(how, "session") == 0)
+            mcp_grant(m, "allow-command", agreed->at[i]);
+}
+
+/* Uses the current settings. approved: the user has agreed meanwhile; how: for how long, or NULL.
+ */
+static void decide_again(struct mcp *m, struct call *c, bool approved, const char *how)
 {
     OWN(agent_view) struct agent_view v;
     struct bk_err err;
@@ -353,6 +371,8 @@ static void decide_again(struct mcp *m, struct call *c, bool approved)
         return;
     }
     struct agreed agreed = {0};
+    m->can_wait = view_can_wait(&v);
+    view_agree(&v, m->session.grants);
     struct decide_settings s = view_decides(&v);
     struct decision d = decide(&s, &(struct decide_request){.command = c->command,
                                                             .bypass = c->bypass,
@@ -367,17 +387,18 @@ static void decide_again(struct mcp *m, struct call *c, bool approved)
     else if (all)
         refuse_root(m, c, all);
     else if (question)
-        ask_user(m, c);
+        ask_user(m, c, d.row == DECIDE_ROW_COMMAND_ASKED);
     else {
         if (approved && d.row == DECIDE_ROW_COMMAND_ASKED)
             line_rules_asked(&v.result.policy, c->command, add_agreed, &agreed);
+        remember_line(m, &agreed, how);
         start_job(m, c, &agreed);
     }
 }
 
 void call_decide(struct mcp *m, struct call *c)
 {
-    decide_again(m, c, false);
+    decide_again(m, c, false, NULL);
 }
 
 void mcp_answered(struct mcp *m, uint64_t question, const json_t *result)
@@ -391,7 +412,7 @@ void mcp_answered(struct mcp *m, uint64_t question, const json_t *result)
             continue;
         c->asked = 0;
         if (action && strcmp(action, "accept") == 0)
-            decide_again(m, c, true);
+            decide_again(m, c, true, json_text(json_object_get(result, "content"), "allow"));
         else
             refuse_call(m, c,
                         c->asked_outside

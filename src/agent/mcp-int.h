@@ -36,7 +36,7 @@ struct mcp_question {
     uint32_t id;       /* for session_answer() */
     bool command;      /* about starting one */
     const char *class; /* else NULL: a host */
-    char where[300];   /* then: the host and port */
+    char where[300];   /* then: the host and port; of a command, the rule's pattern */
 };
 
 struct mcp {
@@ -50,6 +50,7 @@ struct mcp {
     char cwd[4096];                  /* where the next command begins */
     bool initialized, asks, watched; /* the client can ask the user; it subscribed to events */
     bool events_pending;             /* events not reported yet */
+    bool can_wait; /* a spare could be used with the settings of the last command */
     struct mcp_spare {
         bool used; /* there is one, perhaps still being prepared */
         struct job job;
@@ -58,6 +59,9 @@ struct mcp {
     } spare;
     uint64_t events_ms; /* when events were last reported */
 };
+
+/* As `buckle grant` does. */
+void mcp_grant(struct mcp *m, const char *option, const char *what);
 
 /* Minimum time between notifications. */
 enum { MCP_PAUSE_MS = 200 };

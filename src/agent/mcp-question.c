@@ -27,19 +27,15 @@ static struct mcp_question *find_question(struct mcp *m, uint64_t asked)
 static void send_question(struct mcp *m, const struct mcp_question *q, const struct buf *words)
 {
     char id[32];
-    bool command = q->command;
-    json_t *lengths = command ? json_pack("[s,s]", "once", "run")
-                              : json_pack("[s,s,s,s]", "once", "run", "session", "always");
+    json_t *lengths = json_pack("[s,s,s,s]", "once", "run", "session", "always");
     snprintf(id, sizeof(id), "ask-%llu", (unsigned long long)q->asked);
     rpc_send(&m->rpc,
              json_pack("{s:s, s:s, s:{s:o, s:{s:s, s:{s:{s:s, s:s, s:o}}}}}", "id", id, "method",
                        "elicitation/create", "params", "message", mcp_string(words->s, words->n),
                        "requestedSchema", "type", "object", "properties", "allow", "type", "string",
                        "description",
-                       command
-                           ? "how long: once, or for all of the line (run)"
-                           : "how long: once, for this command (run), for the session, or always",
-                       "enum", lengths));
+                       "how long: once, for this command (run), for the session, or always", "enum",
+                       lengths));
 }
 
 static void word_name(const struct mcp_question *q, const json_t *question,
@@ -80,7 +76,8 @@ bool mcp_on_question(void *arg, uint64_t run, const json_t *question)
         name ? protected_class_find(name, strlen(name)) : PROTECTED_NO_CLASS;
     bool about_name = class != PROTECTED_NO_CLASS && json_text(question, "path");
     const char *rule = name && strcmp(name, "command") == 0 ? json_text(question, "rule") : NULL;
-    bool about_command = rule && json_text(question, "path");
+    bool about_command =
+        rule && json_text(question, "path") && strlen(rule) < sizeof(m->questions[0].where);
     bool about_host = !name && where && where[0] && strlen(where) < sizeof(m->questions[0].where);
     struct mcp_question *q =
         m->asks && (about_name || about_host || about_command) ? find_question(m, 0) : NULL;
@@ -92,6 +89,7 @@ bool mcp_on_question(void *arg, uint64_t run, const json_t *question)
              program && program[0] ? strlen(program) : 9);
     if (about_command) {
         q->command = true;
+        strcpy(q->where, rule);
         word_command(question, rule, &words);
     } else if (about_name) {
         q->class = protected_classes[class].name;
@@ -105,14 +103,24 @@ bool mcp_on_question(void *arg, uint64_t run, const json_t *question)
 }
 
 /* For all commands of the session, as `buckle grant` does. */
-static bool grant_session(struct mcp *m, const struct mcp_question *q)
+void mcp_grant(struct mcp *m, const char *option, const char *what)
 {
     OWN(buf) struct buf answer = {0};
-    OWN(json)
-    json_t *grant = json_pack("{s:s, s:s}", "grant", q->class ? "allow-protected" : "allow-net",
-                              "what", q->class ? q->class : q->where);
-    session_request(&m->session, grant, &answer);
-    return buf_ok(&answer) && answer.s && strncmp(answer.s, "{\"ok\":true", 10) == 0;
+    OWN(json) json_t *grant = json_pack("{s:s, s:s}", "grant", option, "what", what);
+    session_request(&m->session, grant, &answer); /* or at least for this command */
+}
+
+/* What an answer is about, as a grant and as a setting. */
+static const char *grant_of(const struct mcp_question *q)
+{
+    return q->command ? "allow-command" : q->class ? "allow-protected" : "allow-net";
+}
+
+static const char *setting_of(const struct mcp_question *q)
+{
+    return q->command ? "agreedCommands"
+           : q->class ? "filesystem.allowProtected"
+                      : "network.allowedDomains";
 }
 
 /* The answer, and what lasts of it. */
@@ -123,14 +131,11 @@ static enum consent take_answer(struct mcp *m, const struct mcp_question *q, con
     struct bk_err err;
     if (!action || strcmp(action, "accept") != 0)
         return CONSENT_DENY;
-    if (q->command)
-        return how && strcmp(how, "run") == 0 ? CONSENT_RUN : CONSENT_ONCE;
+    const char *what = q->class ? q->class : q->where;
     if (how && strcmp(how, "always") == 0) /* or at least for this command */
-        (void)settings_remember(m->root,
-                                q->class ? "filesystem.allowProtected" : "network.allowedDomains",
-                                q->class ? q->class : q->where, &err);
+        (void)settings_remember(m->root, setting_of(q), what, &err);
     else if (how && strcmp(how, "session") == 0)
-        (void)grant_session(m, q);
+        mcp_grant(m, grant_of(q), what);
     else if (!how || strcmp(how, "run") != 0)
         return CONSENT_ONCE;
     return CONSENT_RUN;

@@ -28,7 +28,7 @@ void mcp_spare_prepare(struct mcp *m)
     struct bk_err err;
     const struct call any = {.sandboxed = true};
     struct mcp_spare *s = &m->spare;
-    if (s->used || m->o->planning || m->o->no_spare)
+    if (s->used || m->o->planning || m->o->no_spare || !m->can_wait)
         return;
     OWN(fd) int session = session_admit_spare(&m->session, &s->number, &err);
     struct job_spec spec = mcp_job_spec(m, &any, session);

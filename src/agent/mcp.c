@@ -52,6 +52,7 @@ static void do_initialize(struct mcp *m, const json_t *id, const json_t *params)
     m->session.client_asks = m->asks;
     if (mcp_view(m, &v, &err) == 0)
         summary_text(&v, &text);
+    m->can_wait = view_can_wait(&v);
     json_t *result = json_pack("{s:s, s:{s:{}, s:{s:b}}, s:{s:s, s:s}}", "protocolVersion",
                                choose_version(json_text(params, "protocolVersion")), "capabilities",
                                "tools", "resources", "subscribe", 1, "serverInfo", "name", "buckle",

@@ -110,10 +110,18 @@ static void describe_network(const struct access *p, struct buf *out)
     else if (p->allowed_domains.n)
         add_words(out, &p->allowed_domains);
     else
-        buf_str(out, "no hosts");
+        buf_str(out, p->allowed_requests.n ? "no hosts in full" : "no hosts");
+    if (p->allowed_requests.n) {
+        buf_str(out, "; only these requests: ");
+        add_words(out, &p->allowed_requests);
+    }
     if (p->denied_domains.n) {
         buf_str(out, "; never ");
         add_words(out, &p->denied_domains);
+    }
+    if (p->denied_requests.n) {
+        buf_str(out, "; never these requests: ");
+        add_words(out, &p->denied_requests);
     }
     if (p->local_binding)
         buf_str(out, "; ports on this machine");
@@ -266,6 +274,8 @@ void summary_json(const struct agent_view *v, struct buf *out)
     buf_chr(out, ']');
     json_words(out, "allowedDomains", &p->allowed_domains);
     json_words(out, "deniedDomains", &p->denied_domains);
+    json_words(out, "allowedRequests", &p->allowed_requests);
+    json_words(out, "deniedRequests", &p->denied_requests);
     json_places(out, "allowUnixSockets", &p->unix_sockets);
     json_words(out, "excludedCommands", &r->excluded);
     buf_str(out, ", \"ignoreViolations\": [");

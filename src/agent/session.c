@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/own.h"
+#include "command/order.h"
 #include "run/grant.h"
 #include "settings/flag-rule.h"
 #include "system/descriptors.h"
@@ -29,6 +30,7 @@ struct session_run {
     int link;                 /* to its servers (session-loopback.h); 0: none */
     bool left;                /* the command has ended, and background processes go on */
     bool spare, dropped;      /* it has no command yet, and will not get one */
+    size_t grants;            /* that there were when it joined; none is ever taken back */
     struct folder_user moves; /* whose folder it changes */
 };
 
@@ -153,6 +155,7 @@ static void do_join(struct session *k, int client, const json_t *m, struct buf *
         return control_server_refuse(out, command ? "out of memory" : "the command is missing");
     run->pid = (pid_t)json_integer_value(json_object_get(m, "pid"));
     run->spare |= json_is_true(json_object_get(m, "spare"));
+    run->grants = json_array_size(k->grants);
     session_layers_join(&k->layers, k->server.passed);
     folder_user_read(&run->moves, m);
     control_server_answer(out, json_pack("{s:b, s:O, s:s, s:b, s:b, s:s*}", "ok", 1, "grants",
@@ -382,7 +385,8 @@ static void do_spare(struct session *k, int client, const json_t *m, struct buf 
 {
     const struct session_run *run = find_run(k, client);
     const char *key = json_text(m, "spare");
-    bool fits = run && run->spare && !k->spare.refused && strlen(key) < sizeof(k->spare.key);
+    bool fits = run && run->spare && !k->spare.refused && strlen(key) < sizeof(k->spare.key) &&
+                run->grants == json_array_size(k->grants);
     int sock = fits ? steal_fd(&k->server.passed) : -1;
     if (sock < 0)
         return control_server_refuse(out, "not a spare of this session");
@@ -390,6 +394,16 @@ static void do_spare(struct session *k, int client, const json_t *m, struct buf 
     k->spare = (struct session_spare){.sock = sock, .client = client, .since_ms = now_ms()};
     memcpy(k->spare.key, key, strlen(key) + 1);
     control_server_answer(out, json_pack("{s:b}", "ok", 1));
+}
+
+/* Whoever connects may want the spare. It looks whether it can be used while we look who that is.
+ */
+static void on_coming(void *arg)
+{
+    const struct session *k = arg;
+    const char soon = ORDER_SOON;
+    if (k->spare.sock)
+        (void)!fd_packet_send(k->spare.sock, &soon, 1, -1, true);
 }
 
 /* The client at the other end has a command, and runs it as usual if this end is closed. */
@@ -482,6 +496,8 @@ static void handle_message(void *arg, int client, const json_t *m, struct buf *o
         do_log(k, m, out);
     } else if (json_object_get(m, "grant")) {
         do_grant(k, m, out);
+    } else if (json_object_get(m, "grants")) {
+        control_server_answer(out, json_pack("{s:b, s:O}", "ok", 1, "grants", k->grants));
     } else if (json_object_get(m, "root")) {
         do_root(k, m, out);
     } else if (json_object_get(m, "about")) {
@@ -528,6 +544,7 @@ int session_open(struct session *k, const char *kind, pid_t owner, const char *t
                                         .claim = -1,
                                         .fn = handle_message,
                                         .left = on_left,
+                                        .coming = on_coming,
                                         .arg = k};
     k->store = store_new(0);
     k->grants = json_array();

@@ -37,6 +37,7 @@
  *   {"log": true, "after": N}        → {"ok": true, "total": N, "oldest": N, "last": N,
  *                                       "events": [{…}]}
  *   {"grant": "allow-read", "what": PATH}  → {"ok": true, "waits": TEXT}
+ *   {"grants": true}                 → {"ok": true, "grants": [{"grant": …, "what": …}]}
  *   {"root": FOLDER, "of": ID, "start": FOLDER}  → {"ok": true, "root": FOLDER}
  *   {"link": true}, with a descriptor  → {"ok": true}      from runs, for loopback
  *   {"about": true}                  → {"ok": true, "pid": N, "cwd": …, "command": […]}

@@ -274,6 +274,55 @@ def test_hosts(a, t):
     stop(seen)
 
 
+@with_agent
+def test_commands(a, t):
+    """Questions about commands have the same answers as those about hosts."""
+    a.user.write(f"{a.folder}/bin/tool", "#!/bin/sh\necho ran $*\n", 0o755)
+    settings(a.user, autoAllowBashIfSandboxed=True, commands=[{"match": ["tool push *", "tool tag *"], "ask": True}])
+    hidden = "x=$(echo push); bin/tool $x"  # the line does not show it
+    seen = a.watch()
+    for key, word in (("d", "denied"), ("o", "once"), ("r", "for this run"), ("s", "for the session")):
+        a.begin(hidden)
+        t.ok(seen.asks() and "settings ask about tool push *" in seen.text, f"a command is asked about: {word}", seen.text)
+        seen.answer(key)
+        status, out, _, _ = a.end()
+        t.ok(seen.shows(word, 5) and ("ran push" in out) == (key != "d"), f"and answered: {word}", seen.text, out)
+    asked = seen.prompts
+    status, out, _, wrapped = a.run(hidden)
+    t.ok("ran push" in out and seen.prompts == asked, "later commands of the session have it", out)
+    status, out, _, wrapped = a.run("bin/tool push")
+    t.ok("ran push" in out and "--allow-command" not in wrapped and seen.prompts == asked, "so has an open line", wrapped)
+    a.begin("x=$(echo tag); bin/tool $x")
+    t.ok(seen.asks() and "tool tag *" in seen.text, "another pattern is another question", seen.text)
+    seen.answer("a")
+    t.ok("ran tag" in a.end()[1] and seen.shows("always"), "always", seen.text)
+    said = a.user.call([running.BUCKLE, "settings"], cwd=a.folder).out
+    t.ok("agreedCommands" in said and "tool tag *" in said and "tool push" not in said.split("agreedCommands")[1],
+         "changes the settings", said)
+    r = a.user.call([running.BUCKLE, "decide", "bin/tool tag"], cwd=a.folder)
+    t.ok(r.out.startswith("run-sandboxed"), "which `buckle decide` reads", r)
+    r = a.user.call([running.BUCKLE, "run", "sh", "-c", "bin/tool tag; true"], cwd=a.folder)
+    t.ok("ran tag" in r.out, "and `buckle run`", r)
+    stop(seen)
+
+
+def test_command_on_terminal(user, t):
+    """The same with `buckle run --ask`: always is in the settings, and later runs ask no more."""
+    folder = user.folder()
+    settings(user, commands=[{"match": "date *", "ask": True}])
+    words = [running.BUCKLE, "run", "--ask", "sh", "-c", "date +x; date +y"]
+    x = OnTerminal(user, words, cwd=folder)
+    t.equal(x.answers("oo"), 2, "once is for one start")
+    t.ok("x" in x.text and "y" in x.text, "and both ran", x.text)
+    x = OnTerminal(user, words, cwd=folder)
+    t.ok(x.answers("a") == 1 and "[a]lways" in x.text, "always", x.text)
+    x = OnTerminal(user, words, cwd=folder)
+    t.equal(x.answers(""), 0, "is remembered")
+    said = user.call([running.BUCKLE, "settings"], cwd=folder).out
+    t.ok("agreedCommands" in said and "date *" in said, "in the settings", said)
+    settings(user)
+
+
 def test_mcp(user, t):
     """A client that cannot ask: whoever follows the log of its server does."""
     folder = user.folder()
@@ -293,6 +342,7 @@ def test_mcp(user, t):
     settings(user)
 
 
-for_everybody([test_nobody, test_answers, test_no_more, test_away, test_several, test_ends, test_attacks,
-               test_hosts, test_mcp])
+ALL = [test_nobody, test_answers, test_no_more, test_away, test_several, test_ends, test_attacks,
+       test_hosts, test_commands, test_command_on_terminal, test_mcp]
+for_everybody(ALL)
 sys.exit(done())

@@ -57,7 +57,15 @@ def test_patterns(person, t):
         if denied and "scrap" not in words:
             t.ok("not here" in r.err and "rules.json, line 1" in r.err, f"{words}: the summary names the rule", r)
     r = person.run(*flags, "tool", "push", cwd=folder, env=env)
-    t.ok(r.status == 126 and DENIED in r.err, "the command itself", r)
+    t.ok(r.status == 126 and DENIED in r.err and "not here" in r.err and "rules.json, line 1" in r.err
+         and "buckle settings" in r.err, "the command itself: which rule, and what to do", r)
+    r = person.run(*flags, "--report", "json", "tool", "push", cwd=folder, env=env)
+    t.ok(r.status == 126 and '"process-exec' in r.err, "as an event", r)
+    r = person.run(*flags, "--annotate", "tool", "push", cwd=folder, env=env)
+    t.ok("<sandbox_violations>" in r.err and "process-exec" in r.err, "for an agent", r)
+    r = person.run("--profile", person.profile("x.sb", "(version 1)(allow default)(deny process-exec*\n"
+                   '(literal "/usr/bin/id"))'), "/usr/bin/id", cwd=folder)
+    t.ok(r.status == 126 and "x.sb:1" in r.err, "a profile's rule", r)
 
 
 def test_disguises(person, t):
@@ -216,6 +224,100 @@ true"""
     t.ok(r.status == 0 and r.out == "secret\n", "it ends with the command", r)
 
 
+TIGHT = """(version 1)
+(allow default)
+(deny network*)
+(deny file-write*)
+(allow file-write* (subpath (string-append (param "CWD") "/build")) (literal "/dev/null"))
+(deny file-read-data (literal (string-append (param "CWD") "/notes")) (with message "not these"))
+(deny process-exec (literal "/usr/bin/id"))
+"""
+
+
+def narrowed(person):
+    """A folder with the program `narrow`, which is a shell."""
+    folder = person.folder()
+    env = place(person, folder)
+    os.symlink("/bin/sh", f"{folder}/bin/narrow")
+    for name in ("src", "build"):
+        os.mkdir(f"{folder}/{name}")
+        person.own(f"{folder}/{name}")
+    person.write(f"{folder}/notes", "secret\n")
+    return folder, env
+
+
+def test_named_profile(person, t):
+    """A rule names a profile: what it does not allow the command cannot do either."""
+    folder, env = narrowed(person)
+    person.write(f"{folder}/tight.sb", TIGHT)
+    flags = rules(person, folder, {"match": "narrow *", "profile": "./tight.sb"})
+    script = """
+for f in src/a build/a; do (echo x >$f) 2>/dev/null && echo $f; done
+cat notes; id -u >/dev/null && echo id; sh -c 'id -u' >/dev/null && echo sh-id
+python3 -c 'import socket; socket.socket(); print("socket")' 2>/dev/null
+true"""
+    wide = person.run(*flags, "sh", "-c", script, cwd=folder, env=env)
+    t.equal(wide.out.split(), ["src/a", "build/a", "secret", "id", "sh-id", "socket"], "another command")
+    for start in (["narrow", "-c"], ["sh", "-c"]):
+        line = script if start[0] == "narrow" else "narrow -c '" + script.replace("'", "'\\''") + "'"
+        r = person.run(*flags, *start, line, cwd=folder, env=env)
+        t.equal(r.out.split(), ["build/a"], f"{start[0]}: the profile holds for all that it starts")
+        t.ok("tight.sb:6" in r.err and "not these" in r.err, "the summary names its rule", r)
+    r = person.run(*flags, "narrow", "-c", "echo '(version 1)(allow default)' >tight.sb", cwd=folder, env=env)
+    r = person.run(*flags, "sh", "-c", "echo >tight.sb; mv tight.sb x; rm -f tight.sb; true", cwd=folder, env=env)
+    t.equal(open(f"{folder}/tight.sb", encoding="utf-8").read(), TIGHT, "no command changes the file")
+    person.write(f"{folder}/two/rules.json", json.dumps({"commands": [{"match": "narrow *", "profile": "./tight.sb"}]}))
+    r = person.run("--settings", f"{folder}/two/rules.json", "-w", "/", "--allow-read", f"{folder}/notes", "narrow", "-c",
+                   "echo x >src/b; cat notes", cwd=folder, env=env)
+    t.ok(not os.path.exists(f"{folder}/src/b") and "secret" not in r.out, "no flag overrides it", r)
+    asked = rules(person, folder, {"match": "narrow *", "profile": "./tight.sb", "ask": True})
+    r = person.run(*asked, "--allow-command", "narrow *", "sh", "-c", "narrow -c 'cat notes; sh -c true && echo on'",
+                   cwd=folder, env=env)
+    t.ok(r.out == "on\n", "with a question: what an approved command starts needs no other", r)
+    shipped = rules(person, folder, {"match": "narrow *", "profile": "readonly"})
+    r = person.run(*shipped, "narrow", "-c", "echo x >src/c; cat notes", cwd=folder, env=env)
+    t.ok(r.out == "secret\n" and not os.path.exists(f"{folder}/src/c"), "a shipped profile", r)
+
+
+def test_hostile_profile(person, t):
+    """A project that nobody trusts can name a profile as well: it only takes away."""
+    folder, env = narrowed(person)
+    outside = f"{person.home}/outside-{os.path.basename(folder)}"
+    opens = '(version 1)(define (deny . x) #t)(define deny allow)(allow default)(allow-protected "tools")'
+    for name, text in [("definitions", opens), ("%finalize", opens + "(define (%finalize) (allow file-write*))")]:
+        person.write(f"{folder}/x.sb", text)
+        flags = rules(person, folder, {"match": "narrow *", "profile": "x.sb"})
+        person.run(*flags, "narrow", "-c", f"echo x >{outside}", cwd=folder, env=env)
+        t.ok(not os.path.exists(outside), f"{name} open nothing")
+        r = person.run(*flags, "--profile", person.profile("d.sb", "(version 1)(allow default)(deny file-write*)"),
+                       "sh", "-c", f"echo x >{folder}/src/d", cwd=folder, env=env)
+        t.ok(not os.path.exists(f"{folder}/src/d"), f"{name} change no other text", r)
+    quine = '(define t "(version 1)")(command-profile "y" t "a *")'
+    for name, text, says in [
+            ("itself", quine, "cannot have one for other commands"),
+            ("a file", '(version 1)(import "/etc/passwd")', "cannot find"),
+            ("nonsense", "(version 1)\n(allow nonsense)", "x.sb:2:8: "),
+            ("nothing", "", "is empty"),
+            ("a loop", "(version 1)(define (f) (f))(f)", "is there a loop")]:
+        person.write(f"{folder}/x.sb", text)
+        r = person.run(*rules(person, folder, {"match": "narrow *", "profile": "x.sb"}), "true", cwd=folder, env=env)
+        t.ok(r.status == 125 and says in r.err and "x.sb" in r.err, f"a profile with {name} is refused", r)
+    for name, says in [("/dev/zero", "is no profile"), ("./missing.sb", "cannot read"), ("nowhere", "no shipped profile"),
+                       ("*.sb", "one file")]:
+        r = person.run(*rules(person, folder, {"match": "narrow *", "profile": name}), "true", cwd=folder, env=env)
+        t.ok(r.status == 125 and says in r.err, f"{name}: refused", r)
+    from running import BUCKLE
+    for name, text, says in [("nowhere", "", "no shipped profile"), ("./y.sb", "(version 1)\n(allow nonsense)", "y.sb:2:8"),
+                             ("./y.sb", "(version 1)(deny network*)", ""), ("readonly", "", "")]:
+        person.write(f"{folder}/y.sb", text)
+        path = person.write(f"{folder}/c.json", json.dumps({"commands": [{"match": "a *", "profile": name}]}))
+        r = person.call([BUCKLE, "check", path], cwd=folder)
+        t.ok(r.status == (1 if says else 0) and says in r.out + r.err, f"`buckle check` looks into {name} ({says or 'fine'})", r)
+    many = [{"match": f"n{i} *", "profile": "readonly", "ask": True} for i in range(17)]
+    r = person.run(*rules(person, folder, *many), "true", cwd=folder, env=env)
+    t.ok(r.status == 125 and "more than 32" in r.err, "patterns are counted as they are enforced", r)
+
+
 LOSE = """
 import ctypes, os, sys, time
 def write():
@@ -271,6 +373,13 @@ def test_ask(person, t):
     flags = rules(person, folder, {"match": "tool push *", "ask": True})
     r = person.run(*flags, "sh", "-c", "tool push; true", cwd=folder, env=env)
     t.ok(DENIED in r.err and "has to agree" in r.err, "nobody to ask", r)
+    t.ok("--allow-command 'tool push *'" in r.err and "no flag" not in r.err, "the summary says how to agree", r)
+    agreed = rules(person, folder, {"match": "tool push *", "ask": True}, agreedCommands=["tool push *"])
+    t.quiet(person.run(*agreed, "sh", "-c", "tool push", cwd=folder, env=env), "the user has agreed for good")
+    t.ok(DENIED in person.run(*rules(person, folder, {"match": "tool push *", "deny": True},
+                                     agreedCommands=["tool push *"]), "sh", "-c", "tool push; true", cwd=folder, env=env).err,
+         "which is no permission where a rule denies")
+    flags = rules(person, folder, {"match": "tool push *", "ask": True})
     r = person.run(*flags, "--allow-command", "tool push *", "sh", "-c", "tool push", cwd=folder, env=env)
     t.quiet(r, "a flag agrees")
     t.quiet(person.run(*flags, "tool", "push", cwd=folder, env=env), "the user's own command")
@@ -327,6 +436,21 @@ def test_line(person, t):
             t.equal("push" in str(output.facts.get("stdout", "")), action == "accept", f"{line}: {action}")
             if "$" in line:
                 t.ok("hunter2" not in asked[0], "without the secret", asked)
+    for how, line in (("session", "tool push"), ("session", "$(echo tool) push"), ("always", "tool push"),
+                      ("always", "$(echo tool) push")):
+        settings(person, commands=[{"match": "tool push *", "ask": True}])
+        asked = []
+        c = Client(person, folder, "--mode", "open",
+                   answer=lambda text, h=how, all=asked: all.append(text) or {"action": "accept", "content": {"allow": h}})
+        for other in (line, "tool push", "$(echo tool) push"):
+            t.ok("push" in str(c.bash(other).facts.get("stdout", "")), f"{how}: {line}: {other}")
+        c.close()
+        t.equal(len(asked), 1, f"{how}: {line}: one question for all")
+        asked.clear()
+        c = Client(person, folder, "--mode", "open", answer=lambda text, all=asked: all.append(text) or {"action": "decline"})
+        c.bash("tool push")
+        c.close()
+        t.equal(len(asked), 0 if how == "always" else 1, f"{how}: the next session")
     settings(person)
 
 
@@ -344,6 +468,6 @@ def test_not_promised(person, t):
 
 
 if __name__ == "__main__":
-    for_everybody([test_patterns, test_disguises, test_descriptors, test_length, test_race, test_profile, test_descent,
+    for_everybody([test_patterns, test_disguises, test_descriptors, test_length, test_race, test_profile, test_named_profile, test_hostile_profile, test_descent,
                    test_ask, test_sbpl, test_secrets, test_line, test_not_promised])
     sys.exit(tap.done())

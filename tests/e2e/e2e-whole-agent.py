@@ -15,7 +15,7 @@ import drive
 import running
 from provider import Provider
 from running import for_everybody
-from tap import done
+from tap import done, skip
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROFILES = os.path.join(HERE, "..", "..", "profiles")
@@ -201,6 +201,16 @@ def test_commands(user, t):
          said[2:] == [[0, "[]\n"], [0, "closed\n"], ["key", "login"]],
          "the agent has its login and key, its commands have not", r)
     t.ok(os.path.exists(f"{project}/made") and not os.path.exists(f"{home}/.claude/x"), "and not its state")
+    commands = ["echo one >$TMPDIR/x; mkdir -p sub; cd sub", "pwd; cat $TMPDIR/x", "cd /", "pwd",
+                "(echo '{}' >$TMPDIR/../folders.json) 2>/dev/null || echo closed; ls $TMPDIR/.."]
+    r = user.call([running.BUCKLE, "agent", "--program", "/usr/bin/python3", "claude", "--", "-c", AGENT, json.dumps(commands)],
+                  cwd=project, env=env)
+    said = [out for _, out in json.loads(r.out)[:-1]] if r.out else []
+    t.ok(said[1:2] == [f"{project}/sub\none\n"], "one TMPDIR, and cd lasts", r)
+    t.ok(said[3:4] == [f"{project}\n"] or said[3:4] == [f"{project}/sub\n"], "inside the project", r)
+    t.ok(said[4:] and said[4].startswith("closed"), "no command writes where the last one ended", r)
+    t.equal([n for n in os.listdir("/tmp") if n.startswith("buckle-") and os.path.exists(f"/tmp/{n}/.in/commands")], [],
+            "and TMPDIR ends with the agent")
     r = user.call([running.BUCKLE, "agent", "--program", "/bin/true", "nobody"], cwd=project, env=env)
     t.ok(r.status == 2 and "claude" in r.err, "an unknown agent", r)
     r = user.call([running.BUCKLE, "agent", "--program", "/bin/true", "claude"], cwd=home, env=env)
@@ -236,7 +246,7 @@ def test_real(user, t):
     for agent in PACKAGES:
         program = fetched(agent)
         if not program:
-            t.skip(f"{PACKAGES[agent]} cannot be installed")
+            skip(f"{PACKAGES[agent]} cannot be installed")
             continue
         home = user.folder()
         project = f"{home}/project"
@@ -245,7 +255,7 @@ def test_real(user, t):
             if not words:
                 continue
             if user.call([program, *words], cwd=project, env={"HOME": user.folder()}, timeout=120).status != 0:
-                t.skip(f"{agent} does not run for everybody here")
+                skip(f"{agent} does not run for everybody here")
                 continue
             r = user.call([running.BUCKLE, "agent", "--program", program, agent, "--", *words], cwd=project,
                           env={"HOME": home}, timeout=120)
@@ -256,7 +266,7 @@ def drives(user, t, agent, env, setup, *words):
     """The whole way: the agent asks its provider, which wants a command; the hook puts it inside."""
     program = fetched(agent)
     if not program:
-        t.skip(f"{PACKAGES[agent]} cannot be installed")
+        skip(f"{PACKAGES[agent]} cannot be installed")
         return
     provider = Provider(COMMAND)
     home = user.folder()

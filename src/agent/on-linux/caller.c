@@ -58,14 +58,15 @@ static long status_number(const char *pid, const char *key)
     return at ? strtol(at, NULL, 10) : -1;
 }
 
-/* Every sandbox adds a filter to those of its creator. */
-static bool is_filtered_no_more(pid_t pid)
+/* Every sandbox adds a filter to those of its creator. *none: there is not one. */
+static bool is_filtered_no_more(pid_t pid, bool *none)
 {
     char text[16];
     snprintf(text, sizeof(text), "%d", (int)pid);
     long theirs = status_number(text, "\nSeccomp_filters:");
+    *none = theirs == 0;
     if (theirs >= 0)
-        return theirs <= status_number("self", "\nSeccomp_filters:");
+        return theirs == 0 || theirs <= status_number("self", "\nSeccomp_filters:");
     theirs = status_number(text, "\nSeccomp:"); /* before Linux 5.11: only whether there are any */
     return theirs >= 0 && theirs <= status_number("self", "\nSeccomp:");
 }
@@ -117,6 +118,15 @@ static bool is_from_elsewhere(pid_t pid)
     return d == FROM_ELSEWHERE;
 }
 
+/* A process without a filter is in no sandbox of ours, whatever it descends from, because it cannot
+ * have lost one. Processes of ours that hold a sandbox may have none, and are known by their names.
+ */
+static bool is_ours(pid_t pid)
+{
+    char name[PROCESS_NAME];
+    return process_parent(pid, name) < 0 || role_is(name);
+}
+
 /* ---- the check ---- */
 
 /* Whether the process that was checked is still the one that connected. */
@@ -134,10 +144,12 @@ bool caller_is_user(int sock, pid_t *pid)
 {
     struct ucred who;
     socklen_t n = sizeof(who);
+    bool none;
     *pid = 0;
     if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &who, &n) < 0)
         return false;
     *pid = who.pid;
     return who.uid == getuid() && who.pid > 0 && same_namespaces(who.pid) &&
-           is_filtered_no_more(who.pid) && is_from_elsewhere(who.pid) && is_still_there(sock);
+           is_filtered_no_more(who.pid, &none) &&
+           ((none && !is_ours(who.pid)) || is_from_elsewhere(who.pid)) && is_still_there(sock);
 }
