@@ -19,6 +19,7 @@
 #include "cli/run/debug.h"
 #include "cli/run/exit-status.h"
 #include "cli/run/invocation.h"
+#include "cli/run/learner.h"
 #include "cli/run/record-flags.h"
 #include "cli/run/run-options.h"
 #include "cli/run/run-presets.h"
@@ -111,7 +112,9 @@ static void on_event(void *arg, const struct event *e)
     struct invocation *r = arg;
     struct buf line = {0};
     program_mounts_note(&r->mounts, e);
-    if (run_settings_ignore(&r->settings, e))
+    if (r->observer)
+        r->observer->on_event(r->observer->arg, e);
+    if ((r->observer && r->observer->ntexts && e->allow) || run_settings_ignore(&r->settings, e))
         return;
     if (!r->report)
         r->report = report_new(0);
@@ -130,15 +133,18 @@ static void on_event(void *arg, const struct event *e)
     exit_write(r->report_fd, &line);
 }
 
-/* "Always": saves the host or the class in the user's settings. Runs in the thread that asks. */
+/* "Always": saves the host, the class or the pattern in the user's settings. Runs in the thread
+ * that asks. */
 static bool remember_answer(void *arg, const struct consent_question *q)
 {
     struct invocation *r = arg;
     struct bk_err err;
     struct peer host;
     char where[PEER_TEXT];
-    if (q->class == CONSENT_COMMAND) /* the rule stays: it is for this run */
-        return false;
+    if (q->class == CONSENT_COMMAND) {
+        atomic_store(&r->watch.own, true);
+        return settings_remember(r->cwd, "agreedCommands", q->host, &err) == 0;
+    }
     if (!q->class && !peer_parse(q->host, strlen(q->host), &host))
         return false;
     if (!q->class)
@@ -327,6 +333,8 @@ static int join(struct invocation *r, struct bk_err *err)
 {
     if (args_has(r->args, "session") && session_join(r, err) < 0)
         return -1;
+    if (!args_has(r->args, "session") && args_has(r->args, "folder-of"))
+        session_join_inner(r);
     live_link(&r->live);
     spare_note_grants(&r->spare, &r->flags.rules, &r->flags.links);
     return 0;
@@ -339,8 +347,8 @@ int invocation_fill(struct invocation *r, struct bk_err *err)
         .launch.cwd = r->cwd,
         .plan.updatable = args_has(r->args, "updatable"),
         .plan.grantable = args_has(r->args, "grantable"),
-        .plan.watch_net = args_has(r->args, "watch-net"),
-        .launch.late_names = args_has(r->args, "late-names"),
+        .plan.watch_net = args_has(r->args, "watch-net") || args_has(r->args, "learn-denied"),
+        .launch.late_names = args_has(r->args, "late-names") || args_has(r->args, "learn-denied"),
         .plan.accept_weaker = args_has(r->args, "accept-weaker"),
         .plan.keep_userns = args_has(r->args, "allow-userns"),
         .plan.perf = args_has(r->args, "allow-perf"),
@@ -354,7 +362,7 @@ int invocation_fill(struct invocation *r, struct bk_err *err)
         /* We end right after the command. But a container's PID 1 would inherit what we leave
          * behind, and may take its end for ours (firejail does). A spare is not waited for. */
         .launch.leave_judge = getppid() != 1 || r->spare.holds,
-        .launch.give_stdio = true,
+        .launch.give_stdio = !r->observer,
         .debug = debug_line,
         .warn = run_warn,
         .command_text = args_value(r->args, "command-text"),
@@ -376,10 +384,14 @@ int invocation_fill(struct invocation *r, struct bk_err *err)
     session_use(r);
     if (asked_caps(r->args, &r->spec.plan.caps, err) < 0 || choose_limits(r, err) < 0 ||
         choose_asking(r, err) < 0 || run_flags_read(&r->flags, r->args, &r->spec, err) < 0 ||
-        choose_kept(r, err) < 0)
+        stack_flags_read(&r->stack, r->args, &r->spec, err) < 0 || choose_kept(r, err) < 0)
         return -1;
     r->settings.profile = r->flags.profile;
     r->settings.rules = r->flags.made;
+    if (r->observer) {
+        r->settings.texts = r->observer->texts;
+        r->settings.ntexts = r->observer->ntexts;
+    }
     if (watch_check(&r->watch, r->args, err) < 0 ||
         record_flags_read(r->args, r->record, &r->spec, err) < 0 ||
         run_settings_read(&r->settings, r->args, &r->spec, err) < 0 ||
@@ -389,6 +401,16 @@ int invocation_fill(struct invocation *r, struct bk_err *err)
 }
 
 /* ---- running ---- */
+
+/* What was denied, by which rules, and what would allow it. */
+static void summarise(struct invocation *r, const struct report_end *how, struct buf *out)
+{
+    struct policies policies = run_policies(&r->run);
+    if (run_settings_found(&r->settings) || run_has_presets(r->args))
+        run_presets_suggest(&r->settings.request, r->settings.now, &r->settings.arena, r->report);
+    report_summary(r->report, &policies, how, out);
+    run_left_out(r->report, &policies, out);
+}
 
 static void __attribute__((noreturn)) finish(struct invocation *r, const struct launch_end *end)
 {
@@ -406,13 +428,8 @@ static void __attribute__((noreturn)) finish(struct invocation *r, const struct 
     if (args_has(r->args, "annotate")) {
         live_annotate(&r->live, &summary);
     } else if (r->how == REPORT_TEXT && denied) {
-        struct policies policies = run_policies(&r->run);
-        if (run_settings_found(&r->settings) || run_has_presets(r->args))
-            run_presets_suggest(&r->settings.request, r->settings.now, &r->settings.arena,
-                                r->report);
         struct report_end how = {.failed = end->status != 0, .no_flags = hopeless};
-        report_summary(r->report, &policies, &how, &summary);
-        run_left_out(r->report, &policies, &summary);
+        summarise(r, &how, &summary);
     }
     exit_write(STDERR_FILENO, &summary);
     exit_write(STDERR_FILENO, &hint);
@@ -424,19 +441,27 @@ static void __attribute__((noreturn)) finish(struct invocation *r, const struct 
         fprintf(stderr, "buckle: the command exceeded its time limit\n");
     spare_end(&r->spare, end->timed_out ? 124 << 8 : end->status);
     invocation_next_spare(r);
+    int other = r->observer ? r->observer->on_end(r->observer->arg, r) : 0;
     run_clean(&r->run);
-    int status = exit_as(end);
+    int status = other ? other : exit_as(end);
     /* The kernel frees the rest faster than we could. */
     fflush(NULL);
     _exit(status);
 }
 
-static int failed(const struct invocation *r, const struct launch_end *end,
-                  const struct bk_err *err)
+static int failed(struct invocation *r, const struct launch_end *end, const struct bk_err *err)
 {
+    OWN(buf) struct buf summary = {0};
     bool told = end->step == STEP_POLICY || spare_is_unused(&r->spare);
     if (!told) /* already reported, or nobody's */
         cli_fail(err);
+    if (!told && end->step == STEP_EXEC && r->report && report_total(r->report)) {
+        if (args_has(r->args, "annotate"))
+            live_annotate(&r->live, &summary);
+        else if (r->how == REPORT_TEXT)
+            summarise(r, &(struct report_end){.failed = true}, &summary);
+        exit_write(STDERR_FILENO, &summary);
+    }
     /* as shells and env(1) do */
     return end->step == STEP_EXEC ? (end->sys == ENOENT ? 127 : 126) : FAILED;
 }
@@ -487,6 +512,12 @@ static int run_all(struct invocation *r)
 
 int run_command(struct cli_args *args, const char *world)
 {
+    return run_command_observed(args, world, NULL);
+}
+
+int run_command_observed(struct cli_args *args, const char *world,
+                         const struct run_observer *observer)
+{
     if (args->npos == 0 && !args_has(args, "dry-run"))
         return cli_usage(args, "no command given");
     struct invocation *r = calloc(1, sizeof(*r));
@@ -495,7 +526,8 @@ int run_command(struct cli_args *args, const char *world)
         return CLI_ERROR;
     r->args = args;
     r->world = world;
-    if (!world && invocation_take_spare(r, &status))
+    r->observer = observer;
+    if (!world && !observer && invocation_take_spare(r, &status))
         return free(r), status;
     debug_start(args_has(args, "debug") ? "buckle: debug:" : NULL);
     status = run_all(r);
@@ -507,7 +539,15 @@ int run_command(struct cli_args *args, const char *world)
 
 static int run_main(struct cli_args *args)
 {
-    return run_command(args, NULL);
+    struct learner l = {.to = args_value(args, "learn-denied"), .from_denials = true};
+    struct bk_err err;
+    if (!l.to)
+        return run_command(args, NULL);
+    if (learner_init(&l, &err) < 0)
+        return cli_fail(&err), FAILED;
+    int status = run_command_observed(args, NULL, &l.observer);
+    learner_free(&l);
+    return status;
 }
 
 const struct cli_command cmd_run = {

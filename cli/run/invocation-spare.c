@@ -21,6 +21,7 @@ void invocation_free(struct invocation *r)
         run_close(&r->run);
     report_free(r->report);
     run_flags_free(&r->flags);
+    stack_flags_free(&r->stack);
     run_settings_free(&r->settings);
     spare_free(&r->spare);
     free(r->keep_env);
@@ -169,6 +170,7 @@ bool invocation_take_spare(struct invocation *r, int *status)
 void invocation_next_spare(const struct invocation *r)
 {
     struct spare_call c = call_of(r->args);
-    if (r->live.wants_spare && r->may_use_spare)
+    if (r->live.wants_spare && r->may_use_spare &&
+        spare_can_wait(r->settings.now, r->spec.record.path))
         spare_start_next(&c);
 }

@@ -13,16 +13,31 @@
 #include "cli/run/run-settings.h"
 #include "cli/run/run-spare.h"
 #include "cli/run/run-watch.h"
+#include "cli/run/stack-flags.h"
 #include "run/ask-tty.h"
 #include "run/run.h"
 
 /* One `buckle run`. */
 enum report_how { REPORT_TEXT, REPORT_JSON, REPORT_NONE };
 
+struct invocation;
+
+/* Somebody who wants to know what a run uses. */
+struct run_observer {
+    const struct run_source *texts; /* that its policy gets as well */
+    size_t ntexts;
+    void (*on_event)(void *arg, const struct event *e);
+    /* When the command has ended. Returns 0, or the exit status instead of the command's. */
+    int (*on_end)(void *arg, struct invocation *r);
+    void *arg;
+};
+
 struct invocation {
     struct cli_args *args;
-    const char *world; /* the folder of a world, or NULL */
+    const char *world;                   /* the folder of a world, or NULL */
+    const struct run_observer *observer; /* or NULL */
     struct run_flags flags;
+    struct stack_flags stack;
     struct run_settings settings;
     struct run_spec spec;
     struct run run;
@@ -42,6 +57,7 @@ struct invocation {
     const char **keep_env, **set_env, **opened;
     int *keep_fds;
     char cwd[PATH_MAX], start[PATH_MAX], tmpdir[PATH_MAX], record[PATH_MAX];
+    char inner_cwd[PATH_MAX]; /* the agent's folder, if it runs in a sandbox itself; else "" */
 };
 
 /* Fills the spec from the command line and the settings; the session has been joined. */
@@ -62,6 +78,8 @@ void invocation_next_spare(const struct invocation *r);
 /* ---- run-session.c: a run that belongs to a session ---- */
 
 int session_join(struct invocation *r, struct bk_err *err);
+/* Inside another sandbox, where no session is: finds where the command starts. */
+void session_join_inner(struct invocation *r);
 void session_use(struct invocation *r); /* what the runs of a session share */
 void session_question(void *arg, const struct consent_question *q, int channel); /* --ask-session */
 /* The session keeps the folder for the next command, if it is in the project. */

@@ -134,10 +134,12 @@ static void receive(struct log_ask *a)
 
 /* ---- the answers that last ---- */
 
-/* The class, or the host and port. */
+/* The class, the pattern of commands, or the host and port. */
 static const char *value_of(const struct log_question *at, char where[PEER_TEXT])
 {
     struct peer host;
+    if (at->q.class == CONSENT_COMMAND)
+        return at->q.host;
     if (at->q.class)
         return consent_class_name(&at->q);
     where[0] = '\0';
@@ -152,7 +154,10 @@ static bool grant_session(const struct log_ask *a, const struct log_question *at
     struct bk_err err;
     char where[PEER_TEXT];
     OWN(json)
-    json_t *m = json_pack("{s:s, s:s}", "grant", at->q.class ? "allow-protected" : "allow-net",
+    json_t *m = json_pack("{s:s, s:s}", "grant",
+                          at->q.class == CONSENT_COMMAND ? "allow-command"
+                          : at->q.class                  ? "allow-protected"
+                                                         : "allow-net",
                           "what", value_of(at, where));
     OWN(json) json_t *granted = control_server_ask(a->log, m, CONTROL_LONG_MS, &err);
     if (!granted)
@@ -164,7 +169,9 @@ static bool remember(const struct log_question *at)
 {
     struct bk_err err;
     char where[PEER_TEXT];
-    const char *key = at->q.class ? "filesystem.allowProtected" : "network.allowedDomains";
+    const char *key = at->q.class == CONSENT_COMMAND ? "agreedCommands"
+                      : at->q.class                  ? "filesystem.allowProtected"
+                                                     : "network.allowedDomains";
     if (settings_remember("/", key, value_of(at, where), &err) == 0)
         return true;
     fprintf(stderr, "buckle: %s\n", err.msg);

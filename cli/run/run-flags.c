@@ -16,6 +16,7 @@
 #include "cli/profile/profile-options.h"
 #include "graph/net.h"
 #include "run/sockets.h"
+#include "settings/credential-rule.h"
 #include "settings/flag-rule.h"
 #include "vocab/rule-words.h"
 
@@ -49,12 +50,30 @@ static int publish_rule(const char *given, struct buf *out, struct bk_err *err)
     return 0;
 }
 
+/* At the end: a host that gets a credential is read, whoever allows it. */
+static int credential_rules(const struct cli_args *args, struct buf *out, struct bk_err *err)
+{
+    struct arena arena;
+    struct credential_rule c;
+    int result = 0;
+    arena_init(&arena, 1 << 20);
+    for (size_t i = 0; i < args_count(args, "credential") && result == 0; i++) {
+        result = credential_rule_read(args_nth(args, "credential", i), &arena, &c, err);
+        if (result == 0)
+            credential_rule_sbpl(&c, out);
+    }
+    arena_free(&arena);
+    return result;
+}
+
 static int net_rules(const struct cli_args *args, struct buf *out, struct bk_err *err)
 {
     for (size_t i = 0; i < args_count(args, "publish"); i++)
         if (publish_rule(args_nth(args, "publish", i), out, err) < 0)
             return -1;
-    return word_rules(args, true, NULL, false, out, NULL, err);
+    if (word_rules(args, true, NULL, false, out, NULL, err) < 0)
+        return -1;
+    return credential_rules(args, out, err);
 }
 
 /* ---- Unix sockets ---- */
@@ -216,7 +235,9 @@ int run_flags_read(struct run_flags *f, const struct cli_args *args, struct run_
         return -1;
     if (net_rules(args, &f->rules, err) < 0 || socket_rules(f, args, spec->launch.cwd, err) < 0)
         return -1;
-    if (!buf_ok(&f->rules) || !buf_ok(&f->links))
+    spec->ncredentials = args_count(args, "credential");
+    spec->credentials = f->credentials = spec->ncredentials ? args_all(args, "credential") : NULL;
+    if (!buf_ok(&f->rules) || !buf_ok(&f->links) || (spec->ncredentials && !f->credentials))
         return err_nomem(err);
     f->made = (struct run_source){.kind = RUN_TEXT,
                                   .from = SOURCE_FLAG,
@@ -236,6 +257,7 @@ void run_flags_free(struct run_flags *f)
     buf_free(&f->variables);
     free(f->keep);
     free(f->set);
+    free(f->credentials);
     free(f->params);
     free(f->words);
 }

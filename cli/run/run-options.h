@@ -21,6 +21,9 @@ extern const char run_cap_words[], run_socket_words[];
     {"no-settings", 0, NULL, "ignore the settings of the user and of the project", NULL}, \
     {"control-fd", 0, "N", "read new settings from descriptor N, one JSON object per line", NULL}, \
     {"define", 'D', "KEY=VALUE", "set a parameter, for (param \"KEY\")", NULL}, \
+    {"entitlements", 0, "FILE", "the program's entitlements: a property list, JSON, Mach-O or app", "file"}, \
+    {"extension", 0, "CLASS[=PATH]", "the program holds an extension, for PATH and below; may repeat", NULL}, \
+    {"platform", 0, "PROFILE", "a platform profile that must also allow it; may repeat", "file"}, \
     {"allow-write", 'w', "PATH", "allow writing to PATH and below, or to what a glob matches", "file"}, \
     {"deny-write", 0, "PATH", "deny writing to PATH and below, or to what a glob matches", "file"}, \
     {"allow-command", 0, "PATTERN", "do not ask about commands of this pattern of the setting commands", NULL}, \
@@ -30,6 +33,10 @@ extern const char run_cap_words[], run_socket_words[];
     {"allow-net", 'N', "HOST[:PORT]", "allow connections to HOST: a name, *.name, an address or a range", \
      NULL}, \
     {"deny-net", 0, "HOST[:PORT]", "deny connections to HOST, even if --allow-net allows them", NULL}, \
+    {"allow-request", 0, "REQUEST", "allow requests to a host, not the whole host: \"GET,HEAD HOST/PATH\", \"read-only HOST\"", \
+     NULL}, \
+    {"deny-request", 0, "REQUEST", "deny requests, even if --allow-request or --allow-net allows them", NULL}, \
+    {"credential", 0, "NAME -> HOST", "use a secret in requests to HOST; inside, the variable NAME has a placeholder", NULL}, \
     {"publish", 0, "PORT", "let this machine connect to the command's server on loopback PORT", NULL}, \
     {"ask", 0, NULL, "ask on the terminal about hosts that no rule names, and about protected names", NULL}, \
     {"ask-timeout", 0, "SECONDS", "seconds to wait for an answer before denying (default 60)", NULL}, \
@@ -44,6 +51,7 @@ extern const char run_cap_words[], run_socket_words[];
     {"dry-run", 'n', NULL, "show how the policy would be enforced, and exit", NULL}, \
     {"report", 0, "HOW", "how to report denied operations: text, json, none or fd:N", "text json none"}, \
     RECORD_OPTIONS, \
+    {"learn-denied", 0, "FILE", "write the smallest rules that would have allowed what was denied", "file"}, \
     {"json", 0, NULL, "with --dry-run: print the plan as JSON", NULL}, \
     {"verbose", 'v', NULL, "report each denied operation as it happens", NULL}, \
     {"debug", 0, NULL, "show the restrictions and their sources before starting", NULL}, \
@@ -75,5 +83,9 @@ extern const char run_cap_words[], run_socket_words[];
 /* Runs the command of a parsed command line that has these options. world: the folder of a world
  * that it writes to (world/world.h), or NULL. May exit as the command did. */
 int run_command(struct cli_args *args, const char *world);
+/* The same for somebody who watches it (invocation.h); observer may be NULL. */
+struct run_observer;
+int run_command_observed(struct cli_args *args, const char *world,
+                         const struct run_observer *observer);
 
 #endif

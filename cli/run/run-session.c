@@ -3,10 +3,13 @@
 
 /* A run that belongs to a session: what it gets from there, and what it leaves. */
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/session-folder.h"
+#include "agent/session.h"
 #include "base/fd.h"
 #include "base/own.h"
 #include "base/path.h"
@@ -14,6 +17,7 @@
 #include "cli/run/invocation.h"
 #include "command/tmpdir.h"
 #include "run/stay.h"
+#include "settings/write.h"
 
 void session_question(void *arg, const struct consent_question *q, int channel)
 {
@@ -41,6 +45,64 @@ int session_join(struct invocation *r, struct bk_err *err)
                      : command.s ? command.s
                                  : "",
                      !args_has(r->args, "profile"), &r->flags.rules, &r->flags.links, err);
+}
+
+/* ---- inside another sandbox ---- */
+
+/*
+ * No process in there can tell who connects to it: the judge makes the connection. So there is no
+ * session, and what one remembers about folders is a file in TMPDIR of the sandbox around this one,
+ * beside the TMPDIR that the commands share. They cannot write it, and it ends with that sandbox.
+ */
+static bool inner_file(char out[PATH_MAX])
+{
+    const char *tmpdir = getenv("SANDBOX_RUNTIME") ? getenv("TMPDIR") : NULL;
+    return tmpdir && tmpdir[0] == '/' &&
+           snprintf(out, PATH_MAX, "%s/.in/folders.json", tmpdir) < PATH_MAX;
+}
+
+static json_t *inner_folders(const char *path)
+{
+    json_t *folders = json_load_file(path, 0, NULL);
+    if (json_is_object(folders) && json_object_size(folders) < SESSION_ROOTS)
+        return folders;
+    json_decref(folders);
+    return json_object();
+}
+
+/* The file is asked twice, since commands can run side by side. */
+static void with_folders(struct invocation *r, const char *ended)
+{
+    char path[PATH_MAX];
+    struct bk_err err;
+    struct folder_user who = {0};
+    if (!inner_file(path))
+        return;
+    OWN(json) json_t *folders = inner_folders(path);
+    OWN(json)
+    json_t *m =
+        json_pack("{s:s, s:s, s:s}", "of", r->live.folder_of, "root", r->cwd, "cwd", r->inner_cwd);
+    folder_user_read(&who, m);
+    if (ended)
+        session_folder_set(folders, &who, ended);
+    const char *start = ended ? NULL : session_folder(folders, &who);
+    if (start)
+        snprintf(r->live.folder, sizeof(r->live.folder), "%s", start);
+    OWN(mem) char *text = ended ? json_dumps(folders, JSON_COMPACT) : NULL;
+    struct buf whole = {.s = text, .n = text ? strlen(text) : 0};
+    if (text) /* or the next command starts in the agent's folder */
+        (void)settings_write_file(path, &whole, 0600, &err);
+    folder_user_free(&who);
+}
+
+void session_join_inner(struct invocation *r)
+{
+    char path[PATH_MAX];
+    if (!inner_file(path))
+        return;
+    r->live.folder_of = args_value(r->args, "folder-of");
+    memcpy(r->inner_cwd, r->spec.launch.start ? r->start : r->cwd, sizeof(r->inner_cwd));
+    with_folders(r, NULL);
 }
 
 /* An agent that names its temporary folder in these variables gets the session's there, too. */
@@ -72,7 +134,10 @@ void session_report_folder(struct invocation *r)
     char folder[PATH_MAX];
     if (!end_folder_read(&r->ended, folder))
         return;
-    live_folder(&r->live, folder);
+    if (r->inner_cwd[0])
+        with_folders(r, folder);
+    else
+        live_folder(&r->live, folder);
     if (strcmp(folder, r->start) == 0 || path_is_in(folder, r->cwd))
         return; /* it did not move, or inside the project */
     OWN(buf) struct buf note = {0};

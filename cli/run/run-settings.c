@@ -114,16 +114,14 @@ static int fill_request(struct run_settings *rs, const struct run_spec *spec, st
         (struct policy_request){.cwd = spec->launch.cwd,
                                 .base = rs->profile,
                                 .rules = rs->rules,
+                                .texts = rs->texts,
+                                .ntexts = rs->ntexts,
                                 .find_settings = run_settings_found(rs),
                                 .bare_settings = rs->bare,
                                 .command = spec->launch.argv ? spec->launch.argv[0] : NULL,
                                 .shared_tmp = args_has(args, "shared-tmp"),
                                 .argv = spec->launch.argv,
                                 .wants_userns = spec->plan.keep_userns};
-    const char *agreed;
-    for (size_t i = 0; (agreed = args_nth(args, "allow-command", i)); i++)
-        if (words_push(&rs->arena, &rs->request.agreed, agreed) < 0)
-            return err_nomem(err);
     return run_presets_request(args, &rs->arena, &rs->request, err);
 }
 

@@ -19,6 +19,8 @@ struct run_settings {
     const char *only;                 /* that file; NULL: there is none */
     const char *tmpdir;               /* a fixed TMPDIR; NULL: the run's own */
     struct run_source profile, rules; /* rules: made from flags */
+    const struct run_source *texts;   /* after the profile */
+    size_t ntexts;
 
     struct policy_request request;
     struct arena arena;           /* of the request */

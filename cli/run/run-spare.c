@@ -80,9 +80,11 @@ static void answer(const struct spare *s, char what)
     (void)!fd_packet_send(s->client, &what, 1, -1, true);
 }
 
-/* Nothing has run in it. */
-static void give_up(const struct spare *s)
+/* Nothing has run in it, and nothing will: a client that comes yet has to run its command itself.
+ */
+static void give_up(struct spare *s)
 {
+    s->given_up = true;
     if (s->client > 0)
         answer(s, ORDER_STALE);
     run_cancel(true);
@@ -95,7 +97,8 @@ static void let_go(struct spare *s)
                              .env = s->order.env,
                              .nfds = s->nstdio,
                              .start = start[0] ? start : NULL};
-    if ((!was_checked(s) && !is_current(s, s->order.argv, s->asks)) || !s->complete(s->arg, &o))
+    if (s->given_up || (!was_checked(s) && !is_current(s, s->order.argv, s->asks)) ||
+        !s->complete(s->arg, &o))
         return give_up(s);
     for (int i = 0; i < (int)s->nstdio; i++) {
         o.fds[i] = s->stdio[i];
@@ -141,6 +144,8 @@ static void take_descriptor(struct spare *s, int passed)
 
 static void check_soon(struct spare *s)
 {
+    if (s->given_up)
+        return;
     if (is_current(s, placeholder(s), s->live->asks))
         s->checked_ms = now_ms();
     else
@@ -201,8 +206,8 @@ static void on_holder(void *arg, int fd)
     on_client(arg, fd);
 }
 
-/* The session passes a client on. What comes with it: whether the user can be asked, and the folder
- * to start in. */
+/* The session passes a client on, or announces that one may come. What comes with it: whether the
+ * user can be asked, and the folder to start in. */
 static void on_session(void *arg, int fd)
 {
     struct spare *s = arg;
@@ -212,6 +217,8 @@ static void on_session(void *arg, int fd)
     ssize_t n = fd_packet_receive(fd, bytes, sizeof(bytes) - 1, &passed, true);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
+    if (n == 1 && passed < 0 && bytes[0] == ORDER_SOON)
+        return check_soon(s);
     fd_watch_drop(&s->live->fd_watch, fd);
     if (n <= 0 || n >= (ssize_t)sizeof(bytes) || passed < 0 ||
         fd_watch_add(&s->live->fd_watch, passed, on_client, s, &err) < 0) {

@@ -22,6 +22,7 @@ struct spare {
     int holder;          /* socket to who keeps it; 0: not yet */
     int client;          /* to the process whose command it is; 0: not yet */
     bool taken;          /* it has its command */
+    bool given_up;       /* something has changed, so it gets none */
     bool started;        /* which has been started */
     uint64_t signals;    /* for it, as bits, that came before */
     bool asks;           /* the session can ask the user now */
@@ -88,6 +89,9 @@ struct spare_call {
 bool spare_take(struct spare_call *c, int *status);
 /* Starts the next one, for commands that are run like this one. */
 void spare_start_next(const struct spare_call *c);
+/* Whether one could wait for a command with this policy: a record begins with the command, and a
+ * start that is judged has to be known. */
+bool spare_can_wait(const struct assembly *now, const char *record);
 /* Equal for runs that could use each other's sandbox, as far as the command line and this process
  * say: SHA-256 as text. */
 bool spare_key(const struct spare_call *c, char out[SHA256_HEX + 1]);

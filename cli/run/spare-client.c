@@ -71,9 +71,13 @@ static bool is_passed_on(int fd)
            (S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode) || S_ISLNK(st.st_mode));
 }
 
-/* Descriptors besides the standard streams that would be the command's, too. */
+/* Descriptors besides the standard streams that would be the command's, too. Since Linux 6.2 the
+ * folder's size is their number. */
 static bool has_others(void)
 {
+    struct stat st;
+    if (stat("/proc/self/fd", &st) == 0 && st.st_size == ORDER_STDIO)
+        return false;
     DIR *d = opendir("/proc/self/fd");
     bool found = !d;
     for (struct dirent *e; d && !found && (e = readdir(d));) {
@@ -159,14 +163,12 @@ static bool send_order(const struct spare_call *c, int to)
     return true;
 }
 
-static bool ask_session(const struct spare_call *c, const char *key, int passed)
+static bool ask_session(const struct spare_call *c, int session, const char *key, int passed)
 {
     char folder[PATH_MAX];
-    struct bk_err err;
-    OWN(fd) int session = control_client_session(args_value(c->args, "session"), &err);
     OWN(buf) struct buf text = {0};
     buf_safe(&text, c->text, strnlen(c->text, 4000));
-    if (session < 0 || !getcwd(folder, sizeof(folder)))
+    if (!getcwd(folder, sizeof(folder)))
         return false;
     OWN(json)
     json_t *m =
@@ -215,17 +217,23 @@ bool spare_take(struct spare_call *c, int *status)
 {
     int ends[2];
     char key[SHA256_HEX + 1];
+    struct bk_err err;
     spare_remember_mask();
     c->possible = is_possible(c);
-    if (!c->possible || !spare_key(c, key) || fd_packet_pair(ends) < 0)
+    if (!c->possible)
+        return false;
+    /* first: the spare looks meanwhile whether it can be used */
+    OWN(fd) int session = control_client_session(args_value(c->args, "session"), &err);
+    if (session < 0 || !spare_key(c, key) || fd_packet_pair(ends) < 0)
         return false;
     OWN(fd) int theirs = ends[1];
     OWN(fd) int ours = ends[0];
     sigset_t held, before;
     sigfillset(&held);
     sigprocmask(SIG_SETMASK, &held, &before);
-    bool taken = send_order(c, ours) && ask_session(c, key, theirs);
+    bool taken = send_order(c, ours) && ask_session(c, session, key, theirs);
     close(steal_fd(&theirs));
+    close(steal_fd(&session));
     taken = taken && is_taken(ours);
     if (taken)
         forward_signals(ours);
@@ -268,6 +276,11 @@ static void __attribute__((noreturn)) exec_next(struct buf *words, const struct 
     fd_close_range(STDERR_FILENO + 1, -1);
     execv(argv[0], argv);
     _exit(127);
+}
+
+bool spare_can_wait(const struct assembly *now, const char *record)
+{
+    return !record && !(now && now->result.policy.ncommands);
 }
 
 void spare_start_next(const struct spare_call *c)

@@ -31,9 +31,10 @@ static bool is_volatile(const char *variable)
 /* Names in these are looked up in the working folder. */
 static bool names_paths(const struct cli_args *args)
 {
-    static const char *const options[] = {"allow-write", "deny-write",  "allow-read", "deny-read",
-                                          "profile",     "cd",          "tmpdir",     "config",
-                                          "define",      "allow-socket"};
+    static const char *const options[] = {
+        "allow-write",  "deny-write", "allow-read", "deny-read", "profile",
+        "cd",           "tmpdir",     "config",     "define",    "allow-socket",
+        "entitlements", "extension",  "platform"};
     for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
         if (args_has(args, options[i]))
             return true;

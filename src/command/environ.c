@@ -74,6 +74,13 @@ static const char *const harmless[] = {
     "*_PUBLIC_KEY",  "NEXT_PUBLIC_*", "*_CACHE_KEY",        "GPG_KEY",
 };
 
+/* Whether they are the same apart from case. Most differ in their first byte. */
+static bool is_same(const char *a, const char *b, size_t n)
+{
+    const int apart_from_case = ~('a' ^ 'A');
+    return n > 0 && ((a[0] ^ b[0]) & apart_from_case) == 0 && strncasecmp(a, b, n) == 0;
+}
+
 static bool matches(const char *pattern, const char *name, size_t n)
 {
     size_t m = strlen(pattern);
@@ -81,18 +88,18 @@ static bool matches(const char *pattern, const char *name, size_t n)
     const char *core = pattern + front;
     size_t len = m - front - back;
     if (front)
-        return n >= len && strncasecmp(name + n - len, core, len) == 0;
+        return n >= len && is_same(name + n - len, core, len);
     if (back)
-        return n >= len && strncasecmp(name, core, len) == 0;
-    return n == len && strncasecmp(name, core, len) == 0;
+        return n >= len && is_same(name, core, len);
+    return n == len && is_same(name, core, len);
 }
 
 static bool has_word(const char *word, const char *name, size_t n)
 {
     size_t len = strlen(word);
     for (size_t i = 0; i + len <= n; i++)
-        if (strncasecmp(name + i, word, len) == 0 && (i == 0 || name[i - 1] == '_') &&
-            (i + len == n || name[i + len] == '_'))
+        if ((i == 0 || name[i - 1] == '_') && (i + len == n || name[i + len] == '_') &&
+            is_same(name + i, word, len))
             return true;
     return false;
 }

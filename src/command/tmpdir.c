@@ -173,21 +173,41 @@ int tmpdir_name_in(struct tmpdir *s, const char *place, struct bk_err *err)
     return 0;
 }
 
-int tmpdir_make(struct tmpdir *s, struct bk_err *err)
+/* The folder around it, locked, so that nobody else makes or removes one. */
+static int lock_base(const struct tmpdir *s, char base[sizeof(s->path)])
+{
+    snprintf(base, sizeof(s->path), "%.*s", (int)(strrchr(s->path, '/') - s->path), s->path);
+    return lock_folder(base, LOCK_EX);
+}
+
+int tmpdir_make_alone(struct tmpdir *s, struct bk_err *err)
 {
     char base[sizeof(s->path)];
-    snprintf(base, sizeof(base), "%.*s", (int)(strrchr(s->path, '/') - s->path), s->path);
-    int turn = lock_folder(base, LOCK_EX);
+    OWN(fd) int turn = lock_base(s, base);
     if (turn < 0)
         return err_sys(err, "cannot lock %s", base);
-    /* the lock outlives the sweeper's file descriptor */
-    OWN(fd) int held = fcntl(turn, F_DUPFD_CLOEXEC, 3);
-    (void)held; /* it only has to be open */
-    sweep(turn, base);
     if (mkdir(s->path, 0700) < 0)
         return err_sys(err, "cannot create %s", s->path);
     s->lock = lock_folder(s->path, LOCK_EX | LOCK_NB);
     return s->lock < 0 ? err_sys(err, "cannot lock %s", s->path) : 0;
+}
+
+void tmpdir_sweep(const struct tmpdir *s)
+{
+    char base[sizeof(s->path)];
+    int turn = s->path[0] ? lock_base(s, base) : -1;
+    if (turn < 0)
+        return;
+    /* the lock outlives the sweeper's file descriptor */
+    OWN(fd) int held = fcntl(turn, F_DUPFD_CLOEXEC, 3);
+    (void)held; /* it only has to be open */
+    sweep(turn, base);
+}
+
+int tmpdir_make(struct tmpdir *s, struct bk_err *err)
+{
+    tmpdir_sweep(s);
+    return tmpdir_make_alone(s, err);
 }
 
 static void forget(struct tmpdir *s)

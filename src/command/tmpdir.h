@@ -25,6 +25,9 @@ int tmpdir_name(struct tmpdir *s, struct bk_err *err);
 int tmpdir_name_in(struct tmpdir *s, const char *place, struct bk_err *err);
 /* Removes what others left, makes it and locks it. */
 int tmpdir_make(struct tmpdir *s, struct bk_err *err);
+/* The two parts of it: a launch waits for the first only. */
+int tmpdir_make_alone(struct tmpdir *s, struct bk_err *err);
+void tmpdir_sweep(const struct tmpdir *s);
 /* Removes it if it is empty, as most are. */
 bool tmpdir_remove_empty(struct tmpdir *s);
 void tmpdir_remove(struct tmpdir *s); /* also fine when tmpdir_make() failed */

@@ -46,8 +46,6 @@ void ask_words_question(const struct consent_question *q, struct ask_choices can
     if (q->pid)
         buf_fmt(out, " (%d)", q->pid);
     bool command = q->class == CONSENT_COMMAND;
-    can.session = can.session && !command;
-    can.always = can.always && !command;
     (command ? add_command : q->class ? add_path : add_host)(q, out);
     buf_str(out, "buckle: allow [o]nce, ");
     buf_str(out, command ? "such commands " : q->class ? "the class " : "");

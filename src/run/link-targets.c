@@ -17,6 +17,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/own.h"
@@ -506,6 +507,45 @@ static int search_folder(struct finder *f, const char *folder, int list)
     return fd < 0 ? 0 : visit(f, &at, &names);
 }
 
+static struct link_part part_of(const struct link_targets *m)
+{
+    return (struct link_part){m->protect.n, m->secrets.n, m->count};
+}
+
+static void begin_watch(struct finder *f, struct link_watcher *w)
+{
+    f->watcher = w;
+    if (w)
+        w->from = part_of(f->out);
+}
+
+static void end_watch(struct finder *f)
+{
+    if (f->watcher)
+        f->watcher->to = part_of(f->out);
+    f->watcher = NULL;
+}
+
+/* Some hundred entries, with most file systems. */
+static bool is_large(const char *folder)
+{
+    enum { LARGE = 8192 };
+    struct stat st;
+    return stat(folder, &st) == 0 && st.st_size > LARGE;
+}
+
+static int search_parent(struct finder *f, const char *folder)
+{
+    struct link_recall *k = f->out->recall;
+    struct link_watcher *w = NULL;
+    if (k && is_large(folder) && k->known(k, f->out, folder, &w))
+        return buf_ok(&f->out->protect) && buf_ok(&f->out->secrets) ? 0 : err_nomem(f->err);
+    begin_watch(f, w);
+    int err = search_folder(f, folder, PRECOMPILED_IN_ANY);
+    end_watch(f);
+    return err;
+}
+
 /* The working folder and its parents; no project is above the home folder. */
 static int search_parents(struct finder *f, const char *cwd)
 {
@@ -515,7 +555,7 @@ static int search_parents(struct finder *f, const char *cwd)
     for (int i = 0; i < ABOVE && at[0] && strcmp(at, "/") != 0; i++) {
         if (f->home && strcmp(at, f->home) == 0)
             return 0;
-        if (search_folder(f, at, PRECOMPILED_IN_ANY) < 0)
+        if (search_parent(f, at) < 0)
             return -1;
         *strrchr(at, '/') = '\0';
     }
@@ -540,18 +580,10 @@ static void read_records(struct finder *f)
 static int search_usual(struct finder *f, bool stores)
 {
     int list = stores ? PRECOMPILED_IN_HOME : PRECOMPILED_IN_ANY;
-    f->watcher = f->out->watcher;
     int err = f->home ? search_folder(f, f->home, list) : 0;
     /* file modes already keep the machine's secrets from everybody except root */
     list = geteuid() == 0 ? PRECOMPILED_IN_ROOT : PRECOMPILED_IN_ALL;
-    err = err < 0 ? err : search_folder(f, "/", list);
-    if (f->watcher) {
-        f->watcher->protect = f->out->protect.n;
-        f->watcher->secrets = f->out->secrets.n;
-        f->watcher->count = f->out->count;
-    }
-    f->watcher = NULL;
-    return err;
+    return err < 0 ? err : search_folder(f, "/", list);
 }
 
 int link_targets_find(struct link_targets *m, const char *home, bool stores, const char *cwd,
@@ -559,10 +591,12 @@ int link_targets_find(struct link_targets *m, const char *home, bool stores, con
 {
     struct finder f = {.out = m, .home = home, .err = err};
     read_records(&f);
-    if (m->recalled && (!buf_ok(&m->protect) || !buf_ok(&m->secrets)))
+    if (!buf_ok(&m->protect) || !buf_ok(&m->secrets)) /* what was recalled */
         return err_nomem(err);
+    begin_watch(&f, m->watcher);
     if (!m->recalled && search_usual(&f, stores) < 0)
         return -1;
+    end_watch(&f);
     return search_parents(&f, cwd);
 }
 

@@ -27,17 +27,29 @@ struct link_targets {
     bool quiet; /* set before: list no secret store, because a sandbox around us would report that.
                    Its own run has listed them */
     bool recalled; /* set before: it already has what the home folder and the root lead to */
-    struct link_watcher *watcher; /* set before, or NULL */
+    struct link_watcher *watcher; /* of these; set before, or NULL */
+    struct link_recall *recall;   /* for the working folder and those above it, likewise */
     struct sbpl_sequel sequels[3];
 };
 
-/* Learns what the home folder and the root lead to, and which folders that depends on. */
+/* Learns what folders lead to, and which folders that depends on. */
 struct link_watcher {
     /* Names are looked up in this folder, or with -1 in the one around this path, which is
      * canonical. */
     void (*folder)(struct link_watcher *w, int fd, const char *path);
-    bool unsure;                    /* it depends on something else as well */
-    size_t protect, secrets, count; /* how much of the targets it is */
+    bool unsure; /* it depends on something else as well */
+    /* which part of the targets it is */
+    struct link_part {
+        size_t protect, secrets, count;
+    } from, to;
+};
+
+/* Knows what some large folders lead to. Listing others takes less. */
+struct link_recall {
+    /* Adds that to the targets and returns true. Else the watcher is for the search of this folder,
+     * or NULL. */
+    bool (*known)(struct link_recall *k, struct link_targets *m, const char *folder,
+                  struct link_watcher **watcher);
 };
 
 /* Searches. Both folders are canonical; home may be NULL. `stores`: the policy knows the home

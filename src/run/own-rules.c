@@ -24,10 +24,27 @@
 
 enum { LINKS_MOST = 40 };
 
+/* A path being resolved: the real part so far, and what is left. */
+struct walk {
+    char at[PATH_MAX], rest[PATH_MAX];
+    int links;
+    bool missing; /* `at` does not exist, and nothing in it */
+};
+
 /* Paths without duplicates, each with its NUL. */
 struct found {
     struct buf places, holders;
+    char folder[PATH_MAX]; /* the last one that was resolved, as it was given; "": none */
+    struct walk at;        /* and what it is */
 };
+
+static void found_init(struct found *f)
+{
+    f->places = f->holders = (struct buf){0};
+    f->folder[0] = f->at.at[0] = f->at.rest[0] = '\0';
+    f->at.links = 0;
+    f->at.missing = false;
+}
 
 static void found_free(struct found *f)
 {
@@ -55,12 +72,6 @@ static void add_place(struct found *f, const char *path)
         if (path[n - 1] == '/')
             add_path(&f->holders, path, n - 1);
 }
-
-/* A path being resolved: the real part so far, and what is left. */
-struct walk {
-    char at[PATH_MAX], rest[PATH_MAX];
-    int links;
-};
 
 static void go_up(struct walk *w)
 {
@@ -107,10 +118,9 @@ static bool follow_link(struct walk *w, struct found *f, const char *target)
 static void follow(struct walk *w, struct found *f)
 {
     char target[PATH_MAX];
-    bool there = true;
     while (next_name(w)) {
-        ssize_t n = there ? readlink(w->at, target, sizeof(target) - 1) : -1;
-        there = there && (n >= 0 || errno == EINVAL);
+        ssize_t n = w->missing ? -1 : readlink(w->at, target, sizeof(target) - 1);
+        w->missing = w->missing || (n < 0 && errno != EINVAL);
         if (n < 0)
             continue;
         target[n] = '\0';
@@ -119,18 +129,33 @@ static void follow(struct walk *w, struct found *f)
     }
 }
 
+/* Goes on from another one with something else. Copies little of the 8 KiB. */
+static void walk_on(struct walk *w, const struct walk *from, const char *rest)
+{
+    memcpy(w->at, from->at, strlen(from->at) + 1);
+    snprintf(w->rest, sizeof(w->rest), "%s", rest);
+    w->links = from->links;
+    w->missing = from->missing;
+}
+
 /* Resolves FOLDER/NAME, and each of the files in it; the list ends in NULL. */
 static void find_place(struct found *f, const char *folder, const char *name,
                        const char *const *files)
 {
-    struct walk w = {.at = ""};
-    if (snprintf(w.rest, sizeof(w.rest), "%s/%s", folder, name) >= PATH_MAX)
+    static const struct walk root = {.at = ""};
+    struct walk w, one;
+    if (strlen(folder) + strlen(name) + 1 >= PATH_MAX)
         return;
+    if (strcmp(f->folder, folder) != 0) {
+        memcpy(f->folder, folder, strlen(folder) + 1);
+        walk_on(&f->at, &root, folder);
+        follow(&f->at, f);
+    }
+    walk_on(&w, &f->at, name);
     follow(&w, f);
     add_place(f, w.at);
     for (; *files; files++) {
-        struct walk one = w;
-        snprintf(one.rest, sizeof(one.rest), "%s", *files);
+        walk_on(&one, &w, *files);
         follow(&one, f);
         add_place(f, one.at);
     }
@@ -207,7 +232,8 @@ static void write_list(struct buf *out, const char *name, const struct buf *list
 
 int own_rules(const char *cwd, struct buf *out, struct bk_err *err)
 {
-    OWN(found) struct found f = {0};
+    OWN(found) struct found f;
+    found_init(&f);
     find_all(&f, cwd);
     write_list(out, "places", &f.places);
     write_list(out, "holders", &f.holders);
@@ -229,7 +255,8 @@ static const char record_rules[] =
 
 int own_rules_record(const char *path, struct buf *out, struct bk_err *err)
 {
-    OWN(found) struct found f = {0};
+    OWN(found) struct found f;
+    found_init(&f);
     OWN(buf) struct buf files = {0};
     char file[PATH_MAX];
     if (!record_path(path, file))

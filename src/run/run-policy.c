@@ -107,11 +107,16 @@ static int add_source(struct run_policy *p, const struct run_source *s, struct b
     return 0;
 }
 
-static bool opens_files(const struct run_spec *spec)
+/* Whether compiling opens files. The given ones have been read by then; a text that never says
+ * "import" names no others. */
+static bool opens_files(const struct sbpl_unit *u, const struct run_spec *spec)
 {
-    for (size_t i = 0; i < spec->nsources; i++)
-        if (spec->sources[i].kind == RUN_FILE || spec->sources[i].imports_files)
+    for (size_t i = 0; i < spec->nsources; i++) {
+        const struct source *s = sbpl_text_at(u, i);
+        if ((spec->sources[i].kind == RUN_FILE || spec->sources[i].imports_files) &&
+            (!s || memmem(s->text, s->len, "import", 6)))
             return true;
+    }
     return false;
 }
 
@@ -135,21 +140,16 @@ int run_policy_link_targets(struct link_targets *targets, const struct run_spec 
     return git_files_find(spec->launch.cwd, home, protect_named, targets, err);
 }
 
-enum { RESERVE = 384 << 10 };
-
-static struct sbpl_options options_for(const struct run_spec *spec)
-{
-    return (struct sbpl_options){
-        .os = VOCAB_OS_ANY, .reserve = RESERVE, .shipped_only = !opens_files(spec)};
-}
+static const struct sbpl_options options = {.os = VOCAB_OS_ANY, .reserve = 384 << 10};
 
 static int add_sources(struct run_policy *p, const struct run_spec *spec, const struct buf *own,
                        struct bk_err *err)
 {
-    p->shipped = p->unit.opt.shipped_only;
     for (size_t i = 0; i < spec->nsources; i++)
         if (add_source(p, &spec->sources[i], err) < 0)
             return -1;
+    p->unit.opt.shipped_only = !opens_files(&p->unit, spec);
+    p->shipped = p->unit.opt.shipped_only && !(p->stack && run_is_stacked(p->stack));
     const struct run_source ends = {.kind = RUN_TEXT,
                                     .from = SOURCE_OWN,
                                     .name = OWN_RULES,
@@ -162,20 +162,22 @@ static int add_sources(struct run_policy *p, const struct run_spec *spec, const 
 int run_policy_gather(struct run_policy *p, const struct run_spec *spec, const char *tmpdir,
                       const struct buf *own, struct bk_err *err)
 {
-    struct sbpl_options opt = options_for(spec);
+    struct sbpl_options opt = options;
     int set = set_params(p, spec, tmpdir, &opt, err);
-    opt.reserve = spec->like ? 0 : RESERVE; /* nothing is compiled then */
+    if (set == 0 && run_is_stacked(spec))
+        set = run_stack_read(p, spec, &opt, err);
     sbpl_unit_init(&p->unit, &opt);
-    p->unit.opt.reserve = RESERVE;
     return set < 0 ? -1 : add_sources(p, spec, own, err);
 }
 
 int run_policy_gather_again(struct run_policy *p, const struct run_policy *first,
                             const struct run_spec *spec, const struct buf *own, struct bk_err *err)
 {
-    struct sbpl_options opt = options_for(spec);
+    struct sbpl_options opt = options;
     opt.params = first->unit.opt.params;
     opt.nparams = first->unit.opt.nparams;
+    if (first->stack)
+        run_stack_share(p, first, &opt);
     sbpl_unit_init(&p->unit, &opt);
     return add_sources(p, spec, own, err);
 }
@@ -197,8 +199,10 @@ void run_spec_use(struct run_spec *spec, const struct assembly *a)
         return;
     spec->caches = &r->policy.layered;
     spec->writable = &r->policy.allow_write;
+    spec->set_credentials = &r->policy.credentials;
     spec->plan.keep_userns |= r->nested_userns;
-    if (!spec->upstream && r->policy.allowed_domains.n) /* without hosts nothing leads there */
+    if (!spec->upstream && (r->policy.allowed_domains.n ||
+                            r->policy.allowed_requests.n)) /* without hosts nothing leads there */
         spec->upstream = r->upstream, spec->no_proxy = r->no_proxy;
 }
 
@@ -209,7 +213,15 @@ void run_policy_add_link_targets(struct run_policy *p, struct link_targets *targ
 
 int run_policy_compile(struct run_policy *p, struct bk_err *err)
 {
-    return p->graph ? 0 : sbpl_compile(&p->unit, &p->graph, err);
+    if (p->graph)
+        return 0;
+    if (sbpl_compile(&p->unit, &p->graph, err) < 0)
+        return -1;
+    if (run_stack_apply(p, err) == 0)
+        return 0;
+    graph_free(p->graph);
+    p->graph = NULL;
+    return -1;
 }
 
 int run_policy_word(struct run_policy *p, struct bk_err *err)
@@ -227,6 +239,7 @@ int run_policy_word(struct run_policy *p, struct bk_err *err)
 void run_policy_free(struct run_policy *p)
 {
     graph_free(p->graph);
+    run_stack_free(p);
     sbpl_unit_free(&p->unit);
     free(p->params);
 }

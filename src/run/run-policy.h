@@ -26,7 +26,25 @@ struct run_policy {
     bool shipped; /* made of shipped and given texts only, so it can be compiled at any time */
     struct graph *graph;
     bool worded; /* the graph has the texts of its rules */
+
+    /* run-stack.c: what is around the profile */
+    const struct run_spec *stack;
+    struct buf entitlements; /* as JSON */
+    struct graph *around;    /* what platform profiles allow, or NULL */
+    bool owns_around, fold;
 };
+
+/* Whether a run has more than texts: entitlements, extensions, platform profiles. */
+bool run_is_stacked(const struct run_spec *spec);
+/* Reads what is around the profile; run_policy_free() frees it. */
+int run_stack_read(struct run_policy *p, const struct run_spec *spec, struct sbpl_options *opt,
+                   struct bk_err *err);
+/* The same for an update, from the run's first policy. */
+void run_stack_share(struct run_policy *p, const struct run_policy *first,
+                     struct sbpl_options *opt);
+/* Applies it to the graph. */
+int run_stack_apply(struct run_policy *p, struct bk_err *err);
+void run_stack_free(struct run_policy *p);
 
 /* Takes an assembled policy, and what settings say about how to enforce it. The assembly has to
  * outlive the spec. */

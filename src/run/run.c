@@ -17,6 +17,7 @@
 
 #include "base/own.h"
 #include "policy/target.h"
+#include "run/credentials.h"
 #include "run/own-rules.h"
 #include "run/private-places.h"
 #include "run/run-int.h"
@@ -121,8 +122,9 @@ int run_prepare_env(struct run *r, struct bk_err *err)
     /* tmux and others that keep sockets in the session's folder need a place */
     static const char *const places[] = {"TMPDIR", "TMUX_TMPDIR", "XDG_RUNTIME_DIR"};
     enum { PLACES = sizeof(places) / sizeof(places[0]) };
-    const char **set =
-        arena_array(&r->arena, PLACES + PRIVATE_PLACES + 1 + s->nset_env + 1, sizeof(*set));
+    const char **set = arena_array(
+        &r->arena, PLACES + PRIVATE_PLACES + 1 + s->nset_env + run_credentials_count(s) + 1,
+        sizeof(*set));
     size_t n = 0;
     if (!set)
         return err_nomem(err);
@@ -141,6 +143,9 @@ int run_prepare_env(struct run *r, struct bk_err *err)
         set[n++] = "SANDBOX_RUNTIME=1";
     for (size_t i = 0; i < s->nset_env; i++)
         set[n++] = s->set_env[i];
+    int secret = run_credentials(r, set + n, err);
+    if (secret < 0)
+        return -1;
     static const char *const all[] = {"*"};
     bool whole = s->whole_env || s->bare;
     int made = environ_make(environ, whole ? all : s->keep_env, whole ? 1 : s->nkeep_env, set,
@@ -173,6 +178,8 @@ int run_go_seatbelt(struct run *r, seatbelt_enter_fn *enter, struct launch_end *
 {
     if (run_policy_compile(&r->policy, err) < 0)
         return end->step = STEP_POLICY, run_refused(r, err);
+    if (run_credentials_count(r->spec))
+        return err_set(err, BK_E_INPUT, "credentials: macOS has no gate that could insert them");
     if (run_make_tmpdir(r, err) < 0 || run_prepare_env(r, err) < 0 || run_record_begin(r, err) < 0)
         return -1;
     int result = run_macos(r, enter, end, err);
@@ -238,5 +245,6 @@ void run_close(struct run *r)
     run_policy_free(&r->policy);
     link_targets_free(&r->targets);
     buf_free(&r->own_rules);
+    secrets_free(&r->secrets);
     arena_free(&r->arena);
 }

@@ -7,6 +7,7 @@
 #include "command/launch.h"
 #include "command/tmpdir.h"
 #include "net/parent-proxy.h"
+#include "net/secrets.h"
 #include "run/run-policy.h"
 
 struct run_kernel;
@@ -26,6 +27,7 @@ struct run {
     struct tmpdir private_tmpdir;
     struct arena arena;
     struct environ_result env;
+    struct secrets secrets;
     struct parent_proxies parents;
     bool has_parents;      /* a flag, the settings or the caller's variables name a proxy */
     char connector[256];   /* this program if it is buckle itself; else empty */

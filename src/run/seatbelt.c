@@ -25,7 +25,7 @@ bool run_filters_hosts(const struct graph *g)
 {
     for (uint32_t i = 0; i < graph_test_count(g); i++) {
         const struct graph_test *t = graph_test_at(g, i);
-        if (t->filter == FILTER_DOMAIN ||
+        if (t->filter == FILTER_DOMAIN || graph_test_is_of_request(t) ||
             (t->filter == FILTER_REMOTE && t->how == GRAPH_NET && t->net.proto != NET_UNIX &&
              t->net.host == NET_HOST_ADDRESS))
             return true;
@@ -90,6 +90,8 @@ static int write_profile(void *arg, const struct macos_ports *ports, const char 
 {
     struct run *r = arg;
     struct sbpl_flatten_options o = {.message = tag};
+    if (r->policy.around || r->spec->nextensions) /* the text has neither */
+        return err_set(err, BK_E_INPUT, "on macOS a run takes no extensions or platform profiles");
     if (sbpl_flatten(&r->policy.unit, &o, out, err) < 0)
         return -1;
     /* Linux checks when a device is opened, macOS with every ioctl */

@@ -4,6 +4,7 @@
 #define BK_RUN_SPEC_H
 
 #include "command/launch.h"
+#include "graph/build.h"
 #include "net/consent.h"
 #include "policy/run-source.h"
 #include "record/record.h"
@@ -23,6 +24,13 @@ struct run_spec {
     size_t nsources;
     const struct sbpl_param *params; /* besides CWD, TMPDIR, HOME and ORDINARY, unless bare */
     size_t nparams;
+    /* Around it (run-stack.c): entitlements of the program (entitlements/entitlements.h) or NULL,
+     * profiles that must also allow what it does, and extensions that it holds. */
+    const char *entitlements;
+    const char *const *platforms;
+    size_t nplatforms;
+    const struct graph_extension *extensions;
+    size_t nextensions;
 
     /* The environment: the caller's, less what looks like a secret and is not kept. */
     const char *const *keep_env; /* names */
@@ -49,6 +57,10 @@ struct run_spec {
     /* URL of the proxy that connections leave through, or NULL: the caller's variables name it.
      * no_proxy: hosts that are reached without it, or NULL. */
     const char *upstream, *no_proxy;
+    /* Credentials for requests, as settings/credential-rule.h has them. */
+    const char *const *credentials;
+    size_t ncredentials;
+    const struct words *set_credentials; /* the same, of settings; or NULL */
 
     struct record_options record; /* of this run; without a path none */
     const char *command_text;     /* how people wrote the command, for the record; or NULL */

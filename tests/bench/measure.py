@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers, targets and tables, shared by the benchmarks."""
 
+import json
 import os
+import subprocess
 import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -32,6 +34,12 @@ class Spread:
         ordered = sorted(self.samples)
         n = len(ordered)
         return ordered[max(0, int(n / 2 - 0.98 * n ** 0.5))]
+
+    def most(self):
+        """Upper 95 % confidence bound of the median."""
+        ordered = sorted(self.samples)
+        n = len(ordered)
+        return ordered[min(n - 1, int(n / 2 + 0.98 * n ** 0.5))]
 
     def over(self, other):
         """Ratios, repetition by repetition."""
@@ -85,3 +93,31 @@ class Targets:
             + (f", floor {least}" if floor else ""))
         tap.ok(got.median <= ceiling, f"{name}: at most {ceiling:g}", shown)
         self.rows.append([name, f"{target:g}", shown, least, word])
+
+
+class Server:
+    """A client of `buckle mcp`."""
+
+    def __init__(self, program, work, *words, **how):
+        self.child = subprocess.Popen([program, "mcp", "--shell", "/bin/sh", *words], cwd=work, bufsize=0,
+                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, **how)
+        self.number = 0
+        self.ask("initialize", {"protocolVersion": "2025-06-18", "capabilities": {},
+                                "clientInfo": {"name": "bench", "version": "1"}})
+
+    def ask(self, method, params):
+        self.number += 1
+        message = {"jsonrpc": "2.0", "id": self.number, "method": method, "params": params}
+        self.child.stdin.write(json.dumps(message).encode() + b"\n")
+        answer, rest = b"", self.child.stdout.fileno()
+        while not answer.endswith(b"\n"):
+            answer += os.read(rest, 1 << 16)
+        return json.loads(answer)
+
+    def run(self):
+        facts = self.ask("tools/call", {"name": "bash", "arguments": {"command": "true"}})
+        return facts["result"]["structuredContent"]["exitCode"]
+
+    def end(self):
+        self.child.stdin.close()
+        self.child.wait()

@@ -420,7 +420,7 @@ def finish(page, targets, often):
     page.write()
 
 
-def in_memory(argv):
+def in_memory(argv, again=__file__):
     """Restarts in a new mount namespace, with a tmpfs, a /dev/fuse that ordinary users may open, as on
     distributions, and an ordinary user known to firejail."""
     folder = tempfile.mkdtemp(prefix="buckle-bench-")
@@ -431,7 +431,7 @@ def in_memory(argv):
     if os.path.exists("/dev/fuse"):
         device = os.stat("/dev/fuse").st_rdev
         script.append(f"mknod -m 666 fuse c {os.major(device)} {os.minor(device)}; mount --bind fuse /dev/fuse")
-    again = [sys.executable, os.path.abspath(__file__), *argv]
+    again = [sys.executable, os.path.abspath(again), *argv]
     status = subprocess.call(["unshare", "-m", "sh", "-ec", "\n".join([*script, '"$@"']), "sh", *again],
                              env=dict(os.environ, BENCH_MEMORY=folder))
     os.rmdir(folder)

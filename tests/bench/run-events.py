@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """How fast and how completely denials are reported, and what an agent's hook costs; prints TAP.
 
-    tests/bench/run-events.py [--quick] [--write]
+    tests/bench/run-events.py [--quick] [--write] [hook]
 
 The figures are bench-events' (events.c). --write puts the table into docs/performance.md; --quick
-repeats less. The programs are those of build/bench, or of $BENCH_BUILD.
+repeats less; hook measures only what the hook adds. The programs are those of build/bench, or of $BENCH_BUILD.
 """
 
 import json
@@ -101,9 +101,10 @@ def bench_hook(n, page, targets):
 
 def main(argv):
     quick, rows, targets, page = "--quick" in argv, [], Targets(), Page("events")
-    bench_latency(300 if quick else 2000, rows, targets)
-    bench_flood(3 if quick else 7, 10000 if quick else 50000, rows)
-    bench_store(3 if quick else 7, 100000, rows)
+    if "hook" not in argv:
+        bench_latency(300 if quick else 2000, rows, targets)
+        bench_flood(3 if quick else 7, 10000 if quick else 50000, rows)
+        bench_store(3 if quick else 7, 100000, rows)
     bench_hook(60 if quick else 300, rows, targets)
     if "--write" in argv:
         page.text(f"{os.cpu_count()} cores, Linux {os.uname().release}, load {os.getloadavg()[0]:.0f}"

@@ -6,10 +6,11 @@
 
 $BUCKLE is the program, or that of the benchmarks' build. Each figure is a ratio of interleaved pairs:
 with the pattern and without it, around the same work in a tree of 6,500 files; and launches in a folder
-of 100,000 files and of 10, both with the pattern, after a first run. A row fails if its median is, with
+of 100,000 files and of 10, both with the pattern, after a first run, in a session and without one. A row fails if its median is, with
 95 % confidence, more than a tenth above the target; the last one has a higher ceiling. --write writes the table in docs/performance.md.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -18,7 +19,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from measure import NOISE, TOP, Page, Spread, progress, tap
+from measure import NOISE, TOP, Page, Server, Spread, progress, tap
 
 import fusable
 
@@ -64,12 +65,13 @@ class Bench:
                 with open(f"{top}/part{i}/{'deep/' if k % 2 else ''}file{k}.c", "w", encoding="utf-8") as f:
                     f.write("".join(f"int value_{i}_{k}_{n};\n" for n in range(20)) if parts < 500 else "")
 
+    def env(self):
+        return {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": self.home, "LC_ALL": "C.UTF-8", "XDG_RUNTIME_DIR": self.home}
+
     def call(self, words, cwd):
         how = {} if self.uid == os.geteuid() else {"user": self.uid, "group": self.uid, "extra_groups": []}
-        env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": self.home, "LC_ALL": "C.UTF-8",
-               "XDG_RUNTIME_DIR": self.home}
         began = time.perf_counter()
-        subprocess.run(words, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        subprocess.run(words, cwd=cwd, env=self.env(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                        stderr=subprocess.DEVNULL, check=False, **how)
         return time.perf_counter() - began
 
@@ -86,6 +88,28 @@ class Bench:
 
     def run(self, *flags):
         return [self.program, "run", "--report", "none", *flags, "--"]
+
+
+    def session(self, n):
+        """The next command of a session in the large folder, over the same in the small one."""
+        settings = os.path.join(self.top, "settings.json")
+        with open(settings, "w", encoding="utf-8") as f:
+            json.dump({"filesystem": {"denyRead": [PATTERN[-1]]}}, f)
+        os.chmod(settings, 0o644)
+        how = {} if self.uid == os.geteuid() else {"user": self.uid, "group": self.uid, "extra_groups": []}
+        how["env"] = self.env()
+        ends = [Server(self.program, cwd, "--settings", settings, **how) for cwd in (self.many, self.few)]
+        got = ([], [])
+        for i in range(n + 3):
+            for k, end in enumerate(ends):
+                time.sleep(0.15)  # until there is a spare
+                began = time.perf_counter()
+                end.run()
+                if i > 2:
+                    got[k].append(time.perf_counter() - began)
+        for end in ends:
+            end.end()
+        return Spread(got[0]).over(Spread(got[1]))
 
 
 def judge(rows, name, got, target, ceiling=None):
@@ -111,8 +135,9 @@ def measure(uid, who, n, rows):
               bench.pairs(n, (bench.run(*PATTERN) + words, bench.work), plain), 1.05)
         judge(rows, f"{name}, in a folder with one denied name × without, as {who}",
               bench.pairs(n, (bench.run("--profile", guarded) + words, bench.work), plain), 1.3)
+    judge(rows, f"next command of a session with 100,000 files × with 10, as {who}", bench.session(2 * n), 1.1)
     # a later run looks at each folder once: this one has 2,000
-    judge(rows, f"launch with 100,000 files × with 10, from the second run on, as {who}",
+    judge(rows, f"launch with 100,000 files × with 10, without a session, from the second run on, as {who}",
           bench.pairs(4 * n, (bench.run(*PATTERN) + ["true"], bench.many),
                       (bench.run(*PATTERN) + ["true"], bench.few)), 1.1, ceiling=2)
     shutil.rmtree(bench.top, ignore_errors=True)

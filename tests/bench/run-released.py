@@ -42,7 +42,7 @@ def times(folder, uid, repetitions, commands):
 def furnish(uid):
     folder = tempfile.mkdtemp(prefix="released-", dir=MEMORY)
     os.mkdir(os.path.join(folder, "work"))
-    subprocess.run(["strip", "-o", os.path.join(folder, "dynamic"), os.path.join(BUILD, "buckle")], check=True)
+    subprocess.run(["strip", "-o", os.path.join(folder, "dynamic"), os.path.join(BUILD, "buckle-shared")], check=True)
     shutil.copy(RELEASED, os.path.join(folder, "released"))
     shutil.copy(os.path.join(BUILD, "tests", "bench", "bench-launch"), folder)
     subprocess.run(["chown", "-R", f"{uid}:{uid}", folder], check=True)

@@ -9,7 +9,6 @@ docs/performance.md; --quick repeats less. The program is that of build/bench, o
 $BUCKLE.
 """
 
-import json
 import os
 import subprocess
 import sys
@@ -18,7 +17,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from measure import TOP, Page, Spread, Targets, progress  # noqa: E402
+from measure import TOP, Page, Server, Spread, Targets, progress  # noqa: E402
 
 import tap  # noqa: E402
 
@@ -26,34 +25,6 @@ BUILD = os.environ.get("BENCH_BUILD", os.path.join(TOP, "build", "bench"))
 BUCKLE = os.environ.get("BUCKLE", os.path.join(BUILD, "buckle"))
 SHELL = ["/bin/sh", "-c", "true"]
 PAUSE = 0.06
-
-
-class Server:
-    """A client of `buckle mcp`."""
-
-    def __init__(self, work, *words):
-        self.child = subprocess.Popen([BUCKLE, "mcp", "--shell", SHELL[0], *words], cwd=work, bufsize=0,
-                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.number = 0
-        self.ask("initialize", {"protocolVersion": "2025-06-18", "capabilities": {},
-                                "clientInfo": {"name": "bench", "version": "1"}})
-
-    def ask(self, method, params):
-        self.number += 1
-        message = {"jsonrpc": "2.0", "id": self.number, "method": method, "params": params}
-        self.child.stdin.write(json.dumps(message).encode() + b"\n")
-        answer, rest = b"", self.child.stdout.fileno()
-        while not answer.endswith(b"\n"):
-            answer += os.read(rest, 1 << 16)
-        return json.loads(answer)
-
-    def run(self):
-        facts = self.ask("tools/call", {"name": "bash", "arguments": {"command": "true"}})
-        return facts["result"]["structuredContent"]["exitCode"]
-
-    def end(self):
-        self.child.stdin.close()
-        self.child.wait()
 
 
 def spawn(argv):
@@ -91,7 +62,7 @@ def keep_descriptors():
 
 
 def measure(n, work):
-    ends = {"mcp": Server(work), "mcp without": Server(work, "--no-spare"),
+    ends = {"mcp": Server(BUCKLE, work), "mcp without": Server(BUCKLE, work, "--no-spare"),
             "hook": Session(work), "hook without": Session(work, "--no-spare")}
     ways = {"bare": lambda: spawn(SHELL), **{name: end.run for name, end in ends.items()}}
     took = {name: [] for name in ways}

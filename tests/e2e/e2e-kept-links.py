@@ -97,6 +97,48 @@ def test_changes(person, t):
             t.equal(home.is_read("new/credentials"), False, f"{what}: and what is behind it")
 
 
+# The same for a large working folder, and one above it. Each row: what changes, how it was, how it
+# changes, a file that can be written before and not after, and the reverse.
+ABOVE = [
+    ("a link in the working folder", "ln -s old a/work/.vscode", "ln -sfn new a/work/.vscode", "new/x", "old/x"),
+    ("a link that appears there", "true", "ln -s new a/work/.vscode", "new/x", "-"),
+    ("a link above it", "ln -s work/old a/.vscode", "ln -sfn work/new a/.vscode", "new/x", "old/x"),
+    ("a link on the way", "mkdir a/work/d; ln -s ../old a/work/d/e; ln -s d/e a/work/.vscode",
+     "ln -sfn ../new a/work/d/e", "new/x", "old/x"),
+    ("a link in a folder with a built-in name", "mkdir a/work/.claude; ln -s ../old a/work/.claude/commands",
+     "ln -sfn ../new a/work/.claude/commands", "new/x", "old/x"),
+    ("the working folder is exchanged", "ln -s old a/work/.vscode; cp -r a/work a/other; ln -sfn new a/other/.vscode",
+     "mv a/work a/gone; mv a/other a/work", "new/x", "old/x"),
+]
+
+
+class Above(Home):
+    """A home with a working folder two levels below it, and many files in both."""
+
+    def __init__(self, person, make):
+        super().__init__(person, "mkdir -p a/work/old a/work/new; for i in $(seq 500); do : >a/a-name-of-many-letters-in-the-folder-$i; done; "
+                         "cp a/a-name-* a/work; " + make)
+        self.work = os.path.join(self.path, "a/work")
+        self.folder = os.path.join(self.state, "buckle/links-large")
+
+    def is_written(self, name):
+        return self.run(f"echo x >{name}").status == 0 if name != "-" else None
+
+
+def test_above(person, t):
+    homes = [Above(person, row[1]) for row in ABOVE]
+    yield
+    before = [(home.is_written(row[3]), home.is_written(row[4])) for home, row in zip(homes, ABOVE)]
+    yield
+    kept = [bool(home.keep()) for home in homes]
+    for i, (home, (what, _, change, free, closed)) in enumerate(zip(homes, ABOVE)):
+        home.sh(change)
+        after = home.is_written(free), home.is_written(closed)
+        only = closed == "-"
+        t.equal((kept[i], before[i]), (True, (True, None if only else False)), f"{what}: the state before is kept", home.files())
+        t.equal(after, (False, None if only else True), f"{what}: the next run knows")
+
+
 def test_link_goes(person, t):
     home = Home(person, "ln -s old .aws")
     yield
@@ -226,7 +268,7 @@ def test_attacked(person, t):
 
 def all_tests(person, t):
     """Tests yield where time must pass before their folders count as unchanged."""
-    tests = [test(person, t) for test in (test_changes, test_link_goes, test_home_is_exchanged, test_mounted_over,
+    tests = [test(person, t) for test in (test_changes, test_above, test_link_goes, test_home_is_exchanged, test_mounted_over,
                                           test_put_back, test_forged, test_attacked)]
     while tests:
         left = []

@@ -228,6 +228,45 @@ def test_attacked(person, t):
             t.ok(len(after) <= len(before) + 1, f"{what}: and none is added but the run's own", sorted(after))
 
 
+PROFILE = """(version 1)
+(allow default)
+(deny file-write*)
+(allow file-write* (subpath (param "CWD")) (subpath (param "TMPDIR")))
+"""
+
+
+def test_profile_files(person, t):
+    """A profile from a file is read at each launch; its policy is kept as well, if that is all it reads."""
+    k = Kept(person)
+    outside = person.folder("outside")
+    profile = os.path.join(person.folder("profiles"), "own.sb")
+    script = f"echo x >here && echo x >{outside}/a"
+    person.write(profile, PROFILE)
+    k.run("true", "--profile", profile)
+    held = k.files()
+    t.equal(len(held), 1, "a profile's policy is kept")
+    t.ok(k.run(script, "--profile", profile).status != 0 and os.listdir(outside) == [], "and in force")
+    t.equal(k.files(), held, "the next run uses it")
+    times = os.stat(profile)
+    person.write(profile, PROFILE.replace("(deny file-write*)", "(deny file-mknod )"))
+    os.utime(profile, ns=(times.st_atime_ns, times.st_mtime_ns))
+    t.equal(k.run(script, "--profile", profile).status, 0, "a change counts at once, whatever the time of the file")
+    person.write(profile, PROFILE)
+    person.sh(f"rm -f {outside}/a")
+    t.ok(k.run(script, "--profile", profile).status != 0, "and so does changing it back")
+    part = person.write(os.path.join(os.path.dirname(profile), "part.sb"), "(version 1)\n")
+    person.write(profile, PROFILE + '(import "part.sb")\n')
+    t.ok(k.run(script, "--profile", profile).status != 0, "one that imports a file is in force")
+    person.write(part, f'(version 1)\n(allow file-write* (subpath "{outside}"))\n')
+    t.equal(k.run(script, "--profile", profile).status, 0, "and a change of that file counts at once")
+    person.write(part, "(version 1)\n")
+    person.sh(f"rm -f {outside}/a")
+    t.ok(k.run(script, "--profile", profile).status != 0, "in both directions")
+    hidden = PROFILE + '((if #t (string->symbol (string-append "im" "port"))) "part.sb")\n'
+    person.write(profile, hidden)
+    t.ok(k.run(script, "--profile", profile).status != 0, "an import that is not written as one opens nothing")
+
+
 def test_root_in_a_home(person, t):
     """Root does not use what somebody else could have written."""
     if os.geteuid() != 0 or person.uid == 0:
@@ -282,6 +321,6 @@ def test_no_place(person, t):
         t.equal(done.status, 0, f"without a state folder: {env}", done)
 
 
-for_everybody([test_used, test_changes, test_folders, test_forged, test_other_policy, test_attacked, test_root_in_a_home,
+for_everybody([test_used, test_changes, test_folders, test_forged, test_other_policy, test_profile_files, test_attacked, test_root_in_a_home,
                test_numbers, test_prune, test_no_place])
 sys.exit(tap.done())

@@ -266,6 +266,31 @@ def test_clients(user, t):
 
 # ---- what changes meanwhile ----
 
+def test_grant_meanwhile(user, t):
+    """A spare that asked for the session's grants before one, and is ready after it."""
+    folder = user.folder()
+    settings(user)
+    s = Session(user, folder)
+    denied = stopped = 0
+    for i in range(8 if WHOLE else 4):
+        outside = user.folder("outside")
+        s.ready()
+        s.run("true")
+        early = []
+        eventually(lambda: early.extend(spares(s.pid)) or early)
+        time.sleep(0.002 * i)
+        for pid in early:
+            os.kill(pid, signal.SIGSTOP)
+        stopped += any(not held_space(pid) for pid in early)
+        user.call([running.BUCKLE, "grant", "--session", s.pid, "--write", outside])
+        for pid in early:
+            os.kill(pid, signal.SIGCONT)
+        time.sleep(0.25)
+        denied += s.run(f"echo x >{outside}/f").status != 0
+    t.equal((denied, stopped > 0), (0, True), "a grant counts while a spare is being prepared", stopped)
+    s.end()
+
+
 def test_changes(user, t):
     folder = user.folder()
     user.write(folder + "/data/file", "text\n")
@@ -468,7 +493,37 @@ def test_mcp(user, t):
     c.close()
 
 
+def test_not_started(user, t):
+    """Where none could be used, none is started: each would take a number of the session."""
+    folder = user.folder()
+
+    def numbers(line):
+        c = Client(user, folder, "--mode", "open")
+        for _ in range(2):
+            c.bash(line)
+            time.sleep(0.2)
+        got = c.bash(line, run_in_background=True).facts.get("job")
+        c.close()
+        s = Session(user, folder)
+        s.run(line)
+        time.sleep(0.2)
+        s.run("sleep 5 >/dev/null 2>&1 &")
+        listed = user.call([running.BUCKLE, "session", "--list"], cwd=folder).out
+        s.end()
+        return got, [int(n) for n in re.findall(r"^ +(\d+) .*sleep 5", listed, re.M)]
+    settings(user, commands=[{"match": "nothing *", "deny": True}])
+    got, hook = numbers("true")
+    t.ok(got == 3 and hook == [2], "with rules for commands", got, hook)
+    settings(user, record={"path": f"{user.home}/record/"})
+    got, hook = numbers("true")
+    t.ok(got == 3 and hook == [2], "with a record", got, hook)
+    settings(user)
+    got, hook = numbers("true")
+    t.ok(got != 3 and hook != [2], "and elsewhere there is one", got, hook)
+
+
 if __name__ == "__main__":
-    for_everybody((test_same, test_clients, test_changes, test_inside, test_end, test_mcp) if WHOLE else
-                  (test_same, test_changes, test_inside))
+    for_everybody((test_same, test_clients, test_grant_meanwhile, test_changes, test_inside, test_end, test_mcp,
+                   test_not_started) if WHOLE else
+                  (test_same, test_grant_meanwhile, test_changes, test_inside, test_not_started))
     sys.exit(done())

@@ -41,6 +41,23 @@ def test_file():
     equal(kind, ET_DYN, "and it can lie anywhere in memory")
 
 
+def test_installed():
+    """The installed program reads property lists, whichever way it is linked."""
+    program = os.environ.get("BUCKLE")
+    if not program:
+        skip("no installed program")
+        return
+    path = os.path.join(FOLDER, "given.plist")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write('<?xml version="1.0"?><plist version="1.0"><dict><key>a</key><true/></dict></plist>')
+    profile = '(version 1)(deny default)(if (entitlement "a") (allow file-read*))'
+    for words in (["--entitlements", path], ["--entitlements=" + path]):
+        got = run([program, "eval", *words, "--text", profile, "file-read-data", "/x"])
+        ok(got.returncode == 0 and got.stdout.startswith("allow"), f"a property list: {words[0].split('=')[0]}", got)
+    got = run([program, "eval", "--entitlements", "/nowhere", "--text", profile, "file-read-data", "/x"])
+    ok(got.returncode not in (0, 1), "one that is missing is an error", got)
+
+
 def new_root(name):
     root = os.path.join(FOLDER, name)
     os.mkdir(root)
@@ -96,6 +113,7 @@ def main():
         skip("a root directory of its own takes root")
         return done()
     test_file()
+    test_installed()
     test_empty_root()
     test_bare_root()
     return done()

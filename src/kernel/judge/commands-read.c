@@ -323,10 +323,11 @@ void commands_starting(struct judge *j, uint32_t fits, const char *path, size_t 
 {
     struct command_use *c = &j->commands;
     bool asks = false;
+    if (c->starting == 0)
+        c->nshown = 0; /* else the interpreter of a script, which the user sees by its own name */
     c->starting = fits;
-    c->nshown = 0;
     for (uint32_t i = 0; i < c->n; i++)
         asks |= (fits >> i & 1) && c->agreed[i];
-    if (asks)
+    if (asks && !c->nshown)
         show(j, path, len);
 }

@@ -38,10 +38,11 @@ static const char *agreed_in(const struct graph *g, const struct graph_test *pat
 
 static uint32_t find_pattern(const struct graph_commands *all, const struct graph_test *t)
 {
+    uint32_t found = 0;
     for (uint32_t i = 0; i < all->n; i++)
         if (all->tests[i]->len == t->len && memcmp(all->tests[i]->str, t->str, t->len) == 0)
-            return UINT32_C(1) << i;
-    return 0;
+            found |= UINT32_C(1) << i;
+    return found;
 }
 
 static uint32_t translate(const struct command_use *old, const struct graph_commands *all,
@@ -71,7 +72,9 @@ int commands_begin(struct judge *j, const struct graph *g, bool net)
     c->on |= all.n != 0;
     c->net = net;
     c->narrowing = all.narrowing;
+    c->lasting = 0;
     for (uint32_t i = 0; i < all.n; i++) {
+        c->lasting |= all.tests[i]->num == GRAPH_COMMAND_LINE ? UINT32_C(1) << i : 0;
         c->patterns[i] = all.tests[i];
         c->agreed[i] = agreed_in(g, all.tests[i]);
     }
@@ -248,7 +251,8 @@ static bool is_start(uint16_t op)
 size_t commands_facts(const struct judge *j, uint16_t op, struct graph_fact *f)
 {
     const struct command_use *c = &j->commands;
-    uint32_t set = is_start(op) ? c->starting : c->now;
+    uint32_t before = is_start(op) ? c->now & c->lasting : 0;
+    uint32_t set = (is_start(op) ? c->starting : c->now) | before;
     uint32_t agreed = is_start(op) ? questions_agreed(&j->questions, c->shown, c->nshown) : 0;
     size_t n = 0;
     for (uint32_t i = 0; set && i < c->n; i++) {
@@ -256,7 +260,8 @@ size_t commands_facts(const struct judge *j, uint16_t op, struct graph_fact *f)
             continue;
         f[n++] = (struct graph_fact){.filter = FILTER_PROCESS_COMMAND,
                                      .str = c->patterns[i]->str,
-                                     .len = c->patterns[i]->len};
+                                     .len = c->patterns[i]->len,
+                                     .num = before >> i & 1 & ~(c->starting >> i)};
         if ((agreed >> i & 1) && c->agreed[i])
             f[n++] = graph_extension_fact(c->agreed[i]);
     }

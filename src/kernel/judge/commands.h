@@ -38,6 +38,7 @@ struct command_use {
     uint32_t now;      /* label of the caller */
     uint32_t starting; /* what the program that is being started fits */
     uint32_t narrowing;
+    uint32_t lasting; /* those whose rules about starting programs also see labels */
     const struct graph_test *patterns[GRAPH_COMMANDS];
     const char
         *agreed[GRAPH_COMMANDS]; /* the extension of the user's consent, or NULL: no rule asks */

@@ -93,7 +93,7 @@ static void note_interpreter(struct judge *j, const struct pinned *p, const char
     while (n > 0 && (line[n - 1] == ' ' || line[n - 1] == '\t'))
         n--;
     s->fits |= commands_fit_script(j, p->path, p->path_len, line, n, script);
-    commands_starting(j, s->fits, p->path, p->path_len);
+    commands_starting(j, s->fits, script, strlen(script));
 }
 
 /* Finds an interpreter as the caller would. */

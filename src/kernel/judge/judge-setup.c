@@ -26,6 +26,7 @@
 #include "base/own.h"
 #include "command/own-record.h"
 #include "kernel/gate/resolver-files.h"
+#include "kernel/gate/trust-files.h"
 #include "kernel/judge/ask.h"
 #include "kernel/launch/core-files.h"
 #include "kernel/launch/device-wall.h"
@@ -353,6 +354,22 @@ static void enter_network(struct judge_process *in)
     judge_check(s, step, err);
 }
 
+/* The gate decrypts connections whose requests are checked, with certificates that programs inside
+ * have to accept. */
+static void set_up_trust(struct judge_process *in)
+{
+    struct setup *s = in->s;
+    OWN(buf) struct buf pem = {0};
+    const char *bundle = NULL;
+    judge_check(s, STEP_GATE, gate_process_authority(&in->gate, s->graph, &pem));
+    if (!pem.n || !s->plan->mount_ns)
+        return;
+    char *const *env = s->env ? s->env : s->launch->env;
+    judge_check(s, STEP_GATE, trust_files_mount(pem.s, pem.n, env, &bundle));
+    s->env = trust_files_environ(env, bundle);
+    judge_check(s, STEP_GATE, s->env ? 0 : -ENOMEM);
+}
+
 /* A network that is filtered by name must be ready before the command enters it. Does the judge's
  * own part first, while init works. */
 static void set_up_gate(struct judge_process *in)
@@ -369,6 +386,7 @@ static void set_up_gate(struct judge_process *in)
         s->env = gate_process_environ(&in->gate, s);
         judge_check(s, STEP_GATE, s->env ? 0 : -ENOMEM);
     }
+    set_up_trust(in);
     if (!s->plan->net_ns)
         return;
     if (s->init)
@@ -418,23 +436,34 @@ static void open_record(struct judge_process *in)
         own_record_adopt(in->record, home);
 }
 
+/* The controller removes the TMPDIR before it exits. The file system frees a folder when its last
+ * user is gone, which takes 0.2 ms on a disk: that is to be us, for whom nobody waits. A name and
+ * nothing more, that leads to where the command may go anyway. */
+static void hold_tmpdir(const struct setup *s)
+{
+    if (s->launch->tmpdir)
+        (void)!open(s->launch->tmpdir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
 void judge_phase_unconfined(struct judge_process *in)
 {
     struct setup *s = in->s;
     enum launch_step step;
     int trees[LAYERS_PREPARED] = {-1, -1};
+    struct devices_list devices;
     tie_to_controller(in);
     prepare_policy(s);
     if (s->plan->mount_ns)
         in->outer = open_outer_mounts(in);
     receive_init(s);
+    hold_tmpdir(s);
     request_network(in);
     start_sentries(s);
     if (s->plan->gate)
         judge_check(s, STEP_GATE, gate_process_start(&in->gate, s));
     open_record(in); /* neither the sentry nor the gate needs it */
     if (s->init) {
-        int err = init_wait_mounts(s->init, &step, trees);
+        int err = init_wait_mounts(s->init, &step, trees, &devices);
         judge_check(s, step, err);
         if (!s->plan->layers_first && !s->plan->nsearches)
             activate_sentries(s);
@@ -459,7 +488,7 @@ void judge_phase_unconfined(struct judge_process *in)
     if (s->plan->mount_ns && s->plan->opt.core_dumps && s->launch->tmpdir)
         judge_check(s, STEP_KERNEL_FILES, core_files_redirect(s->launch->tmpdir, s->launch->cwd));
     if (s->init) /* in the meantime; the sentry starts from the host's mounts */
-        judge_check(s, STEP_DEVICES, devices_wall(s->plan, s->graph));
+        judge_check(s, STEP_DEVICES, devices_wall(s->plan, s->graph, &devices));
     capabilities_bound(s->plan->caps); /* the command's; forty calls, also in the meantime */
     if (can_overlap_sentries(in)) {
         in->c.guarded = in->guarded;
@@ -468,7 +497,7 @@ void judge_phase_unconfined(struct judge_process *in)
     if (s->sentries >= 0)
         wait_for_sentries(in);
     if (!s->init)
-        judge_check(s, STEP_DEVICES, devices_wall(s->plan, s->graph));
+        judge_check(s, STEP_DEVICES, devices_wall(s->plan, s->graph, NULL));
     if (s->plan->gate)
         set_up_gate(in);
     /* by path, so that mounts made since then count */

@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -28,7 +29,7 @@ enum { OPENED = 512, DEPTH = 3 };
 
 /* Mounts that are made before everything is closed, and attached afterwards. */
 struct opened {
-    int trees[OPENED];
+    int trees[OPENED]; /* -1: init has made it, or should have */
     const char *paths[OPENED];
     size_t n;
     struct arena arena;
@@ -77,6 +78,18 @@ static int type_of(mode_t mode)
     return S_ISBLK(mode) ? 3 : 4;
 }
 
+static const char *const usual[] = {"/dev/null",   "/dev/zero",    "/dev/full",
+                                    "/dev/random", "/dev/urandom", "/dev/tty"};
+enum { USUAL = sizeof(usual) / sizeof(usual[0]) };
+
+static bool is_usual(const char *path)
+{
+    for (size_t i = 0; i < USUAL; i++)
+        if (strcmp(path, usual[i]) == 0)
+            return true;
+    return false;
+}
+
 static int clone_mount(const char *path)
 {
     return (int)syscall(SYS_open_tree, AT_FDCWD, path,
@@ -88,18 +101,16 @@ static int clone_mount(const char *path)
 static void keep(struct opened *o, const char *path, mode_t mode)
 {
     struct stat st;
-    bool maker = strcmp(path, "/dev/ptmx") == 0;
+    bool maker = strcmp(path, "/dev/ptmx") == 0, made = is_usual(path);
     char *name = o->n < OPENED ? arena_strndup(&o->arena, path, strlen(path)) : NULL;
-    int tree = name && maker ? clone_mount("/dev/pts/ptmx") : -1;
-    if (name && tree < 0)
+    OWN(fd) int tree = name && maker ? clone_mount("/dev/pts/ptmx") : -1;
+    if (name && tree < 0 && !made)
         tree = clone_mount(path);
-    if (tree < 0)
+    if (!name || (tree < 0 && !made) ||
+        fstatat(tree, made ? path : "", &st, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) < 0 ||
+        (st.st_mode & S_IFMT) != (mode & S_IFMT))
         return;
-    if (fstat(tree, &st) < 0 || (st.st_mode & S_IFMT) != (mode & S_IFMT)) {
-        close(tree);
-        return;
-    }
-    o->trees[o->n] = tree;
+    o->trees[o->n] = steal_fd(&tree);
     o->paths[o->n++] = name;
 }
 
@@ -133,9 +144,9 @@ static bool is_console(const char *name)
 }
 
 /* Whether this user could open it at all. Others need no mount. */
-static bool can_open(const struct opened *o, const char *path)
+static bool can_open(uid_t uid, const char *path)
 {
-    return o->uid == 0 || faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0;
+    return uid == 0 || faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0;
 }
 
 /* The type of an entry; 0 for what cannot be a device or contain one. Containers mount devices on
@@ -150,7 +161,9 @@ static mode_t type_of_entry(const struct dirent *e, const char *path)
     return lstat(path, &st) == 0 ? st.st_mode : 0;
 }
 
-static void keep_beneath(struct opened *o, const char *folder, int depth)
+typedef void device_fn(void *arg, const char *path, mode_t mode);
+
+static void each_device(const char *folder, int depth, device_fn *fn, void *arg)
 {
     char path[512];
     DIR *d = depth < DEPTH ? opendir(folder) : NULL;
@@ -161,15 +174,38 @@ static void keep_beneath(struct opened *o, const char *folder, int depth)
             continue;
         mode_t mode = type_of_entry(e, path);
         if (S_ISDIR(mode))
-            keep_beneath(o, path, depth + 1);
-        else if (is_device(mode) && is_allowed(o, path, mode) && can_open(o, path))
-            keep(o, path, mode);
+            each_device(path, depth + 1, fn, arg);
+        else if (is_device(mode))
+            fn(arg, path, mode);
     }
     if (d)
         closedir(d);
 }
 
-static int keep_all(struct opened *o, const struct plan *p)
+static void keep_allowed(void *arg, const char *path, mode_t mode)
+{
+    struct opened *o = arg;
+    if (is_allowed(o, path, mode) && can_open(o->uid, path))
+        keep(o, path, mode);
+}
+
+/* What init has found, and mounted where it could. */
+static void keep_found(struct opened *o, const struct devices_list *found)
+{
+    const char *end = found->text + found->n;
+    for (const char *at = found->text; at < end; at += strlen(at) + 1) {
+        mode_t mode = *at == DEVICE_BLOCKS ? S_IFBLK : S_IFCHR;
+        const char *path = at + 1;
+        if (*at != DEVICE_MOUNTED) {
+            keep_allowed(o, path, mode);
+        } else if (o->n < OPENED && is_allowed(o, path, mode)) {
+            o->trees[o->n] = -1;
+            o->paths[o->n++] = path;
+        }
+    }
+}
+
+static int keep_all(struct opened *o, const struct plan *p, const struct devices_list *found)
 {
     struct stat st;
     bool folders = p->device_scan;
@@ -185,29 +221,48 @@ static int keep_all(struct opened *o, const struct plan *p)
     o->cache = graph_cache_new(o->graph);
     if (!o->cache)
         return -ENOMEM;
-    if (p->device_scan)
-        keep_beneath(o, "/dev", 0);
+    if (p->device_scan && found && found->whole)
+        keep_found(o, found);
+    else if (p->device_scan)
+        each_device("/dev", 0, keep_allowed, o);
     for (size_t i = 0; i < p->ndevices && !p->device_scan; i++)
         if (!is_left_out(p->devices[i]) && lstat(p->devices[i], &st) == 0 && S_ISDIR(st.st_mode))
-            keep_beneath(o, p->devices[i], 1);
+            each_device(p->devices[i], 1, keep_allowed, o);
     return 0;
 }
 
 /* ---- the wall ---- */
 
+static int attach(int tree, const char *path)
+{
+    int moved = (int)syscall(SYS_move_mount, tree, "", AT_FDCWD, path,
+                             0x04 /* the first is a file descriptor */);
+    return moved == 0 || errno == ENOENT ? 0 : -errno;
+}
+
+/* What init has made a mount of. */
+static int open_again(const char *path)
+{
+    int err = set_attributes(AT_FDCWD, path, 0, 0, KABI_MOUNT_NODEV);
+    if (err != -EINVAL)
+        return err == -ENOENT ? 0 : err;
+    OWN(fd) int tree = clone_mount(path);
+    err = tree < 0 ? 0 : devices_open_tree(tree);
+    return tree < 0 || err < 0 ? err : attach(tree, path);
+}
+
 static int put_back(struct opened *o)
 {
     int err = 0;
     for (size_t i = 0; i < o->n; i++) {
-        if (err == 0 && syscall(SYS_move_mount, o->trees[i], "", AT_FDCWD, o->paths[i],
-                                0x04 /* the first is a file descriptor */) < 0)
-            err = errno == ENOENT ? 0 : -errno;
-        close(o->trees[i]);
+        OWN(fd) int tree = o->trees[i];
+        if (err == 0)
+            err = tree < 0 ? open_again(o->paths[i]) : attach(tree, o->paths[i]);
     }
     return err;
 }
 
-int devices_wall(const struct plan *p, const struct graph *g)
+int devices_wall(const struct plan *p, const struct graph *g, const struct devices_list *found)
 {
     if (!p->device_wall) {
         if (p->mount_ns)
@@ -216,7 +271,7 @@ int devices_wall(const struct plan *p, const struct graph *g)
     }
     struct opened o = {.graph = g, .uid = geteuid(), .gid = getegid()};
     arena_init(&o.arena, 1 << 20);
-    int err = keep_all(&o, p);
+    int err = keep_all(&o, p, found);
     if (err == 0)
         err = devices_close();
     int back = put_back(&o);
@@ -227,4 +282,41 @@ int devices_wall(const struct plan *p, const struct graph *g)
     graph_cache_free(o.cache);
     arena_free(&o.arena);
     return err;
+}
+
+/* ---- init's part ---- */
+
+static bool mount_device(const char *path, mode_t mode)
+{
+    struct stat st;
+    const char *from = strcmp(path, "/dev/ptmx") == 0 ? "/dev/pts/ptmx" : path;
+    return mount(from, path, NULL, MS_BIND, NULL) == 0 && lstat(path, &st) == 0 &&
+           (st.st_mode & S_IFMT) == (mode & S_IFMT);
+}
+
+static void list_device(void *arg, const char *path, mode_t mode)
+{
+    struct devices_list *found = arg;
+    size_t n = strlen(path) + 1;
+    if (!found->whole || !can_open(geteuid(), path))
+        return;
+    found->whole = n + 1 <= sizeof(found->text) - found->n;
+    if (!found->whole)
+        return;
+    found->text[found->n] = S_ISBLK(mode)              ? DEVICE_BLOCKS
+                            : mount_device(path, mode) ? DEVICE_MOUNTED
+                                                       : DEVICE_CHARACTERS;
+    memcpy(found->text + found->n + 1, path, n);
+    found->n += (uint16_t)(n + 1);
+}
+
+void devices_prepare(struct devices_list *found)
+{
+    if (found) {
+        found->whole = true;
+        each_device("/dev", 0, list_device, found);
+        return;
+    }
+    for (size_t i = 0; i < USUAL; i++)
+        (void)mount(usual[i], usual[i], NULL, MS_BIND, NULL);
 }

@@ -19,6 +19,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -32,7 +33,9 @@
 #include "base/own.h"
 #include "base/proc-text.h"
 #include "kernel/gate/netns-sockets.h"
+#include "kernel/launch/device-wall.h"
 #include "kernel/launch/host-mounts.h"
+#include "kernel/launch/kernel-files.h"
 #include "kernel/launch/layers.h"
 #include "kernel/launch/terminals.h"
 #include "kernel/launch/walls.h"
@@ -47,6 +50,12 @@
 struct announcement {
     int32_t step, err;
     bool layers[LAYERS_PREPARED];
+};
+
+/* With the devices that init found, if it looked for them. */
+struct mounts_announcement {
+    struct announcement outcome;
+    struct devices_list devices;
 };
 
 static int announce(int to, enum launch_step step, int err, int fd)
@@ -163,20 +172,32 @@ static void __attribute__((noreturn)) collect(void)
 
 /* The work of init. */
 struct task {
-    bool user_ns, net_ns;
+    bool user_ns, net_ns, devices;
     const char *cwd;
     uid_t uid;
     gid_t gid;
     int controller; /* its pidfd */
     int mounts;     /* pipe for the host's, or -1 */
+    char *table;    /* of these, or NULL; init needs no memory back */
     int spaces;     /* namespaces to make, except for the network */
+    int sysctl;     /* /proc/sys, or -1 */
     struct id_maps maps;
     struct terminals terminals;
     const char *const *layers; /* to prepare */
     int trees[LAYERS_PREPARED];
 };
 
-static int make_mounts(struct task *t, enum launch_step *step)
+/* A user namespace cannot show a folder without the mounts in it. The kernel would say so on the
+ * console each time, which can take a millisecond. */
+static bool may_prepare(const struct task *t)
+{
+    for (size_t i = 0; t->user_ns && t->table && i < LAYERS_PREPARED && t->layers[i]; i++)
+        if (host_mounts_are_below(t->table, t->layers[i]))
+            return false;
+    return true;
+}
+
+static int make_mounts(struct task *t, enum launch_step *step, struct devices_list *devices)
 {
     int err = 0;
     *step = STEP_MAP_IDS;
@@ -199,23 +220,27 @@ static int make_mounts(struct task *t, enum launch_step *step)
     *step = STEP_MOUNT_PROC;
     if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
         return -errno;
+    /* Below the mount that is made next, and that the judge makes read-only. */
+    t->sysctl = t->net_ns ? open("/proc/sys", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    kernel_files_prepare();
+    devices_prepare(t->devices ? devices : NULL);
     /* init needs no working directory of its own */
-    if (t->layers[0] && chdir("/proc") == 0)
+    if (t->layers[0] && may_prepare(t) && chdir("/proc") == 0)
         layers_prepare(t->layers, t->user_ns, t->trees);
     *step = STEP_NONE;
     return 0;
 }
 
 /* Which of the prepared layers there are, with their file descriptors. */
-static int announce_mounts(int to, enum launch_step step, int err, const int *trees)
+static int announce_mounts(int to, struct mounts_announcement *m, const int *trees)
 {
-    struct announcement announcement = {(int32_t)step, -err, {false}};
     int fds[LAYERS_PREPARED];
     size_t n = 0;
     for (size_t i = 0; i < LAYERS_PREPARED; i++)
-        if ((announcement.layers[i] = trees[i] >= 0))
+        if ((m->outcome.layers[i] = trees[i] >= 0))
             fds[n++] = trees[i];
-    return fd_pass_send_many(to, &announcement, sizeof(announcement), fds, n);
+    return fd_pass_send_many(
+        to, m, offsetof(struct mounts_announcement, devices.text) + m->devices.n, fds, n);
 }
 
 /* Returns the network namespace's file descriptor. */
@@ -269,11 +294,13 @@ static void allow_echo(int sysctl, gid_t gid)
 static int set_up(struct task *t, int to)
 {
     enum launch_step step;
-    int err = make_mounts(t, &step);
-    /* Once the mounts are announced, the judge makes this folder read-only by a mount on top of it.
-     * This descriptor is below that mount. */
-    OWN(fd) int sysctl = t->net_ns ? open("/proc/sys", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (announce_mounts(to, step, err, t->trees) < 0 || err < 0)
+    struct mounts_announcement made;
+    memset(&made, 0, offsetof(struct mounts_announcement, devices.text));
+    int err = make_mounts(t, &step, &made.devices);
+    OWN(fd) int sysctl = t->sysctl;
+    made.outcome.step = (int32_t)step;
+    made.outcome.err = -err;
+    if (announce_mounts(to, &made, t->trees) < 0 || err < 0)
         return -1;
     if (!t->net_ns)
         return 0;
@@ -320,7 +347,7 @@ static void __attribute__((noreturn)) first_main(struct task *t, int to)
     sigaction(SIGCHLD, &child, NULL);
     sigaction(INIT_STOP_ALL, &stopping, NULL);
     if (t->mounts >= 0) {
-        host_mounts_send(t->mounts);
+        t->table = host_mounts_send(t->mounts);
         close(t->mounts);
     }
     if (set_up(t, to) < 0) {
@@ -418,7 +445,7 @@ void init_start(struct init *g, const struct host *h, const char *cwd, const cha
     static const char *const none[LAYERS_PREPARED];
     int ends[2];
     int pipe[2] = {-1, -1};
-    bool reads = g->reads;
+    bool reads = g->reads, devices = g->devices;
     *g =
         (struct init){.pidfd = -1, .ready = -1, .mounts = -1, .below = g->below, .depth = g->depth};
     struct host_spaces spaces = host_spaces(h);
@@ -431,6 +458,8 @@ void init_start(struct init *g, const struct host *h, const char *cwd, const cha
         return;
     t.spaces = CLONE_NEWNS | (spaces.ipc ? CLONE_NEWIPC : 0) | (spaces.uts ? CLONE_NEWUTS : 0);
     t.cwd = cwd;
+    t.devices = devices;
+    t.sysctl = -1;
     t.mounts = reads && pipe2(pipe, O_CLOEXEC) == 0 ? pipe[1] : -1;
     t.layers = layers ? layers : none;
     for (size_t i = 0; i < LAYERS_PREPARED; i++)
@@ -498,16 +527,31 @@ void init_order(const struct init *g, const struct netns_wishes *wishes)
     fd_pass_send(g->ready, &order, sizeof(order), -1);
 }
 
-int init_wait_mounts(const struct init *g, enum launch_step *step, int trees[LAYERS_PREPARED])
+/* Whether the devices came whole, each with its NUL. */
+static bool has_devices(const struct mounts_announcement *m, ssize_t n)
 {
-    struct announcement announcement;
+    const struct devices_list *d = &m->devices;
+    return d->whole && d->n > 0 && d->n <= sizeof(d->text) &&
+           (size_t)n == offsetof(struct mounts_announcement, devices.text) + d->n &&
+           !d->text[d->n - 1];
+}
+
+int init_wait_mounts(const struct init *g, enum launch_step *step, int trees[LAYERS_PREPARED],
+                     struct devices_list *devices)
+{
+    struct mounts_announcement m;
     int fds[LAYERS_PREPARED];
     size_t came = 0, used = 0;
-    ssize_t n = fd_pass_receive_many(g->ready, &announcement, sizeof(announcement), fds,
-                                     LAYERS_PREPARED, &came);
-    int err = outcome_of(&announcement, n, step);
+    const size_t least = offsetof(struct mounts_announcement, devices.text);
+    ssize_t n = fd_pass_receive_many(g->ready, &m, sizeof(m), fds, LAYERS_PREPARED, &came);
+    /* an init that could not start was announced without mounts */
+    bool full = n >= (ssize_t)least;
+    int err = outcome_of(&m.outcome, full ? (ssize_t)sizeof(m.outcome) : n, step);
     for (size_t i = 0; i < LAYERS_PREPARED; i++)
-        trees[i] = err >= 0 && announcement.layers[i] && used < came ? fds[used++] : -1;
+        trees[i] = err >= 0 && m.outcome.layers[i] && used < came ? fds[used++] : -1;
+    devices->whole = full && has_devices(&m, n);
+    devices->n = devices->whole ? m.devices.n : 0;
+    memcpy(devices->text, m.devices.text, devices->n);
     if (err >= 0 && g->pidfd < 0) {
         *step = STEP_INIT;
         return -ENOSYS;

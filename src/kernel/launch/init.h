@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "kernel/host/host.h"
+#include "kernel/launch/device-wall.h"
 #include "kernel/launch/launch.h"
 #include "kernel/launch/layers.h"
 #include "net/netns-setup.h"
@@ -29,6 +30,7 @@ struct init {
     int mounts;     /* pipe with the host's mounts; -1: none */
     bool net_ns;    /* will have its own network namespace */
     bool reads;     /* set before init_start() */
+    bool devices;   /* likewise: most policies like this one leave most devices open */
     int below;      /* pidfd of an init whose pid namespace it will be below; 0: ours */
     unsigned depth; /* of that namespace below ours */
 };
@@ -50,8 +52,9 @@ void init_order(const struct init *g, const struct netns_wishes *wishes);
 
 /* Call these in this order, from one process only. Each waits and returns a negative errno with the
  * step that failed. They allocate nothing. */
-/* user, pid, mounts; trees: the prepared layers, or -1 */
-int init_wait_mounts(const struct init *g, enum launch_step *step, int trees[LAYERS_PREPARED]);
+/* user, pid, mounts; trees: the prepared layers, or -1; devices: as init found them */
+int init_wait_mounts(const struct init *g, enum launch_step *step, int trees[LAYERS_PREPARED],
+                     struct devices_list *devices);
 int init_take_network(const struct init *g,
                       enum launch_step *step); /* returns its file descriptor */
 int init_wait_loopback(const struct init *g, enum launch_step *step);

@@ -5,6 +5,10 @@
 
 #include "kernel/plan/plan.h"
 
+/* Init's part, which takes longest: makes a mount of each, where policies can make them read-only.
+ * What it leaves out, the other part makes up for. */
+void kernel_files_prepare(void);
+
 /*
  * Makes the kernel files of the plan read-only, or hides them under an empty mount, in the
  * sandbox's mount namespace. Returns 0 or a negative errno. Missing files are skipped.

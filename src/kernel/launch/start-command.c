@@ -23,6 +23,7 @@
 #include "kernel/host/kabi.h"
 #include "kernel/launch/held.h"
 #include "kernel/launch/walls.h"
+#include "kernel/shared/processor.h"
 #include "kernel/shared/setup.h"
 
 enum { STACK_BYTES = 64 << 10 };
@@ -31,6 +32,8 @@ enum { STACK_BYTES = 64 << 10 };
 static struct {
     volatile pid_t pid;
     volatile int listener, step, err;
+    bool stays; /* both start on the judge's processor, and leave it at will */
+    cpu_set_t processors;
     _Alignas(16) char stack[STACK_BYTES], between[STACK_BYTES];
 } start;
 
@@ -95,6 +98,8 @@ static int command_main(void *arg)
     const struct setup *s = c->s;
     const struct launch *l = s->launch;
     int listener = -1;
+    if (start.stays)
+        processor_roam(&start.processors);
     fail_if(STEP_LIMITS, set_limits(l));
     fail_if(STEP_LIMITS, limit_core(s->plan));
     /* one layer more than the judge has, so that the judge can read this process and not the
@@ -155,6 +160,7 @@ int command_start(struct command *c, pid_t *pid, int *listener, enum launch_step
 {
     start.pid = start.listener = -1;
     start.step = start.err = 0;
+    start.stays = processor_stay(&start.processors);
     if (c->pids >= 0) {
         start_in_namespace(c);
     } else {
@@ -164,6 +170,8 @@ int command_start(struct command *c, pid_t *pid, int *listener, enum launch_step
             start.err = errno;
         }
     }
+    if (start.stays)
+        processor_roam(&start.processors);
     *step = (enum launch_step)start.step;
     if (start.err) {
         if (start.pid > 0)

@@ -31,6 +31,7 @@ struct region_set {
 struct question {
     const struct graph *g;
     bool denied;                     /* where is it denied (or reported), rather than allowed? */
+    bool unreported;                 /* of that: a report alone does not count */
     const struct bound_path *within; /* only in this folder; NULL: anywhere */
     int type;                        /* BOUND_… */
     const char *layer;               /* the extension of layers that counts as granted, or NULL */
@@ -270,7 +271,9 @@ static struct region_set bound_node(const struct question *q, const struct graph
     struct bound_path p;
     bool bounded;
     if (node->kind == GRAPH_NODE_DECISION) {
-        s.everywhere = q->denied ? !is_silent_allow(node) : node->allow;
+        s.everywhere = !q->denied      ? node->allow
+                       : q->unreported ? !node->allow
+                                       : !is_silent_allow(node);
         return s;
     }
     const struct region_set *match = &sets[node->match], *unmatch = &sets[node->unmatch];
@@ -475,14 +478,13 @@ static uint32_t unbounded_rule(const struct question *q, enum vocab_op op,
     }
 }
 
-size_t plan_denied(const struct graph *g, enum vocab_op op, enum bound_type type,
-                   const struct bound_path *within, struct bound_path *list, size_t cap,
-                   bool *everywhere, uint32_t *rule, struct arena *arena)
+static size_t find_denied(struct question *q, enum vocab_op op, const struct bound_path *within,
+                          struct bound_path *list, size_t cap, bool *everywhere, uint32_t *rule)
 {
+    const struct graph *g = q->g;
     struct bound_path in = within ? with_ends(*within) : (struct bound_path){0};
-    struct question q = {
-        .g = g, .denied = true, .within = within ? &in : NULL, .type = type, .arena = arena};
-    const struct region_set *sets = bound_all(&q, op);
+    q->within = within ? &in : NULL;
+    const struct region_set *sets = bound_all(q, op);
     struct bound_path scratch[BOUND_MAX];
     struct region_set inside = {.list = scratch};
     *everywhere = true;
@@ -491,11 +493,28 @@ size_t plan_denied(const struct graph *g, enum vocab_op op, enum bound_type type
         return 0;
     const struct region_set *s = &sets[graph_entry(g, op)];
     if (s->everywhere)
-        *rule = unbounded_rule(&q, op, sets);
+        *rule = unbounded_rule(q, op, sets);
     if (!within)
         return copy_set(s, list, cap, everywhere);
     intersect(&inside, &in, s);
     for (uint32_t i = 0; i < inside.n; i++)
         inside.everywhere |= covers(&inside.list[i], &in);
     return copy_set(&inside, list, cap, everywhere);
+}
+
+size_t plan_denied(const struct graph *g, enum vocab_op op, enum bound_type type,
+                   const struct bound_path *within, struct bound_path *list, size_t cap,
+                   bool *everywhere, uint32_t *rule, struct arena *arena)
+{
+    struct question q = {.g = g, .denied = true, .type = type, .arena = arena};
+    return find_denied(&q, op, within, list, cap, everywhere, rule);
+}
+
+size_t plan_forbidden(const struct graph *g, enum vocab_op op, const struct bound_path *within,
+                      struct bound_path *list, size_t cap, bool *everywhere, struct arena *arena)
+{
+    struct question q = {
+        .g = g, .denied = true, .unreported = true, .type = BOUND_FILES, .arena = arena};
+    uint32_t rule;
+    return find_denied(&q, op, within, list, cap, everywhere, &rule);
 }

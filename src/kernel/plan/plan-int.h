@@ -48,6 +48,10 @@ size_t plan_denied(const struct graph *g, enum vocab_op op, enum bound_type type
                    const struct bound_path *within, struct bound_path *list, size_t cap,
                    bool *everywhere, uint32_t *rule, struct arena *arena);
 
+/* The same, of files, where a report alone does not count. */
+size_t plan_forbidden(const struct graph *g, enum vocab_op op, const struct bound_path *within,
+                      struct bound_path *list, size_t cap, bool *everywhere, struct arena *arena);
+
 /* Cached knowledge of a graph's tests, for queries about many folders. */
 struct bound_memory {
     uint8_t *known; /* by test */

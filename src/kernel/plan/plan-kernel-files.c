@@ -37,6 +37,11 @@ size_t plan_kernel_files(const struct plan_kernel_file **list)
     return sizeof(files) / sizeof(files[0]);
 }
 
+bool plan_usually_makes_read_only(const struct plan_kernel_file *file)
+{
+    return !file->tree && file->when != WITH_SYSCTL;
+}
+
 /* Other users cannot open them anyway, and a process that may mount controls the machine. */
 bool plan_makes_read_only(const struct plan *p, const struct plan_kernel_file *file)
 {

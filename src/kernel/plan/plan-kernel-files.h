@@ -12,6 +12,8 @@ struct plan_kernel_file {
     bool tree;    /* a file system that contains others */
 };
 size_t plan_kernel_files(const struct plan_kernel_file **list);
+/* Whether nearly every plan of root's does so, by a mount on the file itself. */
+bool plan_usually_makes_read_only(const struct plan_kernel_file *file);
 bool plan_makes_read_only(const struct plan *p, const struct plan_kernel_file *file);
 
 #endif

@@ -136,11 +136,10 @@ static bool list_denied(struct plan *p, const struct graph *g, const struct boun
 {
     struct bound_path list[PLAN_LAYER_REALS];
     bool everywhere;
-    uint32_t rule;
     if (l->kind == LAYER_RUN || !plan_is_asked(p->ops[OP_FILE_READ_DATA].tier))
         return true;
-    size_t n = plan_denied(g, OP_FILE_READ_DATA, BOUND_FILES, b, list, PLAN_LAYER_REALS,
-                           &everywhere, &rule, &p->arena);
+    size_t n =
+        plan_forbidden(g, OP_FILE_READ_DATA, b, list, PLAN_LAYER_REALS, &everywhere, &p->arena);
     for (size_t i = 0; i < n && !everywhere; i++)
         if (!add_real(p, b, &list[i], l))
             return false;

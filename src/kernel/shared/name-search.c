@@ -193,7 +193,7 @@ static int open_folder(const struct name_search *s, const char *path)
 }
 
 static int look_at(struct name_search *s, int folder, char path[PATH_ROOM], size_t len,
-                   const struct dirent64 *e)
+                   const struct dirent *e)
 {
     size_t n = strlen(e->d_name);
     mode_t type = DTTOIF(e->d_type);
@@ -223,7 +223,7 @@ static int read_folder(struct name_search *s, int fd, char path[PATH_ROOM], size
         if (n <= 0)
             return n < 0 && errno != ENOENT ? -errno : 0;
         for (long at = 0; at < n;) {
-            const struct dirent64 *e = (const void *)(block + at);
+            const struct dirent *e = (const void *)(block + at);
             at += e->d_reclen;
             if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
                 continue;

@@ -41,3 +41,20 @@ void processor_send_off(pid_t child, bool kept)
     if (kept)
         schedule(0, SCHED_OTHER);
 }
+
+bool processor_stay(cpu_set_t *all)
+{
+    cpu_set_t one;
+    int here = sched_getcpu();
+    CPU_ZERO(&one);
+    if (here < 0 || here >= CPU_SETSIZE || sched_getaffinity(0, sizeof(*all), all) < 0 ||
+        CPU_COUNT(all) < 2)
+        return false;
+    CPU_SET(here, &one);
+    return sched_setaffinity(0, sizeof(one), &one) == 0;
+}
+
+void processor_roam(const cpu_set_t *all)
+{
+    sched_setaffinity(0, sizeof(*all), all);
+}

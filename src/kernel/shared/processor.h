@@ -3,6 +3,7 @@
 #ifndef BK_KERNEL_SHARED_PROCESSOR_H
 #define BK_KERNEL_SHARED_PROCESSOR_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -22,5 +23,17 @@
 bool processor_keep(void);
 /* Moves the child, if there is one (above 0), and undoes processor_keep(). */
 void processor_send_off(pid_t child, bool kept);
+
+/*
+ * A child that borrows our memory while we sleep starts soonest right here. Another processor would
+ * have to be woken first.
+ *
+ *     bool stays = processor_stay(&all);
+ *     clone(CLONE_VM | CLONE_VFORK …);  // the child begins with processor_roam(&all)
+ *     if (stays)
+ *         processor_roam(&all);
+ */
+bool processor_stay(cpu_set_t *all);
+void processor_roam(const cpu_set_t *all);
 
 #endif

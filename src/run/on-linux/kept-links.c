@@ -17,10 +17,11 @@
 #include "kernel/shared/build-id.h"
 #include "run/on-linux/kept-files.h"
 
-/* File systems store times in ticks of up to a second. */
-enum { SETTLED_SECONDS = 1, FOLDERS_MOST = 128 };
+/* File systems store times in ticks of up to a second. Working folders change often; keeping what
+ * the next change makes useless takes longer than most searches. */
+enum { SETTLED_SECONDS = 1, SETTLED_LARGE = 8, FOLDERS_MOST = 128 };
 
-static const char in_folder[] = "links";
+static const char in_links[] = "links", in_large[] = "links-large";
 
 struct folder {
     uint64_t dev, ino;
@@ -37,23 +38,26 @@ struct kept {
 
 struct kept_links {
     struct link_watcher watcher; /* the first member */
+    const char *in_folder;
     struct buf inputs;
     time_t began; /* the search */
+    time_t settled;
     size_t n;
     struct folder folders[FOLDERS_MOST];
     struct arena arena;
 };
 
-/* What it is made from, apart from the folders. */
-static bool put_inputs(const char *home, bool stores, struct buf *out)
+/* What it is made from, apart from the folders. large: the folder, or NULL. */
+static bool put_inputs(const char *home, bool stores, const char *large, struct buf *out)
 {
     size_t n = 0;
     const void *program = build_id(&n);
-    const uint64_t who[] = {geteuid(), home != NULL, stores};
+    const uint64_t who[] = {geteuid(), home != NULL, stores, large != NULL};
     if (!program)
         return false;
     buf_sized(out, program, n);
     buf_sized(out, home, home ? strlen(home) : 0);
+    buf_sized(out, large, large ? strlen(large) : 0);
     buf_sized(out, who, sizeof(who));
     return buf_ok(out);
 }
@@ -104,7 +108,7 @@ static bool add_folder(struct kept_links *k, int fd, const char *path)
     bool known = k->n > 0 && k->folders[k->n - 1].dev == f->dev;
     f->path = arena_strndup(&k->arena, path, strlen(path));
     k->n += f->path != NULL;
-    return f->path && f->sec + SETTLED_SECONDS < k->began && (known || has_true_times(fd, path));
+    return f->path && f->sec + k->settled < k->began && (known || has_true_times(fd, path));
 }
 
 static void watch_folder(struct link_watcher *w, int fd, const char *path)
@@ -129,41 +133,103 @@ static bool is_same(const struct folder *then)
            now.sec == then->sec && now.nsec == then->nsec;
 }
 
-static bool recall(const struct buf *inputs, struct link_targets *targets)
+static bool add_same(const struct kept *kept, struct link_targets *targets)
+{
+    for (size_t i = 0; i < kept->nfolders; i++)
+        if (!is_same(&kept->folders[i]))
+            return false;
+    buf_add(&targets->protect, kept->protect, kept->nprotect);
+    buf_add(&targets->secrets, kept->secrets, kept->nsecrets);
+    targets->count += kept->count;
+    return true;
+}
+
+static bool recall(const char *in_folder, const struct buf *inputs, struct link_targets *targets)
 {
     const struct kept *kept = kept_load(in_folder, inputs);
-    if (!kept)
-        return false;
-    bool same = true;
-    for (size_t i = 0; i < kept->nfolders && same; i++)
-        same = is_same(&kept->folders[i]);
-    if (same) {
-        buf_add(&targets->protect, kept->protect, kept->nprotect);
-        buf_add(&targets->secrets, kept->secrets, kept->nsecrets);
-        targets->count = kept->count;
-    }
-    image_unmap(kept); /* a spare asks again */
+    bool same = kept && add_same(kept, targets);
+    if (kept)
+        image_unmap(kept); /* a spare asks again */
     return same;
 }
 
-struct kept_links *kept_links_recall(struct link_targets *targets, const char *home, bool stores)
+/* The file itself was checked when it was read, and nobody can change the copy. */
+static bool recall_seen(struct kept_seen *s, struct buf *inputs, struct link_targets *targets)
 {
-    OWN(buf) struct buf inputs = {0};
+    if (s->kept && (s->inputs.n != inputs->n || memcmp(s->inputs.s, inputs->s, inputs->n) != 0))
+        kept_seen_free(s);
+    if (!s->kept && (s->kept = kept_load(in_links, inputs))) {
+        s->inputs = (struct buf){0};
+        buf_add(&s->inputs, inputs->s, inputs->n);
+        if (!buf_ok(&s->inputs))
+            kept_seen_free(s);
+    }
+    return s->kept && add_same(s->kept, targets);
+}
+
+void kept_seen_free(struct kept_seen *s)
+{
+    if (s->kept)
+        image_unmap(s->kept);
+    buf_free(&s->inputs);
+    *s = (struct kept_seen){0};
+}
+
+static struct kept_links *watch_search(const char *in_folder, time_t settled, struct buf *inputs)
+{
     struct timespec now;
-    if (!put_inputs(home, stores, &inputs))
-        return NULL;
-    targets->recalled = recall(&inputs, targets);
-    struct kept_links *k = targets->recalled ? NULL : malloc(sizeof(*k));
+    struct kept_links *k = malloc(sizeof(*k));
     if (!k || clock_gettime(CLOCK_REALTIME_COARSE, &now) < 0)
         return free(k), NULL;
     k->watcher = (struct link_watcher){.folder = watch_folder};
-    k->inputs = inputs;
-    inputs = (struct buf){0};
+    k->in_folder = in_folder;
+    k->settled = settled;
+    k->inputs = *inputs;
+    *inputs = (struct buf){0};
     k->began = now.tv_sec;
     k->n = 0;
     arena_init(&k->arena, 1 << 20);
-    targets->watcher = &k->watcher;
     return k;
+}
+
+struct kept_links *kept_links_recall(struct link_targets *targets, const char *home, bool stores,
+                                     struct kept_seen *seen)
+{
+    OWN(buf) struct buf inputs = {0};
+    if (!put_inputs(home, stores, NULL, &inputs))
+        return NULL;
+    targets->recalled =
+        seen ? recall_seen(seen, &inputs, targets) : recall(in_links, &inputs, targets);
+    struct kept_links *k =
+        targets->recalled ? NULL : watch_search(in_links, SETTLED_SECONDS, &inputs);
+    targets->watcher = k ? &k->watcher : NULL;
+    return k;
+}
+
+static bool recall_large(struct link_recall *of, struct link_targets *targets, const char *folder,
+                         struct link_watcher **watcher)
+{
+    struct kept_large *k = (struct kept_large *)of;
+    char home[PATH_MAX];
+    const char *named = getenv("HOME");
+    OWN(buf) struct buf inputs = {0};
+    *watcher = NULL;
+    if (k->n == KEPT_LARGE ||
+        !put_inputs(named ? realpath(named, home) : NULL, false, folder, &inputs))
+        return false;
+    if (recall(in_large, &inputs, targets))
+        return true;
+    struct kept_links *found = watch_search(in_large, SETTLED_LARGE, &inputs);
+    if (found) {
+        k->found[k->n++] = found;
+        *watcher = &found->watcher;
+    }
+    return false;
+}
+
+void kept_large_init(struct kept_large *k)
+{
+    *k = (struct kept_large){.recall.known = recall_large};
 }
 
 /* ---- keeping ---- */
@@ -190,13 +256,15 @@ static const void *make_kept(struct arena *arena, void *arg)
             return NULL;
     }
     const char *protect = f->targets->protect.s, *secrets = f->targets->secrets.s;
+    const size_t nprotect = w->to.protect - w->from.protect;
+    const size_t nsecrets = w->to.secrets - w->from.secrets;
     *root = (struct kept){folders,
-                          arena_strndup(arena, protect ? protect : "", w->protect),
-                          arena_strndup(arena, secrets ? secrets : "", w->secrets),
+                          arena_strndup(arena, protect ? protect + w->from.protect : "", nprotect),
+                          arena_strndup(arena, secrets ? secrets + w->from.secrets : "", nsecrets),
                           k->n,
-                          w->protect,
-                          w->secrets,
-                          w->count};
+                          nprotect,
+                          nsecrets,
+                          w->to.count - w->from.count};
     return root->protect && root->secrets ? root : NULL;
 }
 
@@ -204,7 +272,7 @@ void kept_links_save(struct kept_links *k, const struct link_targets *targets)
 {
     struct found found = {k, targets};
     if (!k->watcher.unsure)
-        kept_save(in_folder, &k->inputs, make_kept, &found);
+        kept_save(k->in_folder, &k->inputs, make_kept, &found);
 }
 
 void kept_links_free(struct kept_links *k)
@@ -214,4 +282,17 @@ void kept_links_free(struct kept_links *k)
     buf_free(&k->inputs);
     arena_free(&k->arena);
     free(k);
+}
+
+void kept_large_save(struct kept_large *k, const struct link_targets *targets)
+{
+    for (size_t i = 0; i < k->n; i++)
+        kept_links_save(k->found[i], targets);
+}
+
+void kept_large_free(struct kept_large *k)
+{
+    for (size_t i = 0; i < k->n; i++)
+        kept_links_free(k->found[i]);
+    k->n = 0;
 }

@@ -37,7 +37,7 @@ bool policy_put_inputs(const struct run *r, const struct host *host, struct buf 
     size_t n = 0;
     const void *program = build_id(&n);
     struct plan_options plain = r->kernel->options;
-    if (!program || !sbpl_put_inputs(&r->policy.unit, out))
+    if (!program || run_is_stacked(r->spec) || !sbpl_put_inputs(&r->policy.unit, out))
         return false;
     buf_sized(out, program, n);
     buf_sized(out, plain.cwd, plain.cwd ? strlen(plain.cwd) : 0);

@@ -22,6 +22,7 @@
 #include "kernel/shared/name-search.h"
 #include "macos/macos-run.h"
 #include "policy/target.h"
+#include "run/credentials.h"
 #include "run/on-linux/leave.h"
 #include "run/on-linux/nest.h"
 #include "run/on-linux/policy-cache.h"
@@ -120,9 +121,26 @@ static void recall_links(struct run *r)
 {
     char home[PATH_MAX];
     const char *named = getenv("HOME");
-    if (r->kernel->channel < 0 && !run_system_is_inside(r))
-        r->kernel->links =
-            kept_links_recall(&r->targets, named ? realpath(named, home) : NULL, !r->spec->bare);
+    if (r->kernel->channel >= 0 || run_system_is_inside(r))
+        return;
+    const char *at = named ? realpath(named, home) : NULL;
+    const struct run *like = r->spec->like;
+    r->kernel->links =
+        kept_links_recall(&r->targets, at, !r->spec->bare, like ? &like->kernel->seen : NULL);
+    kept_large_init(&r->kernel->large);
+    r->targets.recall = &r->kernel->large.recall;
+}
+
+/* Before the policy is known: people write profiles of their own, and use this one, to close
+ * little. If that is wrong, init's mounts stay closed. */
+static bool likely_opens_devices(const struct run_spec *spec)
+{
+    for (size_t i = 0; i < spec->nsources; i++) {
+        const struct run_source *s = &spec->sources[i];
+        if (s->kind == RUN_FILE || (s->kind == RUN_SHIPPED && strcmp(s->name, "open") == 0))
+            return true;
+    }
+    return false;
 }
 
 int run_system_open(struct run *r, bool probe, struct bk_err *err)
@@ -142,6 +160,7 @@ int run_system_open(struct run *r, bool probe, struct bk_err *err)
         r->kernel->channel = nest_call();
     /* this takes longest, and needs nothing of what follows */
     r->kernel->init.reads = true;
+    r->kernel->init.devices = likely_opens_devices(spec);
     bool starts = !spec->may_leave && !spec->like;
     if (!probe && r->kernel->channel < 0 && !policy_on_macos() && starts)
         init_start(&r->kernel->init, &r->kernel->host, spec->launch.cwd, spec->launch.prepared);
@@ -276,11 +295,17 @@ static void started(void *arg, bool kept, bool searched)
         search_record_save(r);
     if (r->kernel->links)
         kept_links_save(r->kernel->links, &r->targets);
+    kept_large_save(&r->kernel->large, &r->targets);
+    if (r->private_tmpdir.lock >= 0)
+        tmpdir_sweep(&r->private_tmpdir);
 }
 
+/* What others left is removed while the command runs. */
 static int make_tmpdir(void *arg, struct bk_err *err)
 {
-    return run_make_tmpdir(arg, err);
+    struct run *r = arg;
+    bool own = !r->spec->tmpdir && !r->spec->bare && r->private_tmpdir.lock < 0;
+    return own ? tmpdir_make_alone(&r->private_tmpdir, err) : run_make_tmpdir(r, err);
 }
 
 static void complete_launch(struct run *r, struct launch *l)
@@ -301,6 +326,7 @@ static void complete_launch(struct run *r, struct launch *l)
     l->layers = r->kernel->kept.path[0] ? r->kernel->kept.path : NULL;
     l->connector = r->connector[0] ? r->connector : NULL;
     l->parents = r->has_parents ? &r->parents : NULL;
+    l->secrets = r->secrets.n ? &r->secrets : NULL;
     /* the sandbox as a whole where a control group can be had, else each process */
     if ((l->max_memory || l->max_procs) &&
         cgroup_make(&r->kernel->cgroup, l->max_memory, l->max_procs))
@@ -359,6 +385,12 @@ static int go_nested(struct run *r, struct launch_end *end, struct bk_err *err)
         return end->step = STEP_POLICY, run_refused(r, err);
     if (r->spec->upstream)
         return err_set(err, BK_E_INPUT, "upstream proxy: the outer sandbox decides how to connect");
+    if (run_credentials_count(r->spec))
+        return err_set(err, BK_E_INPUT, "credentials: the outer sandbox has its own gate");
+    if (run_is_stacked(r->spec)) /* only texts go there */
+        return err_set(err, BK_E_INPUT,
+                       "inside another sandbox, a run takes no entitlements, extensions or "
+                       "platform profiles");
     if (run_make_tmpdir(r, err) < 0 || run_prepare_env(r, err) < 0 ||
         nest_write(r, &l, &bytes, err) < 0 || nest_fill(r, &l, &q, err) < 0)
         return -1;
@@ -477,6 +509,8 @@ void run_system_close(struct run *r)
     plan_free(&k->plan);
     mounts_free(&k->mounts.now);
     kept_links_free(k->links);
+    kept_large_free(&k->large);
+    kept_seen_free(&k->seen);
     free(k);
     r->kernel = NULL;
 }

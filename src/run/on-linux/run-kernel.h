@@ -30,12 +30,15 @@ struct run_kernel {
     struct mounts_view mounts; /* at the start */
     int mounts_watch;          /* for run_mounts_unchanged(), or -1 */
     bool mounts_compared;      /* since it is open */
+    bool mounts_changed;       /* since then */
     struct plan_options options;
     struct plan plan;
     const struct plan *outer; /* of the sandbox around this one, or NULL */
     struct cgroup cgroup;
     struct kept_layers kept;
     struct kept_links *links; /* to keep, or NULL */
+    struct kept_large large;
+    struct kept_seen seen; /* by runs like this one */
     struct init init;
     struct launch launch; /* as it is, or was, performed */
     int channel;          /* to the controller of the sandbox that this run is in; -1: in none */

@@ -16,6 +16,7 @@
 
 #include "base/own.h"
 #include "command/own-record.h"
+#include "run/credentials.h"
 #include "run/on-linux/policy-cache.h"
 #include "run/on-linux/run-kernel.h"
 #include "run/run-int.h"
@@ -83,7 +84,7 @@ static void put_environ(const struct run *r, struct buf *out)
 static bool can_wait(const struct run *r)
 {
     return r->kernel->channel < 0 && !run_system_is_inside(r) && !r->spec->record.path &&
-           !r->spec->may_leave;
+           !r->spec->may_leave && !run_credentials_count(r->spec);
 }
 
 /* Reading them takes longer than everything else. The first comparison does so, after the watch was
@@ -93,7 +94,8 @@ bool run_mounts_unchanged(struct run *r)
     struct pollfd p = {r->kernel->mounts_watch, POLLPRI, 0};
     bool compared = r->kernel->mounts_compared;
     r->kernel->mounts_compared = true;
-    return p.fd >= 0 && poll(&p, 1, 0) == 0 && compared;
+    r->kernel->mounts_changed |= p.fd < 0 || poll(&p, 1, 0) != 0; /* the kernel says so once */
+    return compared && !r->kernel->mounts_changed;
 }
 
 static void watch_mounts(struct run_kernel *k)

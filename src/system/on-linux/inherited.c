@@ -15,7 +15,7 @@ static void put_limits(struct buf *out)
 {
     struct rlimit r;
     for (int i = 0; i < RLIM_NLIMITS; i++)
-        if (getrlimit((__rlimit_resource_t)i, &r) == 0)
+        if (getrlimit(i, &r) == 0)
             buf_add(out, (const char *)&r, sizeof(r));
     buf_fmt(out, "%d %d ", getpriority(PRIO_PROCESS, 0), sched_getscheduler(0));
 }
