@@ -3,8 +3,10 @@
 
 /* Finds the command, parses its arguments by its table and runs it. */
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/own.h"
 #include "cli/args.h"
@@ -12,6 +14,7 @@
 #include "cli/help.h"
 #include "cli/remedy-words.h"
 #include "cli/version.h"
+#include "system/process.h"
 
 #define COMMAND(name) extern const struct cli_command cmd_##name;
 #include "cli/commands.def"
@@ -42,6 +45,21 @@ static int run_command(const struct cli_command *command, int argc, char **argv)
     return status;
 }
 
+/* Property lists are read by a library, which a static program cannot load. So the same program is
+ * installed once more, for these: with libraries. */
+static void use_libraries(char **argv)
+{
+    char path[PATH_MAX];
+    bool needed = strcmp(argv[1], "entitlements") == 0;
+    for (char **word = argv; *word && strcmp(*word, "--") != 0; word++)
+        needed |= strncmp(*word, "--entitlements", 14) == 0;
+    bool here = needed && !process_can_load() && process_own_path(path) == 0;
+    char *slash = here ? strrchr(path, '/') : NULL;
+    size_t room = slash ? (size_t)(path + sizeof(path) - slash) : 0;
+    if (slash && (size_t)snprintf(slash, room, "/../libexec/buckle/buckle-shared") < room)
+        execv(path, argv); /* where it is missing, JSON can still be read */
+}
+
 int main(int argc, char **argv)
 {
     OWN(buf) struct buf out = {0};
@@ -69,5 +87,6 @@ int main(int argc, char **argv)
         return name->main(argc - 1, argv + 1);
     }
     const struct cli_command *command = find_command(argv[1]);
+    use_libraries(argv);
     return command ? run_command(command, argc - 1, argv + 1) : unknown_command(argv[1]);
 }

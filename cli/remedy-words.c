@@ -25,6 +25,7 @@ static const char *const words[REMEDY_COUNT] = {
     [REMEDY_ALLOW_READ] = "--allow-read",
     [REMEDY_ALLOW_NET] = "--allow-net",
     [REMEDY_ALLOW_SOCKET] = "--allow-socket",
+    [REMEDY_ALLOW_COMMAND] = "to agree in advance: --allow-command",
     [REMEDY_ALLOW_USERNS] = "--allow-userns",
     [REMEDY_PRESET] = "--preset",
     [REMEDY_WATCH_NET] = "--watch-net shows which",

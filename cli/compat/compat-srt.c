@@ -414,7 +414,7 @@ static bool srt_take_spare(struct srt *s, int *status)
 static void srt_next_spare(const struct srt *s)
 {
     struct spare_call c = call_of(s);
-    if (s->live.wants_spare && s->may_use_spare)
+    if (s->live.wants_spare && s->may_use_spare && spare_can_wait(s->settings.now, NULL))
         spare_start_next(&c);
 }
 

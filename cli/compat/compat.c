@@ -150,8 +150,9 @@ int compat_run(struct compat *d, struct launch_end *end, struct bk_err *err)
         d->opened(d);
     if (run_go(&d->run, end, err) == 0)
         finish(d, end);
-    /* the judge compiles shipped and generated texts, which are valid */
-    d->compiled = d->run.policy.graph || d->run.policy.shipped;
+    /* the judge compiles shipped and generated texts, which are valid; a command that may stay
+     * behind has its policy compiled here */
+    d->compiled = d->run.policy.graph || (d->run.policy.shipped && !d->spec.may_leave);
     run_close(&d->run);
     return -1;
 }

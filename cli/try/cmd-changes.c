@@ -106,7 +106,7 @@ static int run_again(struct cli_args *args, struct world *w)
         argv[OWN_WORDS + i] = (char *)args->pos[1 + i];
     int status = args_parse(&run, &cmd_try, (int)(OWN_WORDS + n), argv, &err) < 0
                      ? cli_fail(&err)
-                     : world_run(w, &run, &ran, &err);
+                     : world_run(w, &run, NULL, &ran, &err);
     args_free(&run);
     return status;
 }

@@ -53,7 +53,7 @@ static int cmd_try_run(struct cli_args *args)
     int made = id ? world_open(&w, id, &err) : world_make(&w, cwd, (char *const *)args->pos, &err);
     if (made < 0)
         return cli_fail(&err), FAILED;
-    status = world_run(&w, args, &ran, &err);
+    status = world_run(&w, args, NULL, &ran, &err);
     if (!ran) { /* it has told why; nothing is in the world */
         if (!id)
             world_discard(&w, &err);

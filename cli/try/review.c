@@ -209,10 +209,11 @@ static int decide_all(struct world *w, struct changes *c, unsigned classes, int 
 static void print_later(const struct world *w)
 {
     if (w->fd >= 0)
-        fprintf(stderr,
-                "buckle: nothing has changed outside. `buckle changes %s` shows it, `buckle keep "
-                "%s` or `buckle discard %s` ends it\n",
-                w->id, w->id, w->id);
+        fprintf(
+            stderr,
+            "buckle: `buckle changes %s` shows it, `buckle keep %s` puts it into place, `buckle "
+            "discard %s` removes it\n",
+            w->id, w->id, w->id);
 }
 
 static int choose(struct world *w, struct changes *c, const struct cli_args *args, unsigned classes,

@@ -70,7 +70,8 @@ static int wait_for(pid_t pid)
     }
 }
 
-int world_run(struct world *w, struct cli_args *args, bool *ran, struct bk_err *err)
+int world_run(struct world *w, struct cli_args *args, const struct run_observer *observer,
+              bool *ran, struct bk_err *err)
 {
     struct actions actions;
     enum { FAILED = 125 };
@@ -79,7 +80,7 @@ int world_run(struct world *w, struct cli_args *args, bool *ran, struct bk_err *
     pid_t pid = fork();
     if (pid == 0) {
         restore_actions(&actions);
-        int status = run_command(args, w->folder);
+        int status = run_command_observed(args, w->folder, observer);
         fflush(NULL);
         _exit(status);
     }

@@ -33,8 +33,10 @@ int world_changes(const struct world *w, struct changes *out, struct bk_err *err
 /* ---- world-run.c ---- */
 
 /* Runs the command of these arguments in a world, and returns its exit status. Afterwards the
- * world's places are known. *ran: whether there was a command. */
-int world_run(struct world *w, struct cli_args *args, bool *ran, struct bk_err *err);
+ * world's places are known. *ran: whether there was a command. observer: of the run, or NULL. */
+struct run_observer;
+int world_run(struct world *w, struct cli_args *args, const struct run_observer *observer,
+              bool *ran, struct bk_err *err);
 
 /* ---- review.c ---- */
 

@@ -21,7 +21,7 @@
           src = source;
           nativeBuildInputs = with pkgs; [ meson ninja pkg-config scdoc ];
           buildInputs = with pkgs.pkgsStatic; [ c-ares jansson nghttp2 libyaml ] ++ [ pkgs.libplist ];
-          mesonFlags = [ "-Dtests=false" "-Dman=enabled" "-Dnames=srt" ];
+          mesonFlags = [ "-Dtests=false" "-Dstatic=no" "-Dman=enabled" "-Dnames=srt" ];
           meta = {
             description = "Run commands in a sandbox, under policies in SBPL";
             license = pkgs.lib.licenses.asl20;

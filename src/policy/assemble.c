@@ -200,7 +200,6 @@ static int evaluate(struct assembly *out, const struct policy_request *q, struct
         return -1;
     out->result.policy.as_shipped = !q->bare_settings;
     out->result.policy.shared_tmp |= q->shared_tmp;
-    out->result.policy.agreed = q->agreed;
     out->result.policy.allowed_reads_win = q->bare_settings;
     out->result.policy.opens_cwd = q->cwd && opens_folder(&out->result.policy.allow_write, q->cwd);
     *configured = out->result.policy;

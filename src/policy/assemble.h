@@ -58,7 +58,6 @@ struct policy_request {
     const struct run_source *texts;
     size_t ntexts;
     struct run_source rules; /* n is 0 when there are none */
-    struct words agreed;     /* patterns of commands that the user has agreed to */
     bool wants_userns;       /* fails if the machine's policy forbids user namespaces */
 };
 

@@ -14,7 +14,7 @@
  * An operation that the policy denied, or allowed "with report". Events have a fixed size: the
  * judge fills one without allocating and writes it to a socket in one call.
  */
-enum { EVENT_PATH = 4096, EVENT_EXE = 256, EVENT_DETAIL = 96 };
+enum { EVENT_PATH = 4096, EVENT_EXE = 256, EVENT_DETAIL = 256 };
 /* The rule of an event that a sandbox around this one denied. */
 enum { EVENT_OUTER_RULE = 0xfffffffeu };
 /* The path of an event about creating a user namespace. */
@@ -36,8 +36,8 @@ struct event {
     uint32_t count;   /* identical events merged into this one; 1 at first */
     uint32_t path_len;
     char exe[EVENT_EXE];       /* the program's path; a long one loses its start */
-    char detail[EVENT_DETAIL]; /* the part of the object that decided, such as a git settings key;
-                                  or "" */
+    char detail[EVENT_DETAIL]; /* the part of the object that decided, a git settings key or "POST
+                                  /path"; or "" */
     char path[EVENT_PATH];     /* path or other argument; path_len bytes, then NUL */
 };
 

@@ -28,7 +28,8 @@ static bool is_open_to_presets(const struct policies *p, const struct group *gro
     const struct graph *g = policies_graph(p, group->policy);
     const struct graph_rule_info *info = rule_info(g, group->rule);
     if (group->failure || !info || info->origin.source == SOURCE_FLAG ||
-        info->origin.source == SOURCE_OWN || info->origin.source == SOURCE_MACHINE)
+        info->origin.source == SOURCE_OWN || info->origin.source == SOURCE_MACHINE ||
+        info->origin.source == SOURCE_PLATFORM || info->origin.source == SOURCE_COMMAND)
         return false;
     return group->op == OP_NETWORK_OUTBOUND || !rule_protects(g, group->rule);
 }

@@ -76,11 +76,11 @@ static const char *verb_text(const struct group *g)
 }
 
 /* A host, with or without a port; neither a socket's path nor a host with a reason appended, which
- * no flag overrides. */
+ * no flag overrides, nor a single request to it. */
 static bool is_host(const struct group *g)
 {
     return g->op == OP_NETWORK_OUTBOUND && g->path[0] != '/' && g->path[0] != '@' &&
-           !strchr(g->path, ' ');
+           !strchr(g->path, ' ') && !g->detail[0];
 }
 
 static enum bk_remedy remedy_of(const struct group *g)
@@ -331,7 +331,8 @@ static bool is_about_commands(const struct suggesting *s, const struct group *gr
 /* Whether settings denied it with a rule that no flag lifts. */
 static bool is_by_settings(const struct suggesting *s, const struct group *group)
 {
-    return is_rule_of(s, group, SOURCE_MACHINE) || is_about_commands(s, group) ||
+    return is_rule_of(s, group, SOURCE_MACHINE) || is_rule_of(s, group, SOURCE_COMMAND) ||
+           is_about_commands(s, group) ||
            (is_rule_of(s, group, SOURCE_SETTINGS) && vocab_op_is_within(group->op, OP_FILE_WRITE) &&
             rule_protects(graph_of(s->policies, group), group->rule));
 }
@@ -340,7 +341,8 @@ static bool is_by_settings(const struct suggesting *s, const struct group *group
 static bool is_final(const struct suggesting *s, const struct group *group)
 {
     return group->rule == EVENT_OUTER_RULE || is_rule_of(s, group, SOURCE_FLAG) ||
-           is_rule_of(s, group, SOURCE_OWN) || is_by_settings(s, group);
+           is_rule_of(s, group, SOURCE_OWN) || is_rule_of(s, group, SOURCE_PLATFORM) ||
+           is_by_settings(s, group);
 }
 
 static bool is_guarded_store(const struct suggesting *s, const struct group *group)
@@ -513,13 +515,44 @@ static void print_all_flags(struct suggesting *s, const struct report *r, struct
                 more == 1 ? "needs its own flag" : "need their own flags");
 }
 
+/* The pattern that the user has to agree to, if that is why it was denied. */
+static const char *asked_pattern(const struct suggesting *s, const struct row *row, size_t *n)
+{
+    const struct graph_rule_info *info =
+        rule_info(graph_of(s->policies, row->group), row->group->rule);
+    const char *at = info && info->origin.raw ? strstr(info->origin.raw, command_extension) : NULL;
+    at = at ? at + strlen(command_extension) : NULL;
+    *n = at ? strcspn(at, "\"\\") : 0;
+    return at && at[*n] == '"' ? at : NULL;
+}
+
+static bool is_named_before(const struct suggesting *s, size_t at, const char *pattern, size_t n)
+{
+    size_t len;
+    for (size_t i = 0; i < at; i++) {
+        const char *other = asked_pattern(s, &s->rows[i], &len);
+        if (other && len == n && memcmp(other, pattern, n) == 0)
+            return true;
+    }
+    return false;
+}
+
 static void print_settings(const struct suggesting *s, struct buf *out)
 {
-    for (size_t i = 0; i < s->n; i++)
-        if (is_by_settings(s, s->rows[i].group)) {
-            buf_str(out, "no flag can allow what settings deny: `buckle settings` shows where\n");
-            return;
-        }
+    bool denied = false;
+    for (size_t i = 0; i < s->n; i++) {
+        size_t n;
+        const char *pattern = asked_pattern(s, &s->rows[i], &n);
+        denied = denied || (!pattern && is_by_settings(s, s->rows[i].group));
+        if (!pattern || is_named_before(s, i, pattern, n))
+            continue;
+        buf_fmt(out, "%s '", remedy_words(REMEDY_ALLOW_COMMAND));
+        for (size_t k = 0; k < n; k++) /* its stars are none of a path */
+            pattern[k] == '\'' ? buf_str(out, "'\\''") : buf_safe(out, pattern + k, 1);
+        buf_str(out, "'\n");
+    }
+    if (denied)
+        buf_str(out, "no flag can allow what settings deny: `buckle settings` shows where\n");
 }
 
 /* ---- the summary ---- */

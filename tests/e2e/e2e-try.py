@@ -17,6 +17,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 
 import tap
+from asked import OnTerminal
 from running import BUCKLE, for_everybody
 
 GIT = "git -c user.name=A -c user.email=a@example.com -c init.defaultBranch=main"
@@ -314,6 +315,49 @@ ls -laR --time-style=full-iso {folder} | grep -v ' \\.\\.$' | diff {person.home}
         buckle(person, "discard", world["world"])
 
 
+def test_terminal(person, t):
+    """On a terminal the user decides."""
+    rows = [(["k"], ["a", "b"], 0), (["s", "y", "n"], ["a"], 1), (["d"], [], 0), ([""], [], 1), (["l", "k"], ["a", "b"], 0)]
+    for answers, kept, left in rows:
+        folder = person.folder()
+        p = OnTerminal(person, [BUCKLE, "try", "--", "sh", "-c", "echo 1 >a; echo 2 >b; exit 3"], cwd=folder)
+        for answer in answers:
+            p.shows("] ")
+            time.sleep(0.1)
+            p.text = ""
+            os.write(p.terminal, answer.encode() + b"\n")
+        while p.read(1) and p.child.poll() is None:
+            pass
+        shown = p.text
+        t.equal((p.child.wait(), sorted(os.listdir(folder)), len(worlds(person))), (3, kept, left), f"the answers {answers}", shown)
+        buckle(person, "changes", "--prune", "--days", "0")
+
+
+def test_races(person, t):
+    """Somebody swaps a folder for a symlink while changes are kept: nothing is written where it leads."""
+    folder, other = made(person), made(person)
+    before = manifest(person, other)
+    swap = """
+import os, sys, time
+end = time.monotonic() + 20
+while time.monotonic() < end and not os.path.exists("stop"):
+    os.rename("src", "aside"); os.symlink(sys.argv[1], "src")
+    os.unlink("src"); os.rename("aside", "src")
+"""
+    for _ in range(4):
+        r = trying(person, folder, "for i in $(seq 40); do echo $i >src/deep/n$i; done; echo x >src/new", "--review", "later")
+        world = world_of(r)
+        swapping = person.start(["/usr/bin/python3", "-c", swap, f"{other}/src"], cwd=folder)
+        for _ in range(3):
+            buckle(person, "keep", world)
+        person.sh("touch stop", cwd=folder)
+        swapping.wait()
+        os.unlink(f"{folder}/stop")
+        buckle(person, "discard", world)
+    t.equal(manifest(person, other), before, "a folder that a symlink leads to has not changed")
+    t.ok(not any("buckle-keep" in name for name in os.listdir(folder)), "nothing is left beside the files", os.listdir(folder))
+
+
 def test_prune(person, t):
     folder = made(person)
     trying(person, folder, "echo x >new", "--review", "later")
@@ -322,6 +366,8 @@ def test_prune(person, t):
     t.equal(worlds(person), [], "an old one is")
 
 
-for_everybody([test_tasks, test_shown, test_links, test_success, test_outside, test_conflicts, test_protected, test_kills, test_in_use,
-               test_full, test_prune])
+TESTS = [test_tasks, test_shown, test_links, test_success, test_outside, test_conflicts, test_protected, test_kills, test_in_use,
+               test_full, test_terminal, test_races, test_prune]
+chosen = sys.argv[1:]
+for_everybody([test for test in TESTS if not chosen or test.__name__ in chosen])
 sys.exit(tap.done())

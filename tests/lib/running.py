@@ -28,6 +28,11 @@ def _program():
     os.makedirs(os.path.dirname(path), exist_ok=True)
     shutil.copy(drive.BUCKLE, path)
     os.chmod(path, 0o755)
+    # what it starts, except for the large one
+    helper = os.path.join(os.path.dirname(drive.BUCKLE), "..", "libexec", "buckle", "buckle-tls")
+    if os.path.exists(helper):
+        os.makedirs(os.path.join(drive.FOLDER, "libexec", "buckle"), exist_ok=True)
+        shutil.copy(helper, os.path.join(drive.FOLDER, "libexec", "buckle"))
     return path
 
 

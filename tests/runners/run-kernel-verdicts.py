@@ -453,6 +453,10 @@ def evaluate(group, where, questions):
     return [json.loads(line)["verdict"] for line in done.stdout.decode().splitlines()]
 
 
+def ends_process(source):
+    return any(word in (source or "") for word in ("send-signal", "(with termination)"))
+
+
 def fits(row, source, folders, name, skip):
     """Whether a row can be tested with this profile and these folders."""
     why = None
@@ -487,7 +491,7 @@ def check_processes(group, name, on_result, skip):
     params, others = split_options(group)
     why = f"{others[0]} is an option of eval alone" if others else \
         "the profile does not load" if group.errors else \
-        "its rule ends the process that asks" if "send-signal" in (group.text or "") else \
+        "its rule ends the process that asks" if ends_process(group.text) else \
         "shipped profiles are tried as they are" if group.text is None else None
     for row in list(rows) if why else []:
         rows.remove(row)
@@ -563,7 +567,7 @@ def check_part(group, name, about, on_result, skip):
     why = None
     if others:
         why = f"{others[0]} is an option of eval alone"
-    elif source and "send-signal" in source:
+    elif ends_process(source):
         why = "its rule ends the process that asks"
     elif group.errors:
         why = "the profile does not load"

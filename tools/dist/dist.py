@@ -126,6 +126,20 @@ def link_again(target):
     return os.path.join(folder, "buckle-linked")
 
 
+HELPER = ["src/tls/*.c", "src/base/buf.c", "src/graph/peer.c", "src/kernel/shared/own-filter.c", "src/kernel/launch/walls.c"]
+
+
+def compile_helper(target, to):
+    """buckle-tls loads the system's OpenSSL, and so needs the system's C library: glibc 2.28 or newer. Elsewhere
+    it does not start, and Buckle says that TLS cannot be decrypted."""
+    os.makedirs(os.path.dirname(to), exist_ok=True)
+    cache = os.environ.get("ZIG_GLOBAL_CACHE_DIR") or os.path.join(toolchain.home(), "cache")
+    sources = sorted(path for pattern in HELPER for path in glob.glob(pattern, root_dir=TOP))
+    run([toolchain.program(), "cc", "-target", target.compiler.replace("-musl", "-gnu.2.28"), "-O2", "-s", "-fPIE", "-pie", "-std=gnu11",
+         *toolchain.compile_arguments(target), "-D_GNU_SOURCE", "-Isrc", "-Iinclude", *sources, "-Wl,--gc-sections", "-ldl", "-o", to],
+        cwd=TOP, env=dict(os.environ, ZIG_GLOBAL_CACHE_DIR=cache))
+
+
 # ---- packing ----
 
 
@@ -205,6 +219,8 @@ def stage(target):
     os.makedirs(debug)
     built = link_again(target) if target.system == "linux" else os.path.join(build_folder(target), "buckle")
     strip_program(target, built, os.path.join(folder, "bin/buckle"), debug)
+    if target.system == "linux":
+        compile_helper(target, os.path.join(folder, "libexec/buckle/buckle-tls"))
     return folder, debug
 
 
