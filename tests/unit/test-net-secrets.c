@@ -128,12 +128,13 @@ static void test_answers(const struct secrets *s)
     test_divided(s, text, NULL);
     snprintf(text, sizeof(text), "sk-ant-sk-ant-Ab3%s%.20s", value, value);
     test_divided(s, text, NULL);
-    /* chunks of one byte */
+    /* chunks of one byte; the last is a space, since a placeholder may end as the secret begins */
     size_t n = 0;
-    for (size_t i = 0; value[i]; i++) {
-        memcpy(text + n, "1\r\n?\r\n", 6);
+    for (size_t i = 0; i <= strlen(value); i++) {
+        memcpy(text + n, "1\r\n \r\n", 6);
         memcpy(marks + n, "---x--", 6);
-        text[n + 3] = value[i];
+        if (value[i])
+            text[n + 3] = value[i];
         n += 6;
     }
     text[n] = '\0';
