@@ -50,6 +50,12 @@ def test_runs(root):
     for name, arguments in (("srt", "true"), ("cage", "true"), ("sandbox-exec", "-n no-network true")):
         done = roots.inside(root, f"mkdir -p /root/work; cd /root/work; PATH=/usr/libexec/buckle:$PATH {name} {arguments}")
         tap.equal((done.returncode, done.stdout), (0, ""), f"{name} is in /usr/libexec/buckle")
+    tls_is_checked(root, "installed")
+
+
+def tls_is_checked(root, name):
+    done = roots.inside(root, as_user(f"mkdir -p ~/tls; cd ~/tls; {roots.CHECKS_TLS}"))
+    tap.equal(done.stdout, "1\n", f"{name}: buckle-tls is found, and finds OpenSSL")
 
 
 def test_texts(root):
@@ -112,6 +118,7 @@ def test_feature(root, tarball):
     done = roots.inside(root, "NAMES='srt cage' /packages/feature/install.sh")
     tap.ok(done.returncode == 0, "feature: install.sh", done.stdout)
     example_runs(root, "own root", "user")
+    tls_is_checked(root, "feature")
     done = roots.inside(root, "mkdir -p /root/srt; cd /root/srt; srt 'echo hello'")
     tap.equal(done.stdout, "hello\n", "feature: the name srt")
     done = roots.inside(root, "NAMES=sh /packages/feature/install.sh")
@@ -122,7 +129,7 @@ def main():
     packages = roots.made("debian", "*.deb")
     test_lint(packages)
     root = roots.make_root("root", ["gcc", "git", "libc6-dev", "pkg-config", "libc-ares-dev", "libjansson-dev",
-                                    "libnghttp2-dev", "libyaml-dev"])
+                                    "libnghttp2-dev", "libssl3", "libyaml-dev"])
     if not root:
         return tap.done()
     roots.inside(root, "useradd --create-home joe; mkdir -p /etc/apparmor.d/abi; touch /etc/apparmor.d/abi/4.0")
