@@ -260,9 +260,10 @@ await S.reset()
 def test_spare(project):
     with open(f"{project}/spare.mjs", "w", encoding="utf-8") as f:
         f.write(SPARE)
-    own = fresh("tmpdir-of-this-user")
-    # the root folder is no TMPDIR, so the session's is used
-    for name, tmpdir in (("a TMPDIR of this user's own", own), ("the session's TMPDIR", "/")):
+    own = fresh("tmpdir")
+    os.symlink(own, own + "/link")
+    # a symlink is not followed, so the session's is used
+    for name, tmpdir in (("a TMPDIR of this user's own", own), ("the session's TMPDIR", own + "/link")):
         done = call(["node", f"{project}/spare.mjs"], cwd=fresh("spare"), env={"CLAUDE_TMPDIR": tmpdir}, timeout=60)
         tap.ok(done.out == "true\n", f"commands take the spare sandbox, with {name}", done)
 
