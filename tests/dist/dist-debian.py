@@ -65,6 +65,29 @@ def test_texts(root):
         tap.ok(os.path.exists(os.path.join(root, path)), f"installs {path}")
 
 
+def test_units(root):
+    """systemd reads them, and what the service starts tells a sound record from another."""
+    folder = os.path.join(root, "usr/lib/systemd/user")
+    tap.equal(sorted(os.listdir(folder)), ["buckle-verify.service", "buckle-verify.timer"], "units for users")
+    copied = os.path.join(roots.WORK, "units")
+    shutil.rmtree(copied, ignore_errors=True)
+    shutil.copytree(folder, copied)
+    with open(os.path.join(copied, "buckle-verify.service"), encoding="utf-8") as f:
+        text = f.read()
+    command = text.split("ExecStart=")[1].split("\n")[0]
+    with open(os.path.join(copied, "buckle-verify.service"), "w", encoding="utf-8") as f:
+        f.write(text.replace(command, "/bin/true"))  # the program is in the root only
+    done = roots.run(["systemd-analyze", "--user", "verify", *(os.path.join(copied, name) for name in os.listdir(copied))],
+                     env=dict(os.environ, XDG_RUNTIME_DIR=copied))
+    tap.equal((done.returncode, done.stdout), (0, ""), "systemd finds nothing wrong with them")
+    keep = 'mkdir -p ~/.config/buckle ~/kept; cd ~/kept; printf %s \'{"record": {"path": "~/record"}}\' >~/.config/buckle/settings.json; '
+    for name, spoil, status in (("sound", "", 0), ("changed", "sed -i 's/kept/other/' ~/record; ", 1)):
+        done = roots.inside(root, as_user(f"{keep} rm -rf ~/record; buckle run -- true; {spoil} {command}"))
+        tap.equal(done.returncode, status, f"the service, with a record that is {name}")
+        tap.ok(status == 0 or "record" in done.stdout, "and what it prints", done.stdout)
+    roots.inside(root, as_user("rm -rf ~/.config/buckle ~/record"))
+
+
 def test_library(root):
     """A program that the packages alone can build."""
     with open(os.path.join(root, "packages", "judge.c"), "w", encoding="utf-8") as f:
@@ -143,6 +166,7 @@ def main():
         tap.ok(done.returncode == 0, f"installs: {command}", done.stdout)
     test_runs(root)
     test_texts(root)
+    test_units(root)
     test_library(root)
     test_apparmor(root)
     test_purge(root, before)
