@@ -90,6 +90,7 @@ struct gate_options {
     struct gate_port published[GATE_PUBLISHED];
     const struct secrets *secrets; /* credentials to insert, or NULL */
     struct tls_helper *tls; /* for connections whose requests are checked; the gate frees it */
+    const char *no_tls;     /* why there is none, if the policy needed it at the start */
     const char *token;      /* the password of the proxies, or NULL */
     const struct parent_proxies *parents; /* or NULL */
     bool portable;                        /* wait with poll() (loop.h) */

@@ -79,6 +79,7 @@ struct tls_helper *tls_helper_new(int sock, struct tls_areas *areas, const char 
         close(sock);
         munmap(areas, sizeof(*areas));
         free(h);
+        errno = ENOMEM;
         return NULL;
     }
     *h = (struct tls_helper){.sock = sock, .areas = areas};
@@ -86,12 +87,14 @@ struct tls_helper *tls_helper_new(int sock, struct tls_areas *areas, const char 
     setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
     if (names)
         memcpy(areas->in, names, c.n);
-    if (call(h, &c, &r) && r.result == TLS_DONE && r.nplain) {
+    bool answers = call(h, &c, &r);
+    if (answers && r.result == TLS_DONE && r.nplain) {
         buf_add(pem, areas->plain, r.nplain);
         if (buf_ok(pem))
             return h;
     }
     tls_helper_free(h);
+    errno = answers ? ENOTSUP : ENOEXEC;
     return NULL;
 }
 

@@ -21,7 +21,8 @@
 /* The other process. */
 struct tls_helper;
 /* Takes over the socket and the memory, and makes an authority for these hosts (NULL: all), whose
- * certificate is appended as PEM. Returns NULL on failure. */
+ * certificate is appended as PEM. On failure it returns NULL, with errno: ENOEXEC if the process
+ * does not answer, ENOTSUP if it can make none. */
 struct tls_helper *tls_helper_new(int sock, struct tls_areas *areas, const char *names,
                                   struct buf *pem);
 void tls_helper_free(struct tls_helper *h); /* NULL is fine */
