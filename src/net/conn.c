@@ -88,7 +88,8 @@ void conn_free_closed(struct gate *g)
         next = c->next;
         g->nh2 -= c->h2 ? 1 : 0;
         h2_free(c->h2);
-        secrets_answer_free(&c->masked);
+        secrets_flow_free(&c->masked);
+        secrets_flow_free(&c->filled);
         tls_end_free(c->client.tls);
         tls_end_free(c->server.tls);
         free(c);

@@ -96,9 +96,11 @@ struct conn {
     struct h2_place
         h2_place; /* in the server's frames, before the client is known to send HTTP/2 */
     struct http_body body, answer_body;
-    uint32_t inserts;             /* secrets for the request that is being read */
-    struct secrets_answer masked; /* an answer that may have secrets in it */
-    struct queue answer;          /* the incomplete header of an answer */
+    uint32_t inserts;           /* secrets for the request that is being read */
+    uint32_t fills;             /* … for its body */
+    struct secrets_flow filled; /* that body */
+    struct secrets_flow masked; /* an answer that may have secrets in it */
+    struct queue answer;        /* the incomplete header of an answer */
 };
 
 enum {

@@ -156,6 +156,7 @@ static void begin_exchange(struct conn *c, const struct http_head *h)
     http_body_start(&c->body, h->framing, h->length);
     queue_free(&c->answer);
     c->answer_raw = false;
+    c->fills = 0;
 }
 
 /* What carries secrets is encrypted, and has no proxy between. */
@@ -166,6 +167,8 @@ static bool send_secret_head(struct conn *c, const struct http_head *h)
     if (!known || c->proxied || c->ahead || !c->server.tls)
         return false;
     secrets_write_head(c->gate->secrets, known & c->inserts, queue_data(&c->in), h->size, &out);
+    c->fills = secrets_in(c->gate->secrets, known & c->inserts, SECRET_IN_BODY);
+    c->filled.way = SECRETS_INSERT;
     if (buf_ok(&out))
         side_send(&c->server, out.s, out.n);
     else
@@ -257,18 +260,47 @@ static void finish_exchange(struct conn *c)
         conn_finish(c);
 }
 
+/* Takes what is there of a body that gets secrets. Returns -1 if it is malformed. */
+static ssize_t fill_body(struct conn *c, const char *data, size_t n)
+{
+    size_t used = 0;
+    while (used < n && !http_body_is_over(&c->body)) {
+        bool inside;
+        ssize_t step = http_body_next(&c->body, data + used, n - used, &inside);
+        if (step < 0)
+            return -1;
+        secrets_flow_add(&c->filled, data + used, (size_t)step, inside);
+        used += (size_t)step;
+    }
+    ssize_t ready =
+        secrets_flow_ready(c->gate->secrets, c->fills, &c->filled, http_body_is_over(&c->body));
+    if (ready < 0)
+        return -1;
+    side_send(&c->server, c->filled.raw.s, (size_t)ready);
+    secrets_flow_sent(&c->filled, (size_t)ready);
+    return (ssize_t)used;
+}
+
+static ssize_t send_body(struct conn *c, const char *data, size_t n)
+{
+    if (c->fills)
+        return fill_body(c, data, n);
+    ssize_t used = http_body_take(&c->body, data, n);
+    if (used > 0)
+        side_send(&c->server, data, (size_t)used);
+    return used;
+}
+
 static bool pass_body(struct conn *c)
 {
     size_t n = queue_size(&c->in);
-    ssize_t used = n ? http_body_take(&c->body, queue_data(&c->in), n) : 0;
+    ssize_t used = n ? send_body(c, queue_data(&c->in), n) : 0;
     if (used < 0) {
         plain_http_refuse(c, "the body does not match its framing");
         return false;
     }
-    if (used > 0) {
-        side_send(&c->server, queue_data(&c->in), (size_t)used);
+    if (used > 0)
         queue_take(&c->in, (size_t)used);
-    }
     if (!http_body_is_over(&c->body))
         return false;
     c->sending = false;
@@ -418,12 +450,12 @@ static bool is_masked(const struct conn *c)
 static void send_masked(struct conn *c, bool end)
 {
     uint32_t which = secrets_for_host(c->gate->secrets, &c->host, c->port);
-    ssize_t n = secrets_answer_ready(c->gate->secrets, which, &c->masked, end);
+    ssize_t n = secrets_flow_ready(c->gate->secrets, which, &c->masked, end);
     if (n < 0) {
         conn_reset(c);
     } else if (n) {
         side_send(&c->client, c->masked.raw.s, (size_t)n);
-        secrets_answer_sent(&c->masked, (size_t)n);
+        secrets_flow_sent(&c->masked, (size_t)n);
     }
 }
 
@@ -438,6 +470,10 @@ static size_t take_answer_head(struct conn *c, const char *data, size_t n)
 {
     struct http_answer a;
     enum http_result got = http_answer_read(data, n, c->head_method, &a);
+    if (got == HTTP_BAD && is_masked(c)) {
+        plain_http_refuse(c, "it gets credentials, and its answer is malformed");
+        return 0;
+    }
     if (got == HTTP_BAD)
         c->answer_raw = c->close_after =
             true; /* treat it as opaque, and allow no further request */
@@ -482,7 +518,7 @@ static size_t take_answer_body(struct conn *c, const char *data, size_t n, bool 
 static void forward(struct conn *c, const char *data, size_t n, bool masked)
 {
     if (masked && c->answer_raw)
-        secrets_answer_add(&c->masked, data, n, true);
+        secrets_flow_add(&c->masked, data, n, true);
     if (masked)
         send_masked(c, !c->awaiting);
     else
@@ -500,7 +536,7 @@ static size_t take_answer(struct conn *c, const char *data, size_t n)
         step = inside ? take_answer_body(c, data + used, n - used, &inside)
                       : take_answer_head(c, data + used, n - used);
         if (masked && !c->dead)
-            secrets_answer_add(&c->masked, data + used, step, inside);
+            secrets_flow_add(&c->masked, data + used, step, inside);
         used += step;
     }
     if (c->dead)

@@ -10,6 +10,7 @@ import http.server
 import importlib.util
 import json
 import os
+import pwd
 import re
 import shutil
 import subprocess
@@ -21,7 +22,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 import tap
 from drive import FOLDER
-from running import PEOPLE
+from running import BUCKLE, PEOPLE
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LOADED = importlib.util.spec_from_file_location("e2e_tls", os.path.join(HERE, "e2e-tls.py"))
@@ -71,6 +72,11 @@ class Echo(http.server.BaseHTTPRequestHandler):
             self.wfile.write(body[i:i + 7])
             self.wfile.flush()
         self.close_connection = "Connection: close" in fields
+
+    def do_POST(self):
+        body = Git.body(self)
+        self.server.seen.append((self.path, self.headers.get("authorization") or "", body.decode(), dict(self.headers)))
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
 
     def log_message(self, *_):
         pass
@@ -161,6 +167,46 @@ def test_sources(user, server):
     tap.ok(server.seen and server.seen[0][1] == f"Bearer {SECRET}", f"{user.name}: from a file", done)
     done = run(user, server, HEADER + "URL/v1/x", rule=f"TOKEN=command:cat {place} | tr -d x -> localhost:PORT", env={"TOKEN": ""})
     tap.ok(server.seen and server.seen[0][1] == "Bearer " + SECRET.replace("x", ""), f"{user.name}: from a command", done)
+
+
+def test_bodies(user, server):
+    send = 'curl -sS -d "{\\"t\\": \\"$TOKEN\\"}" URL/v1/token; '
+    done = run(user, server, send)
+    tap.ok(len(server.seen) == 1 and SECRET not in str(server.seen), f"{user.name}: a body gets none", done)
+    done = run(user, server, send + HEADER + "URL/v1/x", rule="TOKEN -> localhost:PORT/v1/** in body")
+    tap.equal([one[1:3] for one in server.seen], [("", '{"t": "%s"}' % SECRET), (f"Bearer {done.out.split(chr(34))[3]}", "")],
+              f"{user.name}: unless its rule says so, and then only a body")
+    tap.ok(SECRET not in done.out, f"{user.name}: and the answer has none", done)
+    big = "head -c 300000 /dev/zero | tr '\\0' x; printf %s $TOKEN; head -c 100 /dev/zero | tr '\\0' y"
+    done = run(user, server, f"({big}) | curl -sS -H 'Transfer-Encoding: chunked' -H 'Expect:' --data-binary @- -o /dev/null URL/v1/token",
+               rule="TOKEN -> localhost:PORT in body header")
+    tap.ok(len(server.seen) == 1 and server.seen[0][2] == "x" * 300000 + SECRET + "y" * 100, f"{user.name}: also in chunks", done)
+    for text in ("TOKEN -> a.b in", "TOKEN -> a.b in cookie"):
+        done = run(user, server, "echo started", rule=text)
+        tap.ok(done.status == 125 and "started" not in done.out, f"{user.name}: refused: {text}", done)
+
+
+def test_keyring(user, server):
+    """The Secret Service of a desktop, in a session of its own."""
+    if any(not shutil.which(one) for one in ("secret-tool", "gnome-keyring-daemon", "dbus-run-session")):
+        tap.skip("the Secret Service is not installed")
+        return
+    if user.uid not in {one.pw_uid for one in pwd.getpwall()}:
+        return  # the bus wants a user that has a name
+    home, port = user.folder("keyring"), server.server_address[1]
+    words = f"run --allow-request=localhost:{port} '--credential=TOKEN=keyring:service %s user me -> localhost:{port}' --"
+    script = f"""mkdir -p -m 700 run; export HOME=$PWD XDG_RUNTIME_DIR=$PWD/run
+printf pw | gnome-keyring-daemon --unlock --components=secrets >/dev/null 2>&1
+printf %s '{SECRET}' | secret-tool store --label=x service buckle-test user me || exit 9
+mkdir project; cd project
+"$1" {words % "buckle-test"} sh -c 'curl -sS -H "X-Api-Key: $TOKEN" https://localhost:{port}/v1/plain'
+"$1" {words % "none"} echo started
+"""
+    server.seen.clear()
+    done = user.call(["dbus-run-session", "--", "sh", "-c", script, "sh", BUCKLE], cwd=home,
+                     env={"SSL_CERT_FILE": os.path.join(TLS.PKI, "ca.pem")})
+    tap.ok(len(server.seen) == 1 and server.seen[0][1] == SECRET and SECRET not in done.out, f"{user.name}: from the keyring", done)
+    tap.ok("started" not in done.out and "its command" in done.err, f"{user.name}: which must have it", done)
 
 
 def test_settings(user, server):
@@ -326,6 +372,8 @@ def main():
         test_places(user, server)
         test_limits(user, server)
         test_sources(user, server)
+        test_bodies(user, server)
+        test_keyring(user, server)
         test_settings(user, server)
         test_answers(user, server)
         test_git(user)
