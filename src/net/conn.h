@@ -69,6 +69,7 @@ struct conn {
     struct dial *dial;
     uint64_t deadline_ms; /* 0: none */
     struct queue in;      /* from the client, not parsed yet */
+    size_t wants;         /* how much of it has to be there; 0: as for a header */
     struct gate_client who;
     bool local;     /* to the host's loopback, */
     bool four;      /* by IPv4 first */

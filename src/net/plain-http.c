@@ -20,6 +20,7 @@
 #include "base/own.h"
 #include "net/gate-int.h"
 #include "net/h2-answer.h"
+#include "net/insert.h"
 #include "net/proxy.h"
 
 enum { H2_AT_ONCE = 1024 }; /* connections; each takes about ten kilobytes */
@@ -156,31 +157,16 @@ static void begin_exchange(struct conn *c, const struct http_head *h)
     http_body_start(&c->body, h->framing, h->length);
     queue_free(&c->answer);
     c->answer_raw = false;
-    c->fills = 0;
 }
 
-/* What carries secrets is encrypted, and has no proxy between. */
-static bool send_secret_head(struct conn *c, const struct http_head *h)
+/* changed: the header with secrets; empty if it has none. */
+static void send_head(struct conn *c, const struct http_head *h, const struct buf *changed)
 {
     OWN(buf) struct buf out = {0};
-    uint32_t known = secrets_for_host(c->gate->secrets, &c->host, c->port);
-    if (!known || c->proxied || c->ahead || !c->server.tls)
-        return false;
-    secrets_write_head(c->gate->secrets, known & c->inserts, queue_data(&c->in), h->size, &out);
-    c->fills = secrets_in(c->gate->secrets, known & c->inserts, SECRET_IN_BODY);
-    c->filled.way = SECRETS_INSERT;
-    if (buf_ok(&out))
-        side_send(&c->server, out.s, out.n);
-    else
-        conn_reset(c);
-    return true;
-}
-
-static void send_head(struct conn *c, const struct http_head *h)
-{
-    OWN(buf) struct buf out = {0};
-    if (send_secret_head(c, h))
+    if (changed->n) {
+        side_send(&c->server, changed->s, changed->n);
         return;
+    }
     if (!c->proxied) {
         side_send(&c->server, queue_data(&c->in) + c->ahead, h->size - c->ahead);
         c->ahead = 0;
@@ -221,8 +207,20 @@ static const char *is_out_of_form(const struct conn *c, const struct http_head *
     return c->proxied && !h->named ? "the request names no host" : NULL;
 }
 
+static bool write_head(struct conn *c, const struct http_head *h, struct buf *out)
+{
+    const char *why = insert_head(c, h, out);
+    if (!why)
+        return true;
+    struct graph_verdict v = {.flags = VOCAB_FLAG_REPORT, .rule = GRAPH_NO_RULE};
+    report_request(c, h->method, h->path, &v, why);
+    proxy_refuse_request(c, h->method, &v, why);
+    return false;
+}
+
 static bool begin_request(struct conn *c)
 {
+    OWN(buf) struct buf changed = {0};
     struct http_head *h = &c->gate->head;
     enum http_result got = http_head_read(queue_data(&c->in), queue_size(&c->in), h);
     if (queue_size(&c->in) == 0 || got == HTTP_MORE)
@@ -241,12 +239,10 @@ static bool begin_request(struct conn *c)
     }
     if (c->proxied && !switch_host(c, &h->host, h->port))
         return false;
-    if (!check_request(c, h, theirs))
+    if (insert_waits(c, h) || !check_request(c, h, theirs) || !write_head(c, h, &changed))
         return false;
     begin_exchange(c, h);
-    send_head(c, h);
-    if (c->dead)
-        return false;
+    send_head(c, h, &changed);
     queue_take(&c->in, h->size);
     if (c->server.watch.fd < 0 && !c->dial)
         conn_dial(c);
@@ -260,41 +256,10 @@ static void finish_exchange(struct conn *c)
         conn_finish(c);
 }
 
-/* Takes what is there of a body that gets secrets. Returns -1 if it is malformed. */
-static ssize_t fill_body(struct conn *c, const char *data, size_t n)
-{
-    size_t used = 0;
-    while (used < n && !http_body_is_over(&c->body)) {
-        bool inside;
-        ssize_t step = http_body_next(&c->body, data + used, n - used, &inside);
-        if (step < 0)
-            return -1;
-        secrets_flow_add(&c->filled, data + used, (size_t)step, inside);
-        used += (size_t)step;
-    }
-    ssize_t ready =
-        secrets_flow_ready(c->gate->secrets, c->fills, &c->filled, http_body_is_over(&c->body));
-    if (ready < 0)
-        return -1;
-    side_send(&c->server, c->filled.raw.s, (size_t)ready);
-    secrets_flow_sent(&c->filled, (size_t)ready);
-    return (ssize_t)used;
-}
-
-static ssize_t send_body(struct conn *c, const char *data, size_t n)
-{
-    if (c->fills)
-        return fill_body(c, data, n);
-    ssize_t used = http_body_take(&c->body, data, n);
-    if (used > 0)
-        side_send(&c->server, data, (size_t)used);
-    return used;
-}
-
 static bool pass_body(struct conn *c)
 {
     size_t n = queue_size(&c->in);
-    ssize_t used = n ? send_body(c, queue_data(&c->in), n) : 0;
+    ssize_t used = n ? insert_body(c, queue_data(&c->in), n) : 0;
     if (used < 0) {
         plain_http_refuse(c, "the body does not match its framing");
         return false;

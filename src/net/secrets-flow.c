@@ -54,7 +54,7 @@ void secrets_replace(const struct secrets *s, uint32_t which, enum secrets_way w
 void secrets_flow_add(struct secrets_flow *f, const char *data, size_t n, bool body)
 {
     char marks[1024];
-    memset(marks, body, sizeof(marks));
+    memset(marks, body, n < sizeof(marks) ? n : sizeof(marks));
     buf_add(&f->raw, data, n);
     for (size_t left = n; left;) {
         size_t part = left < sizeof(marks) ? left : sizeof(marks);

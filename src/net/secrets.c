@@ -173,6 +173,14 @@ int secrets_add(struct secrets *s, const struct secret *one)
     return err;
 }
 
+int secrets_add_pair(struct secrets *s, size_t id, size_t key)
+{
+    if (s->npairs == SECRETS_PAIRS || id >= s->n || key >= s->n)
+        return -1;
+    s->pairs[s->npairs++] = (struct secrets_pair){(uint8_t)id, (uint8_t)key};
+    return 0;
+}
+
 void secrets_free(struct secrets *s)
 {
     for (size_t i = 0; i < s->nforms; i++) {
@@ -319,20 +327,24 @@ static void insert_line(const struct secrets *s, uint32_t which, struct buf *out
         insert_basic(s, which, line, n);
 }
 
-/* Encodings could hide a secret in the answer, and ranges divide it. */
-static bool hides_answers(const char *line, size_t n)
+static bool is_named(const char *line, size_t n, const char *const *names, size_t count)
 {
-    static const char *const names[] = {
-        "accept-encoding:", "range:",  "if-range:", "request-range:", "a-im:", "te:",
-        "want-digest:",     "x-range:"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+    for (size_t i = 0; i < count; i++)
         if (begins(line, n, names[i]))
             return true;
     return false;
 }
 
-void secrets_write_head(const struct secrets *s, uint32_t which, const char *head, size_t n,
-                        struct buf *out)
+/* Encodings could hide a secret in the answer, and ranges divide it. */
+static bool hides_answers(const char *line, size_t n, bool ranges)
+{
+    static const char *const encodings[] = {"accept-encoding:", "a-im:", "te:", "want-digest:"};
+    static const char *const parts[] = {"range:", "if-range:", "request-range:", "x-range:"};
+    return is_named(line, n, encodings, 4) || (!ranges && is_named(line, n, parts, 4));
+}
+
+void secrets_write_head(const struct secrets *s, uint32_t which, bool ranges, const char *head,
+                        size_t n, struct buf *out)
 {
     for (size_t at = 0; at < n;) {
         const char *line = head + at, *end = memchr(line, '\n', n - at);
@@ -341,7 +353,7 @@ void secrets_write_head(const struct secrets *s, uint32_t which, const char *hea
         at += size;
         if (last)
             buf_str(out, "Accept-Encoding: identity\r\n");
-        else if (hides_answers(line, size))
+        else if (hides_answers(line, size, ranges))
             continue;
         buf_add(out, line, size);
         if (!buf_ok(out))

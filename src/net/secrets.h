@@ -48,11 +48,29 @@ struct secret_form {
     bool inserted; /* also where clients write the placeholder so */
 };
 
+/* Keys for AWS that belong together, as indices of secrets. */
+struct secrets_pair {
+    uint8_t id, key;
+};
+enum { SECRETS_PAIRS = 8 };
+
+/* Signatures that cannot be made anew: streams of signed chunks, presigned requests of clients
+ * that don't want them signed, and signatures by asymmetric keys. A bit set. */
+enum sigv4_form {
+    SIGV4_PASSES_STREAMS = 1,
+    SIGV4_PASSES_PRESIGNED = 2,
+    SIGV4_PASSES_SIGV4A = 4,
+};
+
 struct secrets {
     struct secret at[SECRETS_MAX];
     size_t n;
     struct secret_form *forms;
     size_t nforms, longest;
+    struct secrets_pair pairs[SECRETS_PAIRS];
+    size_t npairs;
+    bool unencrypted;                      /* plain HTTP gets them, too */
+    unsigned sigv4_passes, sigv4_refuses;  /* enum sigv4_form; unchanged, or not at all */
     uint8_t starts[SECRETS_WAYS][1 << 13]; /* which two bytes a form starts with, a bit each */
 };
 
@@ -62,6 +80,8 @@ bool secret_fake(const char *value, size_t n, char *out);
 
 /* Adds a secret, whose texts the caller keeps. Returns -1 without memory or room. */
 int secrets_add(struct secrets *s, const struct secret *one);
+/* Both must have been added. Returns -1 if there are too many. */
+int secrets_add_pair(struct secrets *s, size_t id, size_t key);
 void secrets_free(struct secrets *s);
 
 /* Sets of secrets, a bit each. s may be NULL. */
@@ -73,9 +93,9 @@ uint32_t secrets_for_request(const struct secrets *s, const struct peer *host, u
 uint32_t secrets_in(const struct secrets *s, uint32_t which, unsigned part);
 
 /* Appends a request's header with the secrets in its fields and its query. Fields that would let
- * the answer hide them are left out: encodings and ranges. */
-void secrets_write_head(const struct secrets *s, uint32_t which, const char *head, size_t n,
-                        struct buf *out);
+ * the answer hide them are left out: encodings and, unless it is said so, ranges. */
+void secrets_write_head(const struct secrets *s, uint32_t which, bool ranges, const char *head,
+                        size_t n, struct buf *out);
 /* In place: both have the same length. */
 void secrets_replace(const struct secrets *s, uint32_t which, enum secrets_way way, char *text,
                      size_t n);

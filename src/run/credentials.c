@@ -172,6 +172,29 @@ static int add(struct run *r, const char *text, const char **set, struct bk_err 
     return secrets_add(&r->secrets, &one) < 0 ? refuse(&c, "there are too many", err) : 0;
 }
 
+/* ---- keys for AWS ---- */
+
+static bool ends_in(const char *s, size_t n, const char *end)
+{
+    return n >= strlen(end) && memcmp(s + n - strlen(end), end, strlen(end)) == 0;
+}
+
+/* PREFIX_ACCESS_KEY_ID and PREFIX_SECRET_ACCESS_KEY sign requests together. */
+static int pair_keys(struct secrets *s, const char *const *set, size_t n, struct bk_err *err)
+{
+    static const char id[] = "ACCESS_KEY_ID", key[] = "SECRET_ACCESS_KEY";
+    for (size_t i = 0; i < n; i++) {
+        size_t name = strcspn(set[i], "="), before = name - (sizeof(id) - 1);
+        for (size_t k = 0; k < n && ends_in(set[i], name, id); k++) {
+            size_t other = strcspn(set[k], "=");
+            if (other == before + sizeof(key) - 1 && memcmp(set[i], set[k], before) == 0 &&
+                ends_in(set[k], other, key) && secrets_add_pair(s, i, k) < 0)
+                return err_set(err, BK_E_INPUT, "credentials: there are too many keys for AWS");
+        }
+    }
+    return 0;
+}
+
 size_t run_credentials_count(const struct run_spec *s)
 {
     return s->ncredentials + (s->set_credentials ? s->set_credentials->n : 0);
@@ -189,5 +212,5 @@ int run_credentials(struct run *r, const char **set, struct bk_err *err)
         if (add(r, text, &set[i], err) < 0)
             return -1;
     }
-    return (int)n;
+    return pair_keys(&r->secrets, set, n, err) < 0 ? -1 : (int)n;
 }

@@ -69,11 +69,11 @@ static void test_head(const struct secrets *s)
         buf_fmt(b, "Authorization: Bearer %s\r\nX-%s: a %s,%s\r\n", t, fake, t, t);
         buf_str(b, i ? "Accept-Encoding: identity\r\n\r\n" : "\r\n");
     }
-    secrets_write_head(s, 1, in.s, in.n, &out);
+    secrets_write_head(s, 1, false, in.s, in.n, &out);
     is_str(out.s, want.s,
            "a header: fields' values and the query, not the path, names and the host");
     out.n = 0;
-    secrets_write_head(s, 0, in.s, in.n, &out);
+    secrets_write_head(s, 0, false, in.s, in.n, &out);
     ok(!strstr(out.s, value), "none for this request");
 }
 
@@ -82,7 +82,7 @@ static void test_basic(const struct secrets *s)
     OWN(buf) struct buf in = {0}, out = {0};
     buf_str(&in,
             "GET / HTTP/1.1\r\nAuthorization: basic !!notbase64\r\nAuthorization: Basic =\r\n\r\n");
-    secrets_write_head(s, 1, in.s, in.n, &out);
+    secrets_write_head(s, 1, false, in.s, in.n, &out);
     ok(strstr(out.s, "basic !!notbase64\r\n"), "what is no base64 stays");
     ok(strstr(out.s, "Basic =\r\n"), "nothing, too");
     OWN(buf) struct buf want = {0}, query = {0};
@@ -95,7 +95,7 @@ static void test_basic(const struct secrets *s)
     }
     buf_str(&query, " HTTP/1.1\r\n\r\n");
     out.n = 0;
-    secrets_write_head(s, 1, query.s, query.n, &out);
+    secrets_write_head(s, 1, false, query.s, query.n, &out);
     ok(strstr(out.s, want.s), "escaped in the query: %s", out.s);
 }
 
