@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "net/handling.h"
 #include "net/terminate.h"
 #include "system/process.h"
 
@@ -82,7 +83,8 @@ static void __attribute__((noreturn)) become(int program, int sock, int memory)
     _exit(127);
 }
 
-static struct tls_helper *start(int program, const char *names, struct buf *pem)
+static struct tls_helper *start(int program, const char *names, const char *authority,
+                                struct buf *pem)
 {
     int ends[2];
     OWN(fd) int memory = memfd_create("tls", MFD_CLOEXEC);
@@ -100,14 +102,14 @@ static struct tls_helper *start(int program, const char *names, struct buf *pem)
     if (pid == 0)
         become(program, ends[1], memory);
     close(ends[1]); /* if there is no process, the first call fails */
-    return tls_helper_new(ends[0], areas, names, pem);
+    return tls_helper_new(ends[0], areas, names, authority, pem);
 }
 
-struct tls_helper *tls_start(const struct graph *g, struct buf *pem)
+struct tls_helper *tls_start(const struct graph *g, const struct handling *with, struct buf *pem)
 {
     OWN(buf) struct buf names = {0};
     OWN(fd) int program = find_program();
-    if (program < 0 || !terminate_names(g, &names))
+    if (program < 0 || !terminate_names(g, with, &names))
         return NULL;
-    return start(program, names.n ? names.s : NULL, pem);
+    return start(program, names.n ? names.s : NULL, with ? with->authority : NULL, pem);
 }

@@ -9,6 +9,7 @@
 
 /* Starts buckle-tls for a policy that checks requests, and appends its authority's certificate as
  * PEM. Returns NULL if it is not installed, or cannot load its library. */
-struct tls_helper *tls_start(const struct graph *g, struct buf *pem);
+struct handling;
+struct tls_helper *tls_start(const struct graph *g, const struct handling *with, struct buf *pem);
 
 #endif
