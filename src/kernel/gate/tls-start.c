@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "net/handling.h"
 #include "net/terminate.h"
 #include "system/process.h"
 
@@ -94,7 +95,8 @@ static void __attribute__((noreturn)) become(int program, int sock, int memory)
     _exit(127);
 }
 
-static struct tls_helper *start(int program, const char *names, struct buf *pem)
+static struct tls_helper *start(int program, const char *names, const char *authority,
+                                struct buf *pem)
 {
     int ends[2];
     OWN(fd) int memory = memfd_create("tls", MFD_CLOEXEC);
@@ -112,7 +114,7 @@ static struct tls_helper *start(int program, const char *names, struct buf *pem)
     if (pid == 0)
         become(program, ends[1], memory);
     close(ends[1]); /* if there is no process, the first call fails */
-    return tls_helper_new(ends[0], areas, names, pem);
+    return tls_helper_new(ends[0], areas, names, authority, pem);
 }
 
 /* Why there is no helper. */
@@ -130,14 +132,15 @@ static const char *explain(int err)
     }
 }
 
-struct tls_helper *tls_start(const struct graph *g, struct buf *pem, const char **why)
+struct tls_helper *tls_start(const struct graph *g, const struct handling *with, struct buf *pem,
+                             const char **why)
 {
     OWN(buf) struct buf names = {0};
     OWN(fd) int program = find_program();
     struct tls_helper *h = NULL;
     errno = program < 0 ? ENOENT : ENOMEM;
-    if (program >= 0 && terminate_names(g, &names))
-        h = start(program, names.n ? names.s : NULL, pem);
+    if (program >= 0 && terminate_names(g, with, &names))
+        h = start(program, names.n ? names.s : NULL, with ? with->authority : NULL, pem);
     *why = h ? NULL : explain(errno);
     return h;
 }

@@ -9,6 +9,8 @@
 
 /* Starts buckle-tls for a policy that checks requests, and appends its authority's certificate as
  * PEM. Otherwise it returns NULL, and why says what is missing. */
-struct tls_helper *tls_start(const struct graph *g, struct buf *pem, const char **why);
+struct handling;
+struct tls_helper *tls_start(const struct graph *g, const struct handling *with, struct buf *pem,
+                             const char **why);
 
 #endif
