@@ -4,6 +4,7 @@
 else, and that a sandbox must not escape from."""
 
 import os
+import plistlib
 import shutil
 import struct
 import subprocess
@@ -95,11 +96,14 @@ def test_empty_root():
     ok("Landlock" in inside("doctor").stdout, "the doctor looks around")
     got = inside("run", "--here", "/buckle", "--version")
     ok(got.returncode == 125 and "/tmp" in got.stderr, "run says what it lacks", got)
-    with open(root + "/e.plist", "w", encoding="utf-8") as f:
-        f.write("<?xml version=\"1.0\"?><plist version=\"1.0\"><dict/></plist>")
-    got = inside("check", "--entitlements", "/e.plist", "--text", "(version 1)(deny default)"
-                 "(if (entitlement \"x\") (allow default))")
-    ok(got.returncode != 0 and "linked statically" in got.stdout, "property lists need a library", got)
+    text = "(version 1)(deny default)(if (entitlement \"x\") (allow default))"
+    for name, kind in (("xml", plistlib.FMT_XML), ("binary", plistlib.FMT_BINARY)):
+        with open(f"{root}/{name}.plist", "wb") as f:
+            plistlib.dump({"x": True}, f, fmt=kind)
+    got = inside("eval", "--entitlements", "/xml.plist", "--text", text, "file-read-data", "/a")
+    equal(got.stdout.split()[:1], ["allow"], "property lists in XML are read")
+    got = inside("check", "--entitlements", "/binary.plist", "--text", text)
+    ok(got.returncode != 0 and "linked statically" in got.stdout, "binary ones need a library", got)
 
 
 def test_bare_root():
