@@ -52,7 +52,8 @@ static int add_pattern(struct encoder *e, const struct graph_test *const *tests,
     if (fits) {
         if (pool_add_counted(e, code.s, code.n, &at, err) < 0)
             return -1;
-        return wires_add(e, out, (unsigned)vocab_filters[tests[0]->filter].id_14_4_1, at, err);
+        return wires_add_record(e, out, (unsigned)vocab_filters[tests[0]->filter].id_14_4_1, at,
+                                REFERS_TO_RECORD, err);
     }
     if (n == 1)
         return cannot(tests[0], "the string cannot be written as a pattern", err);
@@ -92,8 +93,8 @@ static int add_regex(struct encoder *e, const struct graph_test *t, struct wires
     if (r < 0 || pool_add_counted(e, code.s, code.n, &at, err) < 0 ||
         encode_regex_index(e, at, &index, err) < 0)
         return -1;
-    return wires_add(e, out, (unsigned)vocab_filters[t->filter].id_14_4_1 | BLOB_REGEX_FORM, index,
-                     err);
+    return wires_add_record(e, out, (unsigned)vocab_filters[t->filter].id_14_4_1 | BLOB_REGEX_FORM,
+                            index, REFERS_TO_REGEX, err);
 }
 
 /* ---- the rest ---- */
@@ -109,7 +110,8 @@ static int add_name(struct encoder *e, const struct graph_test *t, struct wires 
     put8(&text, 0);
     if (!buf_ok(&text) || pool_add_counted(e, text.s, text.n, &at, err) < 0)
         return text.failed ? err_nomem(err) : -1;
-    return wires_add(e, out, (unsigned)vocab_filters[t->filter].id_14_4_1, at, err);
+    return wires_add_record(e, out, (unsigned)vocab_filters[t->filter].id_14_4_1, at,
+                            REFERS_TO_RECORD, err);
 }
 
 /* KEY=VALUE: a node that names the key, and behind it one that tests its value. */
@@ -154,7 +156,8 @@ static int add_network(struct encoder *e, const struct graph_test *t, struct wir
     put16(&record, any_port ? 0 : net->port_lo);
     if (!buf_ok(&record) || pool_add(e, record.s, record.n, &at, err) < 0)
         return record.failed ? err_nomem(err) : -1;
-    return wires_add(e, out, (unsigned)vocab_filters[t->filter].id_14_4_1, at, err);
+    return wires_add_record(e, out, (unsigned)vocab_filters[t->filter].id_14_4_1, at,
+                            REFERS_TO_RECORD, err);
 }
 
 static int add_other(struct encoder *e, const struct graph_test *t, struct wires *out,
@@ -218,6 +221,7 @@ static int put_modifier(struct encoder *e, const struct graph_mod *m, struct out
     out->bytes[4] = (uint8_t)info->id_13_0;
     out->bytes[6] = (uint8_t)at;
     out->bytes[7] = (uint8_t)(at >> 8);
+    out->refers = REFERS_TO_RECORD;
     return 0;
 }
 
@@ -262,6 +266,8 @@ static int decision_e(struct encoder *e, const struct graph_node *n, struct out_
 
 static int write_e(struct encoder *e, struct buf *out, struct bk_err *err)
 {
+    if (pool_sort(e, err) < 0)
+        return -1;
     put16(out, e->npolicies ? BLOB_MESSAGE_FILTERS : 0);
     put16(out, e->nnodes);
     put8(out, e->version->nops);
