@@ -183,12 +183,50 @@ static int add_other(struct encoder *e, const struct graph_test *t, struct wires
     }
 }
 
-static int tests_e(struct encoder *e, const struct graph_test *const *tests, uint32_t n,
+/* A regex that is ^ and plain bytes, and then $ or nothing or .*, is a string or a prefix. Regexes
+ * of a compiled profile stay as they are. */
+static int as_string(struct encoder *e, const struct graph_test *t, const struct graph_test **out,
+                     struct bk_err *err)
+{
+    uint8_t arg = vocab_filters[t->filter].arg;
+    *out = t;
+    if (t->how != GRAPH_REGEX || (arg != ARG_PATH && arg != ARG_STRING) || t->len < 2 ||
+        t->str[0] != '^' || graph_options_of(e->g)->apart)
+        return 0;
+    char *text = arena_alloc(&e->arena, t->len + 1u);
+    struct graph_test *plain = arena_new(&e->arena, struct graph_test);
+    if (!text || !plain)
+        return encode_nomem(e, err);
+    uint32_t n = 0, i = 1, end = t->len;
+    bool whole = t->str[end - 1] == '$' && t->str[end - 2] != '\\';
+    bool open =
+        !whole && end > 3 && memcmp(t->str + end - 2, ".*", 2) == 0 && t->str[end - 3] != '\\';
+    end -= whole ? 1 : open ? 2 : 0;
+    for (; i < end; i++) {
+        if (t->str[i] == '\\' && i + 1 < end)
+            i++;
+        else if (!t->str[i] || strchr("\\.^$*+?()[]{}|", t->str[i]))
+            return 0;
+        text[n++] = t->str[i];
+    }
+    if (!n)
+        return 0;
+    *plain = (struct graph_test){
+        .filter = t->filter, .how = whole ? GRAPH_LITERAL : GRAPH_PREFIX, .str = text, .len = n};
+    *out = plain;
+    return 0;
+}
+
+static int tests_e(struct encoder *e, const struct graph_test *const *written, uint32_t n,
                    struct wires *out, struct bk_err *err)
 {
     bool *done = arena_array(&e->arena, n, sizeof(*done));
-    if (!done)
+    const struct graph_test **tests = arena_array(&e->arena, n, sizeof(*tests));
+    if (!done || !tests)
         return encode_nomem(e, err);
+    for (uint32_t i = 0; i < n; i++)
+        if (as_string(e, written[i], &tests[i], err) < 0)
+            return -1;
     memset(done, 0, n * sizeof(*done));
     for (uint32_t i = 0; i < n; i++) {
         const struct graph_test *t = tests[i];
