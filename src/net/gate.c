@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "graph/net.h"
+#include "net/decider.h"
 #include "net/dns-stub.h"
 #include "net/gate-announce.h"
 #include "net/gate-ask.h"
@@ -258,6 +259,7 @@ static int run_turn(struct gate *g, uint64_t *swept)
             g->o->packets->sweep(g);
         inbound_sweep(g);
         gate_ask_sweep(g);
+        decider_sweep(g);
     }
     conn_free_closed(g);
     return err;
@@ -276,6 +278,8 @@ static int serve(struct gate *g)
         err = gate_session_begin(g);
     if (err == 0)
         err = gate_ask_begin(g);
+    if (err == 0)
+        err = decider_begin(g);
     while (err == 0 && !g->over)
         err = run_turn(g, &swept);
     while (g->conns)
@@ -284,6 +288,7 @@ static int serve(struct gate *g)
         g->o->packets->end(g);
     conn_free_closed(g);
     gate_ask_end(g);
+    decider_end(g);
     return err;
 }
 
@@ -301,7 +306,7 @@ int gate_run(const struct gate_options *o)
     if (err == 0 && (rules_init(&g->rules, o->graph) < 0 || name_address_init(&g->names) < 0))
         err = -ENOMEM;
     if (err == 0)
-        err = dialer_init(&g->dialer, &g->loop, &g->rules, o->parents);
+        err = dialer_init(&g->dialer, &g->loop, &g->rules, o->parents, o->handling);
     if (err == 0)
         err = serve(g);
     tls_helper_free(g->tls);

@@ -34,6 +34,7 @@ struct gate_client {
 
 /* A refused connection, datagram or lookup. */
 struct secrets;
+struct handling;
 
 struct gate_denial {
     const struct peer *host;
@@ -88,8 +89,10 @@ struct gate_options {
     struct netns_sockets sockets;
     const struct gate_packets *packets; /* NULL: there are only proxies (packets.h) */
     struct gate_port published[GATE_PUBLISHED];
-    const struct secrets *secrets; /* credentials to insert, or NULL */
+    const struct secrets *secrets;   /* credentials to insert, or NULL */
+    const struct handling *handling; /* of what is allowed, or NULL */
     struct tls_helper *tls; /* for connections whose requests are checked; the gate frees it */
+    const char *no_tls;     /* why there is none, if the policy needed it at the start */
     const char *token;      /* the password of the proxies, or NULL */
     const struct parent_proxies *parents; /* or NULL */
     bool portable;                        /* wait with poll() (loop.h) */

@@ -18,6 +18,7 @@
 #include "base/own.h"
 #include "policy/target.h"
 #include "run/credentials.h"
+#include "run/handling.h"
 #include "run/own-rules.h"
 #include "run/private-places.h"
 #include "run/run-int.h"
@@ -87,7 +88,7 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
         r->private_tmpdir = *spec->private_tmpdir;
     else if (!spec->tmpdir && !spec->bare && tmpdir_name(&r->private_tmpdir, err) < 0)
         return -1;
-    if (find_parents(r, err) < 0)
+    if (find_parents(r, err) < 0 || run_handling(r, err) < 0)
         return -1;
     /* on Linux init creates its namespaces meanwhile */
     if (run_policy_link_targets(&r->targets, spec, err) < 0 ||

@@ -6,6 +6,7 @@
 #include "command/environ.h"
 #include "command/launch.h"
 #include "command/tmpdir.h"
+#include "net/handling.h"
 #include "net/parent-proxy.h"
 #include "net/secrets.h"
 #include "run/run-policy.h"
@@ -28,6 +29,8 @@ struct run {
     struct arena arena;
     struct environ_result env;
     struct secrets secrets;
+    struct handling handling;
+    bool has_handling;
     struct parent_proxies parents;
     bool has_parents;      /* a flag, the settings or the caller's variables name a proxy */
     char connector[256];   /* this program if it is buckle itself; else empty */

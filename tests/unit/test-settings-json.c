@@ -209,6 +209,9 @@ static void test_keys(void)
         [SHAPE_CREDENTIALS] = "[\"X -> x.example/y\"]",
         [SHAPE_IGNORES] = "{}",
         [SHAPE_PROXY] = "{}",
+        [SHAPE_TERMINATE] = "{}",
+        [SHAPE_MITM] = "{\"socketPath\": \"/s\", \"domains\": [\"a.b\"]}",
+        [SHAPE_TARGETS] = "\"refuse\"",
         [SHAPE_CLASSES] = "[\"tools\"]",
         [SHAPE_COMMANDS] = "[{\"match\": \"x\", \"ask\": true}]",
     };
