@@ -486,14 +486,16 @@ static const uint8_t loopback[2][16] = {{[10] = 0xff, [11] = 0xff, [12] = 127, [
                                         {[15] = 1}};
 
 /* The host's server may listen on IPv4 or IPv6, so dial the name. If a rule allows only the
- * address, dial that. Other loopback addresses have no name. */
+ * address, or denies the client's kind of socket, dial that. Other loopback addresses have no name.
+ */
 void conn_set_local(struct conn *c, const uint8_t addr[16])
 {
     static const char name[] = "localhost";
     bool named = memcmp(addr, loopback[0], 16) == 0 || memcmp(addr, loopback[1], 16) == 0;
     c->four = addr_is_v4(addr);
     peer_parse(name, sizeof(name) - 1, &c->host);
-    if (!named || !rules_ask(&c->gate->rules, &c->host, c->port, NET_TCP).allow)
+    uint16_t proto = c->four ? NET_TCP4 : NET_TCP6;
+    if (!named || !rules_ask(&c->gate->rules, &c->host, c->port, proto).allow)
         peer_from_address(addr, &c->host);
 }
 
