@@ -28,6 +28,9 @@ struct run {
     struct arena arena;
     struct environ_result env;
     struct secrets secrets;
+    struct launch_cover *covers; /* files that have placeholders */
+    size_t ncovers;
+    struct words unmasked; /* what settings mask, and has nothing to hide */
     struct parent_proxies parents;
     bool has_parents;      /* a flag, the settings or the caller's variables name a proxy */
     char connector[256];   /* this program if it is buckle itself; else empty */

@@ -37,6 +37,7 @@ enum setting_shape {
     SHAPE_REASONS,
     SHAPE_IGNORES,
     SHAPE_PROXY,
+    SHAPE_MASKS,
 };
 
 enum setting_stance { STANCE_PLAIN, STANCE_OPENS, STANCE_CLOSES };
