@@ -209,6 +209,7 @@ static void test_keys(void)
         [SHAPE_CREDENTIALS] = "[\"X -> x.example/y\"]",
         [SHAPE_IGNORES] = "{}",
         [SHAPE_PROXY] = "{}",
+        [SHAPE_MASKS] = "{\"envVars\": [{\"name\": \"X\", \"mode\": \"deny\"}]}",
         [SHAPE_CLASSES] = "[\"tools\"]",
         [SHAPE_COMMANDS] = "[{\"match\": \"x\", \"ask\": true}]",
     };
