@@ -319,20 +319,20 @@ int masked_apply(struct run *r, const struct masks *m, const char **set, struct 
     return pair_keys(r, m, err) < 0 ? -1 : n;
 }
 
-char *const *masked_environ(struct run *r, const struct masks *m, char *const *environ)
+char *const *masked_environ(struct run *r, const struct masks *m, char *const *caller)
 {
     size_t n = 0, kept = 0;
-    while (environ[n])
+    while (caller[n])
         n++;
     char **out = arena_array(&r->arena, n + 1, sizeof(*out));
     for (size_t i = 0; i < n && out; i++) {
-        size_t name = strcspn(environ[i], "=");
+        size_t name = strcspn(caller[i], "=");
         bool hides = false;
         for (size_t k = 0; k < m->n; k++)
             hides = hides || (m->at[k].variable && strlen(m->at[k].variable) == name &&
-                              memcmp(m->at[k].variable, environ[i], name) == 0);
+                              memcmp(m->at[k].variable, caller[i], name) == 0);
         if (!hides)
-            out[kept++] = environ[i];
+            out[kept++] = caller[i];
     }
     return out;
 }

@@ -13,6 +13,6 @@ struct run;
  * how many it wrote, or -1. */
 int masked_apply(struct run *r, const struct masks *m, const char **set, struct bk_err *err);
 /* The caller's variables without those that are left out; NULL without memory. */
-char *const *masked_environ(struct run *r, const struct masks *m, char *const *environ);
+char *const *masked_environ(struct run *r, const struct masks *m, char *const *caller);
 
 #endif
