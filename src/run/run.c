@@ -6,6 +6,7 @@
  * on-macos/ have the rest (run-int.h).
  */
 
+#include "run/masked.h"
 #include "run/run.h"
 
 #include <errno.h>
@@ -149,7 +150,10 @@ int run_prepare_env(struct run *r, struct bk_err *err)
         return -1;
     static const char *const all[] = {"*"};
     bool whole = s->whole_env || s->bare;
-    int made = environ_make(environ, whole ? all : s->keep_env, whole ? 1 : s->nkeep_env, set,
+    char *const *caller = s->masks ? masked_environ(r, s->masks, environ) : environ;
+    if (!caller)
+        return err_nomem(err);
+    int made = environ_make(caller, whole ? all : s->keep_env, whole ? 1 : s->nkeep_env, set,
                             &r->arena, &r->env);
     return made < 0 ? err_nomem(err) : 0;
 }

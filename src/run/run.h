@@ -31,6 +31,9 @@ struct run {
     struct secrets secrets;
     struct handling handling;
     bool has_handling;
+    struct launch_cover *covers; /* files that have placeholders */
+    size_t ncovers;
+    struct words unmasked; /* what settings mask, and has nothing to hide */
     struct parent_proxies parents;
     bool has_parents;      /* a flag, the settings or the caller's variables name a proxy */
     char connector[256];   /* this program if it is buckle itself; else empty */
