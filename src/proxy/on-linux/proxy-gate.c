@@ -9,24 +9,37 @@
 
 #include "proxy/on-linux/proxy-gate.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/own.h"
 #include "kernel/gate/gate-main.h"
 #include "kernel/gate/tls-start.h"
 #include "net/gate.h"
 #include "net/handling.h"
 #include "net/terminate.h"
+#include "policy/assemble.h"
 #include "run/credentials.h"
+#include "run/run.h"
 #include "system/descriptors.h"
 
-enum { PEM_MAX = 64 << 10 };
+enum { REPORT_MAX = 256 << 10 };
+
+/* A policy in the process of its gate. */
+struct maker {
+    const struct proxy_policy *policy;
+    struct assembly assembly;
+    struct named_settings settings;
+    struct run_spec spec;
+    struct run run;
+    const char *set[32]; /* NAME=placeholder of its credentials */
+    size_t nset;
+};
 
 /* ---- the policy ---- */
 
@@ -36,7 +49,7 @@ static bool is_settings(const char *name)
     return n > 5 && strcmp(name + n - 5, ".json") == 0;
 }
 
-static int assemble(struct proxy_gate *g, const struct proxy_options *o, struct bk_err *err)
+static int assemble(struct maker *g, const struct proxy_options *o, struct bk_err *err)
 {
     const struct proxy_policy *p = g->policy;
     struct policy_request q = {.cwd = o->cwd, .automatic = AUTO_NEVER};
@@ -52,7 +65,7 @@ static int assemble(struct proxy_gate *g, const struct proxy_options *o, struct 
 }
 
 /* Whoever decides about requests has to see them. */
-static void add_handling(struct proxy_gate *g, const struct proxy_options *o)
+static void add_handling(struct maker *g, const struct proxy_options *o)
 {
     struct handling *h = &g->run.handling;
     bool decides = o->decider || o->decider_in >= 0;
@@ -79,11 +92,8 @@ static void add_handling(struct proxy_gate *g, const struct proxy_options *o)
     h->user = g->policy->user;
 }
 
-int proxy_gate_open(struct proxy_gate *g, const struct proxy_options *o,
-                    const struct proxy_policy *p, struct bk_err *err)
+static int make_policy(struct maker *g, const struct proxy_options *o, struct bk_err *err)
 {
-    g->policy = p;
-    g->to = -1;
     if (assemble(g, o, err) < 0)
         return -1;
     run_spec_use(&g->spec, &g->assembly);
@@ -91,7 +101,7 @@ int proxy_gate_open(struct proxy_gate *g, const struct proxy_options *o,
     if (run_open_gate(&g->run, &g->spec, err) < 0)
         return -1;
     if (run_credentials_count(&g->spec) > sizeof(g->set) / sizeof(g->set[0]))
-        return err_set(err, BK_E_LIMIT, "%.60s: too many credentials", p->user);
+        return err_set(err, BK_E_LIMIT, "%.60s: too many credentials", g->policy->user);
     int n = run_credentials(&g->run, g->set, err);
     g->nset = n > 0 ? (size_t)n : 0;
     add_handling(g, o);
@@ -128,13 +138,28 @@ static void on_denial(void *arg, const struct gate_denial *d)
         return;
 }
 
+/* The report to the first process: '+', the placeholders, a zero byte, the certificate; or '-' and
+ * what is wrong. */
+static void tell(int report, const struct buf *text)
+{
+    bool sent = buf_ok(text) && write(report, text->s, text->n) == (ssize_t)text->n;
+    close(report);
+    if (!sent || text->s[0] != '+')
+        _exit(2);
+}
+
 static void __attribute__((noreturn))
-gate_main(struct proxy_gate *g, const struct proxy_options *o, int handed, int report, int until)
+gate_main(struct maker *m, const struct proxy_options *o, int handed, int report, int until)
 {
     static struct reporter reporter;
-    OWN(buf) struct buf pem = {0};
-    struct run *r = &g->run;
-    reporter = (struct reporter){g->policy->user, o->quiet};
+    OWN(buf) struct buf text = {0}, pem = {0};
+    struct bk_err err;
+    struct run *r = &m->run;
+    reporter = (struct reporter){m->policy->user, o->quiet};
+    if (make_policy(m, o, &err) < 0) {
+        buf_fmt(&text, "-%s%s%s", err.msg, err.hint[0] ? "\n  hint: " : "", err.hint);
+        tell(report, &text);
+    }
     struct gate_options with = {.graph = r->policy.graph,
                                 .parents = r->has_parents ? &r->parents : NULL,
                                 .secrets = r->secrets.n ? &r->secrets : NULL,
@@ -147,51 +172,70 @@ gate_main(struct proxy_gate *g, const struct proxy_options *o, int handed, int r
                                 .until = until};
     netns_none(&with.sockets);
     signal(SIGPIPE, SIG_IGN);
-    if (terminate_may(with.graph, with.handling)) {
-        with.tls = tls_start(with.graph, with.handling, &pem);
-        if (!with.tls)
-            buf_str(&pem, "-");
-    }
-    if (pem.n && write(report, pem.s, pem.n) != (ssize_t)pem.n)
-        _exit(1);
-    close(report);
+    bool ends = terminate_may(with.graph, with.handling);
+    with.tls = ends ? tls_start(with.graph, with.handling, &pem) : NULL;
+    buf_str(&text, ends && !with.tls
+                       ? "-TLS cannot be decrypted: libexec/buckle/buckle-tls or libssl.so.3 is "
+                         "missing, or the authority's certificate and key do not fit"
+                       : "+");
+    for (size_t i = 0; i < m->nset; i++)
+        buf_fmt(&text, "%s\n", m->set[i]);
+    buf_chr(&text, '\0');
+    buf_add(&text, pem.s, pem.n);
+    tell(report, &text);
     _exit(gate_process_confine(0, false) < 0 || gate_run(&with) < 0);
 }
 
-/* Returns once the gate has closed its end. */
-static int read_certificate(int from, struct buf *pem, struct bk_err *err)
+/* This process needs neither the other gates nor their passwords. */
+static void forget_others(const struct proxy_options *o, int handed, int report, const int life[2])
 {
-    OWN(mem) char *text = malloc(PEM_MAX);
-    size_t have = 0;
-    ssize_t n = 1;
-    while (text && have < PEM_MAX && (n = read(from, text + have, PEM_MAX - have)) > 0)
-        have += (size_t)n;
-    if (!text || n < 0)
-        return err_sys(err, "cannot start a gate");
-    if (have == 1)
-        return err_set(err, BK_E_INPUT,
-                       "TLS cannot be decrypted: libexec/buckle/buckle-tls or "
-                       "libssl.so.3 is missing, or the authority's certificate and "
-                       "key do not fit");
-    buf_add(pem, text, have);
+    int keep[] = {0, 1, 2, handed, report, life[0], life[1], o->decider_in, o->decider_out};
+    fd_close_others(keep, sizeof(keep) / sizeof(keep[0]));
+    for (size_t i = 0; i < o->npolicies; i++)
+        bytes_wipe(o->policies[i].password, sizeof(o->policies[i].password));
+}
+
+/* ---- the first process ---- */
+
+/* Returns once the gate is ready, or has failed. */
+static int read_report(struct proxy_gate *g, int from, struct buf *pem, struct bk_err *err)
+{
+    char part[4096];
+    ssize_t n;
+    OWN(buf) struct buf text = {0};
+    while ((n = read(from, part, sizeof(part))) > 0 && text.n < REPORT_MAX)
+        buf_add(&text, part, (size_t)n);
+    buf_chr(&text, '\0');
+    if (n < 0 || !buf_ok(&text))
+        return n < 0 ? err_sys(err, "cannot start a gate") : err_nomem(err);
+    if (text.s[0] != '+')
+        return err_set(err, BK_E_INPUT, "%s", text.s[0] ? text.s + 1 : "a gate has failed");
+    g->environment = strdup(text.s + 1);
+    if (!g->environment)
+        return err_nomem(err);
+    size_t at = 1 + strlen(g->environment) + 1;
+    if (at < text.n - 1)
+        buf_add(pem, text.s + at, text.n - 1 - at);
     return buf_ok(pem) ? 0 : err_nomem(err);
 }
 
-int proxy_gate_start(struct proxy_gate *g, const struct proxy_options *o, struct buf *pem,
-                     struct bk_err *err)
+int proxy_gate_start(struct proxy_gate *g, const struct proxy_options *o,
+                     const struct proxy_policy *p, struct buf *pem, struct bk_err *err)
 {
     int packets[2], report[2], life[2];
     if (fd_packet_pair(packets) < 0 || fd_pipe(report) < 0 || fd_pipe(life) < 0)
         return err_sys(err, "cannot start a gate");
     pid_t parent = getpid();
+    g->policy = p;
     g->pid = fork();
     if (g->pid == 0) {
+        static struct maker maker;
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
         if (getppid() != parent)
             _exit(1);
-        close(packets[0]);
-        close(report[0]);
-        gate_main(g, o, packets[1], report[1], life[0]); /* life[1] stays open: it never ends */
+        maker.policy = p;
+        forget_others(o, packets[1], report[1], life);
+        gate_main(&maker, o, packets[1], report[1], life[0]); /* life[1]: never ends */
     }
     close(packets[1]);
     close(report[1]);
@@ -199,5 +243,5 @@ int proxy_gate_start(struct proxy_gate *g, const struct proxy_options *o, struct
     close(life[1]);
     OWN(fd) int from = report[0];
     g->to = packets[0];
-    return g->pid < 0 ? err_sys(err, "cannot start a gate") : read_certificate(from, pem, err);
+    return g->pid < 0 ? err_sys(err, "cannot start a gate") : read_report(g, from, pem, err);
 }

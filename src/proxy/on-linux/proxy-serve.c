@@ -2,9 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The process that accepts connections. It makes the policies, starts their gates, prints where it
- * listens, gives up everything that it no longer needs, and hands connections over by their login.
- * If a gate ends, all end: a proxy with a part missing would only look like one.
+ * The first process makes the policies, starts their gates and the process that accepts
+ * connections, prints where that listens, and waits. The acceptor is confined as a gate is, and
+ * hands connections over by their login. If one of them ends, all end: a proxy with a part missing
+ * would only look like one.
  */
 
 #include "proxy/proxy-serve.h"
@@ -15,8 +16,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/own.h"
@@ -25,11 +28,12 @@
 #include "net/hand-over.h"
 #include "proxy/on-linux/proxy-gate.h"
 #include "proxy/on-linux/proxy-listen.h"
+#include "sbpl/sbpl.h"
 
-static struct {
-    struct proxy_listener listeners[PROXY_LISTENERS + 1];
-    size_t nlisteners;
-} now; /* for the handlers */
+struct listeners {
+    struct proxy_listener at[PROXY_LISTENERS + 1];
+    size_t n;
+};
 
 /* ---- logins ---- */
 
@@ -68,7 +72,7 @@ static void put_json_url(struct buf *out, const char *scheme, const struct proxy
 }
 
 static void put_json_policy(struct buf *out, const struct proxy_options *o,
-                            const struct proxy_gate *g)
+                            const struct listeners *l, const struct proxy_gate *g)
 {
     const struct proxy_policy *p = g->policy;
     buf_str(out, "{\"user\": ");
@@ -78,26 +82,27 @@ static void put_json_policy(struct buf *out, const struct proxy_options *o,
         buf_json(out, p->password, strlen(p->password));
     }
     buf_str(out, ", \"http\": ");
-    put_json_url(out, "http", o, p, &now.listeners[0]);
+    put_json_url(out, "http", o, p, &l->at[0]);
     buf_str(out, ", \"socks\": ");
-    put_json_url(out, "socks5h", o, p, &now.listeners[0]);
+    put_json_url(out, "socks5h", o, p, &l->at[0]);
     buf_str(out, ", \"environment\": {");
-    for (size_t i = 0; i < g->nset; i++) {
-        const char *equals = strchr(g->set[i], '=');
-        buf_str(out, i ? ", " : "");
-        buf_json(out, g->set[i], (size_t)(equals - g->set[i]));
+    for (const char *line = g->environment; *line; line += strcspn(line, "\n") + 1) {
+        size_t name = strcspn(line, "="), whole = strcspn(line, "\n");
+        buf_str(out, line > g->environment ? ", " : "");
+        buf_json(out, line, name);
         buf_str(out, ": ");
-        buf_json(out, equals + 1, strlen(equals + 1));
+        buf_json(out, line + name + 1, whole - name - 1);
     }
     buf_str(out, "}}");
 }
 
-static void put_json(struct buf *out, const struct proxy_options *o, const struct proxy_gate *gates)
+static void put_json(struct buf *out, const struct proxy_options *o, const struct listeners *l,
+                     const struct proxy_gate *gates)
 {
     buf_str(out, "{\"listen\": [");
-    for (size_t i = 0; i < now.nlisteners; i++) {
+    for (size_t i = 0; i < l->n; i++) {
         buf_str(out, i ? ", " : "");
-        buf_json(out, now.listeners[i].where, strlen(now.listeners[i].where));
+        buf_json(out, l->at[i].where, strlen(l->at[i].where));
     }
     buf_str(out, "], \"ca\": ");
     if (o->ca_file)
@@ -107,32 +112,32 @@ static void put_json(struct buf *out, const struct proxy_options *o, const struc
     buf_str(out, ", \"policies\": [");
     for (size_t i = 0; i < o->npolicies; i++) {
         buf_str(out, i ? ", " : "");
-        put_json_policy(out, o, &gates[i]);
+        put_json_policy(out, o, l, &gates[i]);
     }
     buf_str(out, "]}\n");
 }
 
-static void put_text(struct buf *out, const struct proxy_options *o, const struct proxy_gate *gates)
+static void put_text(struct buf *out, const struct proxy_options *o, const struct listeners *l,
+                     const struct proxy_gate *gates)
 {
     for (size_t i = 0; i < o->npolicies; i++) {
-        for (size_t k = 0; k < now.nlisteners; k++) {
-            put_url(out, "http", o, gates[i].policy, &now.listeners[k]);
+        for (size_t k = 0; k < l->n; k++) {
+            put_url(out, "http", o, gates[i].policy, &l->at[k]);
             buf_chr(out, '\n');
-            if (now.listeners[k].local)
+            if (l->at[k].local)
                 continue;
-            put_url(out, "socks5h", o, gates[i].policy, &now.listeners[k]);
+            put_url(out, "socks5h", o, gates[i].policy, &l->at[k]);
             buf_chr(out, '\n');
         }
-        for (size_t k = 0; k < gates[i].nset; k++)
-            buf_fmt(out, "%s\n", gates[i].set[k]);
+        buf_str(out, gates[i].environment);
     }
 }
 
-static int print_ready(const struct proxy_options *o, const struct proxy_gate *gates,
-                       struct bk_err *err)
+static int print_ready(const struct proxy_options *o, const struct listeners *l,
+                       const struct proxy_gate *gates, struct bk_err *err)
 {
     OWN(buf) struct buf out = {0};
-    (o->json ? put_json : put_text)(&out, o, gates);
+    (o->json ? put_json : put_text)(&out, o, l, gates);
     if (!buf_ok(&out))
         return err_nomem(err);
     return fwrite(out.s, 1, out.n, stdout) == out.n && fflush(stdout) == 0
@@ -160,21 +165,6 @@ static int write_certificates(const char *path, const struct buf *pem, struct bk
 
 /* ---- the process ---- */
 
-static void end_all(const char *why, int status)
-{
-    proxy_listen_remove(now.listeners, now.nlisteners);
-    if (why && write(STDERR_FILENO, why, strlen(why)) < 0)
-        status = 1;
-    _exit(status);
-}
-
-static void on_signal(int sig)
-{
-    if (sig == SIGCHLD)
-        end_all("buckle proxy: a gate has ended\n", 1);
-    end_all(NULL, 0);
-}
-
 /* The lifeline may carry bytes; only its end counts. */
 static bool on_word(void *arg, const struct graph **policy)
 {
@@ -184,7 +174,9 @@ static bool on_word(void *arg, const struct graph **policy)
     return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
-static int accept_all(const struct proxy_options *o, struct proxy_gate *gates, struct bk_err *err)
+static void __attribute__((noreturn))
+accept_all(const struct proxy_options *o, const struct listeners *l, const struct proxy_gate *gates,
+           const struct graph *closed)
 {
     static struct gate_user users[PROXY_POLICIES];
     struct gate_users all = {users, o->npolicies};
@@ -196,58 +188,100 @@ static int accept_all(const struct proxy_options *o, struct proxy_gate *gates, s
     hand_over_prepare(&all);
     if (until < 0 && pipe2(life, O_CLOEXEC) == 0)
         until = life[0];
-    struct gate_options with = {.graph = gates[0].run.policy.graph,
+    struct gate_options with = {.graph = closed,
                                 .answers = -1,
                                 .users = &all,
                                 .until = until,
                                 .on_word = on_word,
                                 .arg = &until};
     netns_none(&with.sockets);
-    for (size_t i = 0; i < now.nlisteners; i++)
-        with.proxies[with.nproxies++] = now.listeners[i].fd;
-    int result = gate_process_confine(0, false);
-    result = result < 0 ? result : gate_run(&with);
-    if (result == 0)
-        end_all(NULL, 0);
-    errno = -result;
-    proxy_listen_remove(now.listeners, now.nlisteners);
-    return err_sys(err, "the proxy has failed");
+    for (size_t i = 0; i < l->n; i++)
+        with.proxies[with.nproxies++] = l->at[i].fd;
+    _exit(gate_process_confine(0, false) < 0 || gate_run(&with) < 0);
 }
 
 static int start_gates(const struct proxy_options *o, struct proxy_gate *gates, struct buf *pem,
                        struct bk_err *err)
 {
     for (size_t i = 0; i < o->npolicies; i++)
-        if (make_password(o->policies[i].password, err) < 0 ||
-            proxy_gate_open(&gates[i], o, &o->policies[i], err) < 0)
+        if (make_password(o->policies[i].password, err) < 0)
             return -1;
     signal(SIGPIPE, SIG_IGN);
     for (size_t i = 0; i < o->npolicies; i++)
-        if (proxy_gate_start(&gates[i], o, pem, err) < 0)
+        if (proxy_gate_start(&gates[i], o, &o->policies[i], pem, err) < 0)
             return -1;
     return 0;
 }
 
+static const int ends[] = {SIGTERM, SIGINT, SIGHUP};
+
+static void block(sigset_t *all)
+{
+    sigemptyset(all);
+    sigaddset(all, SIGCHLD);
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+        sigaddset(all, ends[i]);
+    sigprocmask(SIG_BLOCK, all, NULL);
+}
+
+/* Waits for a signal, or for one of the processes to end. Its own end takes all others along. */
+static void __attribute__((noreturn))
+stay(const sigset_t *all, const struct listeners *l, pid_t acceptor)
+{
+    static const char gone[] = "buckle proxy: one of its processes has ended\n";
+    int sig = 0, status = 0, result = 0;
+    while (sigwait(all, &sig) != 0)
+        ;
+    if (sig == SIGCHLD) /* the acceptor ends with its lifeline */
+        result = waitpid(acceptor, &status, WNOHANG) != acceptor || status != 0;
+    if (result && write(STDERR_FILENO, gone, sizeof(gone) - 1) < 0)
+        result = 1;
+    proxy_listen_remove(l->at, l->n);
+    _exit(result);
+}
+
+static int start_acceptor(const struct proxy_options *o, const struct listeners *l,
+                          const struct proxy_gate *gates, struct bk_err *err)
+{
+    /* it decides nothing: connections that it has not handed over reach no host */
+    static const char deny_all[] = "(version 1)\n(deny default)\n";
+    static const struct sbpl_options options;
+    static struct sbpl_unit unit;
+    struct graph *closed;
+    sbpl_unit_init(&unit, &options);
+    if (sbpl_add_text(&unit, "<proxy>", deny_all, sizeof(deny_all) - 1, err) < 0 ||
+        sbpl_compile(&unit, &closed, err) < 0)
+        return -1;
+    pid_t parent = getpid(), pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        if (getppid() != parent)
+            _exit(1);
+        accept_all(o, l, gates, closed);
+    }
+    return pid < 0 ? err_sys(err, "cannot start a process for connections") : pid;
+}
+
 int proxy_serve(const struct proxy_options *o, struct bk_err *err)
 {
+    static struct listeners l;
     OWN(buf) struct buf pem = {0};
+    sigset_t signals;
     struct proxy_gate *gates = calloc(o->npolicies, sizeof(*gates)); /* used to the end */
     if (!gates)
         return err_nomem(err);
+    block(&signals);
     if (start_gates(o, gates, &pem, err) < 0)
         return -1;
-    int n = proxy_listen(o, now.listeners, err);
+    int n = proxy_listen(o, l.at, err);
     if (n < 0)
         return -1;
-    now.nlisteners = (size_t)n;
-    signal(SIGTERM, on_signal);
-    signal(SIGINT, on_signal);
-    signal(SIGHUP, on_signal);
-    signal(SIGCHLD, on_signal);
-    if ((o->ca_file && write_certificates(o->ca_file, &pem, err) < 0) ||
-        print_ready(o, gates, err) < 0) {
-        proxy_listen_remove(now.listeners, now.nlisteners);
+    l.n = (size_t)n;
+    pid_t acceptor = start_acceptor(o, &l, gates, err);
+    if (acceptor < 0 || (o->ca_file && write_certificates(o->ca_file, &pem, err) < 0) ||
+        print_ready(o, &l, gates, err) < 0) {
+        proxy_listen_remove(l.at, l.n);
         return -1;
     }
-    return accept_all(o, gates, err);
+    stay(&signals, &l, acceptor);
 }
