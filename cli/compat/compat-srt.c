@@ -122,7 +122,7 @@ static bool has_home(const char *folder)
            (home[n] == '/' || !home[n]);
 }
 
-/* Whether it belongs to this user and is no symlink; other users get the run's own. */
+/* Whether it belongs to this user and is no symlink; other users get the session's or the run's. */
 static bool tmpdir_is_ours(const char *path)
 {
     char name[PATH_MAX];
@@ -143,6 +143,8 @@ static void choose_tmpdir(struct srt *s)
     const char *named = tmpdir_wanted(), *path = named ? named : TMPDIR;
     if (tmpdir_is_ours(path) && realpath(path, s->tmpdir) && !has_home(s->tmpdir))
         s->settings.tmpdir = s->tmpdir;
+    else if (s->live.tmpdir[0] == '/')
+        s->settings.tmpdir = s->live.tmpdir;
     else
         debug_print("%s is no folder of this user's own: this run uses a private TMPDIR", path);
 }

@@ -130,6 +130,9 @@ static int add_entitlement(struct encoder *e, const struct graph_test *t, struct
     if (add_name(e, &load, out, err) < 0)
         return -1;
     out->at[out->n - 1].names = true;
+    if (t->filter == FILTER_ENTITLEMENT_IS_BOOL_FALSE)
+        return wires_add(e, out, (unsigned)vocab_filters[FILTER_ENTITLEMENT_BOOLEAN].id_14_4_1, 0,
+                         err);
     return t->how == GRAPH_REGEX ? add_regex(e, &rest, out, err)
                                  : add_pattern(e, &one, 1, out, err);
 }
@@ -188,11 +191,12 @@ static int tests_e(struct encoder *e, const struct graph_test *const *tests, uin
         const struct graph_test *t = tests[i];
         if (done[i])
             continue;
-        if (vocab_filters[t->filter].id_14_4_1 < 0)
+        bool keyed = graph_test_is_keyed_value(t);
+        if (!keyed && vocab_filters[t->filter].id_14_4_1 < 0)
             return unknown_filter(t, e, err);
-        int r = graph_test_is_keyed_value(t) ? add_entitlement(e, t, out, err)
-                : is_string(t)               ? add_strings(e, tests, n, i, done, out, err)
-                                             : add_other(e, t, out, err);
+        int r = keyed          ? add_entitlement(e, t, out, err)
+                : is_string(t) ? add_strings(e, tests, n, i, done, out, err)
+                               : add_other(e, t, out, err);
         if (r < 0)
             return -1;
     }

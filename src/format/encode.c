@@ -311,7 +311,8 @@ static int lost_operation(const struct encoder *e, enum vocab_op op, struct bk_e
 /* Names that 14.4.1 still accepts, for operations that it no longer has. */
 static bool is_gone(uint16_t op)
 {
-    return op == OP_MACH_PER_USER_LOOKUP || op == OP_IPC_POSIX_SHM_READ_METADATA;
+    return op == OP_MACH_PER_USER_LOOKUP || op == OP_IPC_POSIX_SHM_READ_METADATA ||
+           op == OP_SYSTEM_CHUD || op == OP_QTN_DOWNLOAD;
 }
 
 static int check_rules(const struct encoder *e, struct bk_err *err)

@@ -91,7 +91,8 @@ void conn_free_closed(struct gate *g)
         next = c->next;
         g->nh2 -= c->h2 ? 1 : 0;
         h2_free(c->h2);
-        secrets_answer_free(&c->masked);
+        secrets_flow_free(&c->masked);
+        secrets_flow_free(&c->filled);
         decide_forget(c);
         g->nended -= c->client.tls ? 1 : 0;
         tls_end_free(c->client.tls);
@@ -215,7 +216,8 @@ static bool may_read(const struct conn *c, const struct side *from)
     const struct side *to = from == &c->client ? &c->server : &c->client;
     if (!from->readable || from->ended || !from->connected || queue_size(&to->out) > WAITING_BYTES)
         return false;
-    return from != &c->client || queue_size(&c->in) < HTTP_HEAD_MAX;
+    size_t room = c->wants > HTTP_HEAD_MAX ? c->wants : HTTP_HEAD_MAX;
+    return from != &c->client || queue_size(&c->in) < room;
 }
 
 /* How much to read at once: little while the bytes still have to be parsed. */

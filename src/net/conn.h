@@ -71,6 +71,7 @@ struct conn {
     struct dial *dial;
     uint64_t deadline_ms; /* 0: none */
     struct queue in;      /* from the client, not parsed yet */
+    size_t wants;         /* how much of it has to be there; 0: as for a header */
     struct gate_client who;
     bool local;     /* to the host's loopback, */
     bool four;      /* by IPv4 first */
@@ -104,9 +105,11 @@ struct conn {
     struct h2_place
         h2_place; /* in the server's frames, before the client is known to send HTTP/2 */
     struct http_body body, answer_body;
-    uint32_t inserts;             /* secrets for the request that is being read */
-    struct secrets_answer masked; /* an answer that may have secrets in it */
-    struct queue answer;          /* the incomplete header of an answer */
+    uint32_t inserts;           /* secrets for the request that is being read */
+    uint32_t fills;             /* … for its body */
+    struct secrets_flow filled; /* that body */
+    struct secrets_flow masked; /* an answer that may have secrets in it */
+    struct queue answer;        /* the incomplete header of an answer */
 };
 
 enum {

@@ -84,12 +84,12 @@ struct gate {
     bool sweeps;            /* something may expire */
     char login[HTTP_BASIC]; /* "Basic …" with the token */
     char scratch[SCRATCH_BYTES];
-    struct http_head head;
-    struct decider *decider;       /* or NULL */
-    size_t nended;                 /* connections whose TLS ends here */
-    const struct secrets *secrets; /* or NULL */
-    struct tls_helper *tls;        /* NULL: TLS cannot be terminated */
-    char readings[REQUEST_ROOM];   /* of the target that is being checked */
+    struct http_head head, outgoing; /* as it came, and with secrets */
+    struct decider *decider;         /* or NULL */
+    size_t nended;                   /* connections whose TLS ends here */
+    const struct secrets *secrets;   /* or NULL */
+    struct tls_helper *tls;          /* NULL: TLS cannot be terminated */
+    char readings[REQUEST_ROOM];     /* of the target that is being checked */
 };
 
 /* Reports a denial, if the rule wants a report. */

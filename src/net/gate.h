@@ -95,6 +95,7 @@ struct gate_options {
     const struct secrets *secrets;   /* credentials to insert, or NULL */
     const struct handling *handling; /* of what is allowed, or NULL */
     struct tls_helper *tls;   /* for connections whose requests are checked; the gate frees it */
+    const char *no_tls;       /* why there is none, if the policy needed it at the start */
     const char *token;        /* the password of the proxies, or NULL */
     struct gate_users *users; /* whose gates get all connections (hand-over.h), or NULL */
     bool takes;               /* connections that another gate hands over, here: */

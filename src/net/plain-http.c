@@ -22,6 +22,7 @@
 #include "net/gate-int.h"
 #include "net/handling.h"
 #include "net/h2-answer.h"
+#include "net/insert.h"
 #include "net/proxy.h"
 
 enum { H2_AT_ONCE = 1024 }; /* connections; each takes about ten kilobytes */
@@ -168,26 +169,14 @@ static void begin_exchange(struct conn *c, const struct http_head *h)
     c->answer_raw = false;
 }
 
-/* What carries secrets is encrypted, and has no proxy between. */
-static bool send_secret_head(struct conn *c, const struct http_head *h)
+/* changed: the header with secrets; empty if it has none. */
+static void send_head(struct conn *c, const struct http_head *h, const struct buf *changed)
 {
     OWN(buf) struct buf out = {0};
-    uint32_t known = secrets_for_host(c->gate->secrets, &c->host, c->port);
-    if (!known || c->proxied || c->ahead || !c->server.tls)
-        return false;
-    secrets_write_head(c->gate->secrets, known & c->inserts, queue_data(&c->in), h->size, &out);
-    if (buf_ok(&out))
-        decide_send_head(c, out.s, out.n);
-    else
-        conn_reset(c);
-    return true;
-}
-
-static void send_head(struct conn *c, const struct http_head *h)
-{
-    OWN(buf) struct buf out = {0};
-    if (send_secret_head(c, h))
+    if (changed->n) {
+        decide_send_head(c, changed->s, changed->n);
         return;
+    }
     if (!c->proxied) {
         decide_send_head(c, queue_data(&c->in) + c->ahead, h->size - c->ahead);
         c->ahead = 0;
@@ -228,8 +217,20 @@ static const char *is_out_of_form(const struct conn *c, const struct http_head *
     return c->proxied && !h->named ? "the request names no host" : NULL;
 }
 
+static bool write_head(struct conn *c, const struct http_head *h, struct buf *out)
+{
+    const char *why = insert_head(c, h, out);
+    if (!why)
+        return true;
+    struct graph_verdict v = {.flags = VOCAB_FLAG_REPORT, .rule = GRAPH_NO_RULE};
+    plain_http_report(c, h->method, h->path, &v, why);
+    proxy_refuse_request(c, h->method, &v, why);
+    return false;
+}
+
 static bool begin_request(struct conn *c)
 {
+    OWN(buf) struct buf changed = {0};
     struct http_head *h = &c->gate->head;
     enum http_result got = http_head_read(queue_data(&c->in), queue_size(&c->in), h);
     if (queue_size(&c->in) == 0 || got == HTTP_MORE)
@@ -248,12 +249,10 @@ static bool begin_request(struct conn *c)
     }
     if (c->proxied && !switch_host(c, &h->host, h->port))
         return false;
-    if (!check_request(c, h, theirs))
+    if (insert_waits(c, h) || !check_request(c, h, theirs) || !write_head(c, h, &changed))
         return false;
     begin_exchange(c, h);
-    send_head(c, h);
-    if (c->dead)
-        return false;
+    send_head(c, h, &changed);
     queue_take(&c->in, h->size);
     if (c->server.watch.fd < 0 && !c->dial)
         conn_dial(c);
@@ -270,15 +269,13 @@ static void finish_exchange(struct conn *c)
 static bool pass_body(struct conn *c)
 {
     size_t n = queue_size(&c->in);
-    ssize_t used = n ? http_body_take(&c->body, queue_data(&c->in), n) : 0;
+    ssize_t used = n ? insert_body(c, queue_data(&c->in), n) : 0;
     if (used < 0) {
         plain_http_refuse(c, "the body does not match its framing");
         return false;
     }
-    if (used > 0) {
-        side_send(&c->server, queue_data(&c->in), (size_t)used);
+    if (used > 0)
         queue_take(&c->in, (size_t)used);
-    }
     if (!http_body_is_over(&c->body))
         return false;
     c->sending = false;
@@ -433,12 +430,12 @@ static bool is_masked(const struct conn *c)
 static void send_masked(struct conn *c, bool end)
 {
     uint32_t which = secrets_for_host(c->gate->secrets, &c->host, c->port);
-    ssize_t n = secrets_answer_ready(c->gate->secrets, which, &c->masked, end);
+    ssize_t n = secrets_flow_ready(c->gate->secrets, which, &c->masked, end);
     if (n < 0) {
         conn_reset(c);
     } else if (n) {
         side_send(&c->client, c->masked.raw.s, (size_t)n);
-        secrets_answer_sent(&c->masked, (size_t)n);
+        secrets_flow_sent(&c->masked, (size_t)n);
     }
 }
 
@@ -453,8 +450,10 @@ static size_t take_answer_head(struct conn *c, const char *data, size_t n)
 {
     struct http_answer a;
     enum http_result got = http_answer_read(data, n, c->head_method, &a);
-    if (got == HTTP_BAD && c->gate->o->handling && c->gate->o->handling->strip.n) {
-        plain_http_refuse(c, "its answer cannot be read, and fields of it are to be removed");
+    bool strips = c->gate->o->handling && c->gate->o->handling->strip.n;
+    if (got == HTTP_BAD && (strips || is_masked(c))) {
+        plain_http_refuse(c, strips ? "its answer cannot be read, and fields of it are to be removed"
+                                    : "it gets credentials, and its answer is malformed");
         return 0;
     }
     if (got == HTTP_BAD)
@@ -501,7 +500,7 @@ static size_t take_answer_body(struct conn *c, const char *data, size_t n, bool 
 static void forward(struct conn *c, const char *data, size_t n, bool masked)
 {
     if (masked && c->answer_raw)
-        secrets_answer_add(&c->masked, data, n, true);
+        secrets_flow_add(&c->masked, data, n, true);
     if (masked)
         send_masked(c, !c->awaiting);
     else
@@ -517,7 +516,7 @@ static void pass_stripped(struct conn *c, const char *head, size_t n, bool maske
     if (!buf_ok(&out))
         conn_reset(c);
     else if (masked)
-        secrets_answer_add(&c->masked, out.s, out.n, false);
+        secrets_flow_add(&c->masked, out.s, out.n, false);
     else
         side_send(&c->client, out.s, out.n);
 }
@@ -538,7 +537,7 @@ static size_t take_answer(struct conn *c, const char *data, size_t n)
             pass_stripped(c, data + used, step, masked);
             noted = used + step;
         } else if (masked && !c->dead) {
-            secrets_answer_add(&c->masked, data + used, step, inside);
+            secrets_flow_add(&c->masked, data + used, step, inside);
         }
         used += step;
     }

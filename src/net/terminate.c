@@ -90,9 +90,14 @@ void terminate_receive(struct side *from, const char *data, size_t n)
 /* ---- handshakes ---- */
 
 /* The authority is made when the gate starts. */
-static const char no_engine[] = "its requests are checked one by one, and cannot be decrypted: "
-                                "libexec/buckle/buckle-tls or libssl.so.3 is missing, or the rule "
-                                "came after the start";
+static void refuse_without(struct conn *c)
+{
+    const char *why = c->gate->o->no_tls;
+    char text[256];
+    snprintf(text, sizeof(text), "its requests are checked, and cannot be decrypted: %s",
+             why ? why : "the rule came after the start, so run the command again");
+    plain_http_refuse(c, text);
+}
 
 bool terminate_is_full(const struct conn *c)
 {
@@ -107,14 +112,18 @@ bool terminate_begin(struct conn *c, const struct hello *hello)
     struct gate *g = c->gate;
     const struct handling *with = g->o->handling;
     const struct peer *name = hello->named ? &hello->name : &c->host;
+    if (c->client.tls) {
+        plain_http_refuse(c, "TLS inside TLS");
+        return false;
+    }
     if (handling_keeps_tls(with, &c->host, c->port) || terminate_is_full(c)) {
         plain_http_refuse(c, terminate_is_full(c) ? "too many TLS-terminated tunnels at once"
                                                   : "its requests are checked one by one, and "
                                                     "tlsTerminate.excludeDomains lists it");
         return false;
     }
-    if (!g->tls || c->client.tls) {
-        plain_http_refuse(c, c->client.tls ? "TLS inside TLS" : no_engine);
+    if (!g->tls) {
+        refuse_without(c);
         return false;
     }
     c->client.tls = tls_end_accept(g->tls, name);

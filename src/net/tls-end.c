@@ -81,6 +81,7 @@ struct tls_helper *tls_helper_new(int sock, struct tls_areas *areas, const char 
         close(sock);
         munmap(areas, sizeof(*areas));
         free(h);
+        errno = ENOMEM;
         return NULL;
     }
     *h = (struct tls_helper){.sock = sock, .areas = areas};
@@ -88,12 +89,14 @@ struct tls_helper *tls_helper_new(int sock, struct tls_areas *areas, const char 
     setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
     if (in)
         memcpy(areas->in, in, c.n);
-    if (call(h, &c, &r) && r.result == TLS_DONE && r.nplain) {
+    bool answers = call(h, &c, &r);
+    if (answers && r.result == TLS_DONE && r.nplain) {
         buf_add(pem, areas->plain, r.nplain);
         if (buf_ok(pem))
             return h;
     }
     tls_helper_free(h);
+    errno = answers ? ENOTSUP : ENOEXEC;
     return NULL;
 }
 

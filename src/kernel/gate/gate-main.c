@@ -243,10 +243,11 @@ static bool listens_on_ports(const struct netns_sockets *net)
 }
 
 /* The certificate goes to the judge, which waits for it; the key stays in buckle-tls. */
-static struct tls_helper *make_authority(const struct graph *g, const struct handling *with, int to)
+static struct tls_helper *make_authority(const struct graph *g, const struct handling *with, int to,
+                                         const char **why)
 {
     OWN(buf) struct buf pem = {0};
-    struct tls_helper *e = tls_start(g, with, &pem);
+    struct tls_helper *e = tls_start(g, with, &pem, why);
     send(to, e ? pem.s : "-", e ? pem.n : 1, MSG_NOSIGNAL);
     return e;
 }
@@ -292,7 +293,7 @@ gate_main(const struct gate_process *n, const struct setup *s, int from, int ann
     memcpy(o.published, n->published, sizeof(o.published));
     report_start(&reporter, n);
     if (terminate_may(s->graph, o.handling))
-        o.tls = make_authority(s->graph, o.handling, from);
+        o.tls = make_authority(s->graph, o.handling, from, &o.no_tls);
     if (netns_sockets_receive(from, &o.sockets) < 0)
         _exit(1);
     bool listens = listens_on_ports(&o.sockets) || s->plan->publish_all;

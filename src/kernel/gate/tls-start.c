@@ -2,12 +2,14 @@
 /* Copyright The Buckle Authors */
 
 /*
- * buckle-tls is beside this program (../libexec/buckle), or where Buckle was installed, for
- * programs that link the library. A file that another user could have put there is not started.
+ * buckle-tls is beside this program (../libexec/buckle). For programs that link the library it is
+ * in the library's own folder, as in a wheel, or where Buckle was installed. A file that another
+ * user could have put there is not started.
  */
 
 #include "kernel/gate/tls-start.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -36,16 +38,26 @@ static int open_program(const char *path)
     return ours ? steal_fd(&fd) : -1;
 }
 
+/* What has this path from the folder of a file, which is named by its full path. */
+static int open_beside(const char *file, const char *below)
+{
+    char path[PATH_MAX];
+    const char *slash = file[0] == '/' ? strrchr(file, '/') : NULL;
+    if (!slash)
+        return -1;
+    int n = snprintf(path, sizeof(path), "%.*s%s", (int)(slash + 1 - file), file, below);
+    return n < (int)sizeof(path) ? open_program(path) : -1;
+}
+
 static int find_program(void)
 {
-    static const char below[] = "/../libexec/buckle/buckle-tls";
-    char path[PATH_MAX];
-    char *slash = process_own_path(path) == 0 ? strrchr(path, '/') : NULL;
+    char own[PATH_MAX];
+    Dl_info library;
     int fd = -1;
-    if (slash && slash + sizeof(below) <= path + sizeof(path)) {
-        memcpy(slash, below, sizeof(below));
-        fd = open_program(path);
-    }
+    if (process_own_path(own) == 0)
+        fd = open_beside(own, "../libexec/buckle/buckle-tls");
+    if (fd < 0 && dladdr(BK_LIBEXEC, &library) && library.dli_fname)
+        fd = open_beside(library.dli_fname, "buckle-tls");
     return fd >= 0 ? fd : open_program(BK_LIBEXEC "/buckle-tls");
 }
 
@@ -105,11 +117,30 @@ static struct tls_helper *start(int program, const char *names, const char *auth
     return tls_helper_new(ends[0], areas, names, authority, pem);
 }
 
-struct tls_helper *tls_start(const struct graph *g, const struct handling *with, struct buf *pem)
+/* Why there is no helper. */
+static const char *explain(int err)
+{
+    switch (err) {
+    case ENOENT:
+        return "libexec/buckle/buckle-tls is not beside bin/buckle; both come with each release";
+    case ENOEXEC:
+        return "buckle-tls does not start here; the released one needs glibc 2.28 or newer";
+    case ENOTSUP:
+        return "libssl.so.3 is missing; it comes with OpenSSL 3 (Debian's package is libssl3)";
+    default:
+        return "there is not enough memory";
+    }
+}
+
+struct tls_helper *tls_start(const struct graph *g, const struct handling *with, struct buf *pem,
+                             const char **why)
 {
     OWN(buf) struct buf names = {0};
     OWN(fd) int program = find_program();
-    if (program < 0 || !terminate_names(g, with, &names))
-        return NULL;
-    return start(program, names.n ? names.s : NULL, with ? with->authority : NULL, pem);
+    struct tls_helper *h = NULL;
+    errno = program < 0 ? ENOENT : ENOMEM;
+    if (program >= 0 && terminate_names(g, with, &names))
+        h = start(program, names.n ? names.s : NULL, with ? with->authority : NULL, pem);
+    *why = h ? NULL : explain(errno);
+    return h;
 }

@@ -172,12 +172,13 @@ gate_main(struct maker *m, const struct proxy_options *o, int handed, int report
                                 .until = until};
     netns_none(&with.sockets);
     signal(SIGPIPE, SIG_IGN);
+    const char *why = NULL;
     bool ends = terminate_may(with.graph, with.handling);
-    with.tls = ends ? tls_start(with.graph, with.handling, &pem) : NULL;
-    buf_str(&text, ends && !with.tls
-                       ? "-TLS cannot be decrypted: libexec/buckle/buckle-tls or libssl.so.3 is "
-                         "missing, or the authority's certificate and key do not fit"
-                       : "+");
+    with.tls = ends ? tls_start(with.graph, with.handling, &pem, &why) : NULL;
+    if (ends && !with.tls)
+        buf_fmt(&text, "-TLS cannot be decrypted: %s", why ? why : "no certificate could be made");
+    else
+        buf_chr(&text, '+');
     for (size_t i = 0; i < m->nset; i++)
         buf_fmt(&text, "%s\n", m->set[i]);
     buf_chr(&text, '\0');
