@@ -49,6 +49,11 @@ extern const char *const run_usual_layers[];
  * than *err. Free with run_close() whatever happened. */
 int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_err *err);
 
+/* Only what a gate needs, for a proxy without a command: the compiled policy, parent proxies,
+ * handling; with run_credentials() besides. Free with run_close_gate() whatever happened. */
+int run_open_gate(struct run *r, const struct run_spec *spec, struct bk_err *err);
+void run_close_gate(struct run *r);
+
 /* Compiles the policy and writes how it would be enforced here: the plan on Linux, the profile for
  * sandbox-exec on macOS. */
 int run_print_plan(struct run *r, bool json, struct buf *out, struct bk_err *err);
