@@ -154,7 +154,7 @@ static int no_library(struct bk_err *err)
         err_hint(err, "install libplist3 (Debian's name), or give the entitlements as JSON");
     } else { /* a static program cannot load libraries */
         err_set(err, BK_E_INPUT, "this buckle is linked statically and cannot load libplist");
-        err_hint(err, "give the entitlements as JSON");
+        err_hint(err, "give the entitlements as XML or JSON");
     }
     return -1;
 }

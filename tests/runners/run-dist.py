@@ -28,6 +28,7 @@ import tarfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
+import elf
 import roots
 import tap
 
@@ -123,15 +124,10 @@ def unpack(path, name):
 
 
 def check_elf(path, name):
-    with open(path, "rb") as f:
-        head = f.read(4096)
-    kind, = struct.unpack_from("<H", head, 16)
-    offset, = struct.unpack_from("<Q", head, 32)
-    size, count = struct.unpack_from("<HH", head, 54)
-    types = [struct.unpack_from("<I", head, offset + i * size)[0] for i in range(count)]
-    tap.ok(3 not in types, f"{name}: needs no loader", types)
-    tap.equal(kind, 3, f"{name}: can be anywhere in memory")
-    tap.ok(0x6474e552 in types, f"{name}: tables become read-only", types)
+    kind, types = elf.kind_and_types(path)
+    tap.ok(elf.is_static(path), f"{name}: needs no loader", types)
+    tap.equal(kind, elf.ET_DYN, f"{name}: can be anywhere in memory")
+    tap.ok(elf.PT_RELRO in types, f"{name}: tables become read-only", types)
     tap.ok(os.path.getsize(path) <= MOST_BYTES, f"{name}: at most {MOST_BYTES} bytes", os.path.getsize(path))
 
 
