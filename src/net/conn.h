@@ -63,6 +63,7 @@ struct conn {
     uint8_t state; /* enum conn_state */
     bool proxied;  /* HTTP requests name their host, and are rewritten */
     bool socks;
+    bool known;       /* another gate has checked its login (hand-over.h) */
     bool inbound;     /* from the host to a server of the command */
     bool six;         /* dials that server over IPv6 */
     struct peer host; /* the destination */

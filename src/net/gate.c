@@ -23,6 +23,7 @@
 #include "net/gate-ask.h"
 #include "net/gate-int.h"
 #include "net/gate-session.h"
+#include "net/hand-over.h"
 #include "net/inbound.h"
 #include "net/packets.h"
 
@@ -205,6 +206,8 @@ static int open_listeners(struct gate *g)
         for (unsigned k = 0; k < GATE_FAMILIES && err == 0; k++)
             err = gate_add_listener(g, g->o->published[i].fds[k], LISTEN_PUBLISHED,
                                     g->o->published[i].port, k);
+    for (size_t i = 0; i < g->o->nproxies && err == 0; i++)
+        err = gate_add_listener(g, g->o->proxies[i], NETNS_HTTP, 0, false);
     if (err == 0)
         err = open_ports(g);
     for (size_t k = 0; k < NETNS_FAMILIES; k++)
@@ -280,6 +283,8 @@ static int serve(struct gate *g)
         err = gate_ask_begin(g);
     if (err == 0)
         err = decider_begin(g);
+    if (err == 0)
+        err = hand_over_begin(g);
     while (err == 0 && !g->over)
         err = run_turn(g, &swept);
     while (g->conns)
@@ -289,6 +294,7 @@ static int serve(struct gate *g)
     conn_free_closed(g);
     gate_ask_end(g);
     decider_end(g);
+    hand_over_end(g);
     return err;
 }
 

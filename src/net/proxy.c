@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/own.h"
 #include "net/gate-int.h"
+#include "net/hand-over.h"
 #include "net/socks.h"
 #include "net/terminate.h"
 
@@ -217,16 +218,6 @@ void proxy_connected(struct conn *c)
 
 /* ---- SOCKS ---- */
 
-/* Takes the same time wherever the strings differ. */
-static bool same_secret(const char *a, const char *b)
-{
-    size_t n = strlen(a), m = strlen(b);
-    unsigned differ = n != m;
-    for (size_t i = 0; i < n && i < m; i++)
-        differ |= (unsigned)(a[i] ^ b[i]);
-    return differ == 0;
-}
-
 static const uint8_t *bytes_of(const struct conn *c)
 {
     return (const uint8_t *)queue_data(&c->in);
@@ -239,7 +230,8 @@ static bool socks_greet(struct conn *c)
     if (got == SOCKS_MORE)
         return false;
     c->socks = true;
-    bool wants_login = c->gate->o->token != NULL;
+    const struct gate_users *users = c->gate->o->users;
+    bool wants_login = users ? users->at[0].password != NULL : c->gate->o->token && !c->known;
     uint8_t method = wants_login ? SOCKS_PASSWORD : SOCKS_NO_LOGIN;
     if (got == SOCKS_BAD || !(wants_login ? hello.password : hello.no_login))
         method = SOCKS_NONE_FITS;
@@ -248,6 +240,8 @@ static bool socks_greet(struct conn *c)
     c->state = method == SOCKS_NONE_FITS ? CONN_CLOSING
                : wants_login             ? CONN_SOCKS_LOGIN
                                          : CONN_SOCKS_REQUEST;
+    if (users && c->state == CONN_SOCKS_REQUEST)
+        hand_over(c, &users->at[0]);
     return true;
 }
 
@@ -257,11 +251,17 @@ bool proxy_login(struct conn *c)
     enum socks_result got = socks_login_read(bytes_of(c), queue_size(&c->in), &login);
     if (got == SOCKS_MORE)
         return false;
-    bool known = got == SOCKS_FOUND && same_secret(login.password, c->gate->o->token);
+    const struct gate_users *users = c->gate->o->users;
+    const struct gate_user *user =
+        users && got == SOCKS_FOUND ? hand_over_by_login(users, login.user, login.password) : NULL;
+    bool known = users ? user != NULL
+                       : got == SOCKS_FOUND && hand_over_same(login.password, c->gate->o->token);
     side_send(&c->client, (uint8_t[]){1, known ? 0 : 1}, 2);
     if (got == SOCKS_FOUND)
         queue_take(&c->in, login.size);
     c->state = known ? CONN_SOCKS_REQUEST : CONN_CLOSING;
+    if (user)
+        hand_over(c, user);
     return true;
 }
 
@@ -314,13 +314,13 @@ static bool connect_request(struct conn *c, const struct http_head *h)
 static bool is_known(const struct conn *c, const struct http_head *h)
 {
     char given[sizeof(c->gate->login)];
-    if (!c->gate->o->token)
+    if (!c->gate->o->token || c->known)
         return true;
     if (h->proxy_authorization.n == 0 || h->proxy_authorization.n >= sizeof(given))
         return false;
     memcpy(given, h->proxy_authorization.s, h->proxy_authorization.n);
     given[h->proxy_authorization.n] = '\0';
-    return same_secret(given, c->gate->login);
+    return hand_over_same(given, c->gate->login);
 }
 
 static bool http_first(struct conn *c)
@@ -336,10 +336,17 @@ static bool http_first(struct conn *c)
         answer_http(c, 400, "Bad Request", "", text);
         return false;
     }
-    if (!is_known(c, h)) {
+    const struct gate_users *users = c->gate->o->users;
+    const struct gate_user *user = users ? hand_over_by_field(users, h->proxy_authorization) : NULL;
+    if (user) {
+        hand_over(c, user);
+        return false;
+    }
+    if (users || !is_known(c, h)) {
         answer_http(c, 407, "Proxy Authentication Required",
                     "Proxy-Authenticate: Basic realm=\"buckle\"\r\n",
-                    "buckle: this proxy belongs to the sandbox and needs its token\n");
+                    users ? "buckle: this proxy needs the user and password of a policy\n"
+                          : "buckle: this proxy belongs to the sandbox and needs its token\n");
         return false;
     }
     if (h->form == HTTP_AUTHORITY)

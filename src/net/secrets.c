@@ -193,6 +193,14 @@ void secrets_free(struct secrets *s)
 
 /* ---- hosts and paths ---- */
 
+bool secret_place_read(const char *text, struct arena *a, struct secret_place *out)
+{
+    const char *colon = strrchr(text, ':');
+    char *name = arena_strndup(a, text, colon ? (size_t)(colon - text) : strlen(text));
+    *out = (struct secret_place){.host = name, .port = colon ? (uint16_t)atoi(colon + 1) : 0};
+    return name != NULL;
+}
+
 static bool is_host(const struct secret_place *p, const struct peer *host, uint16_t port)
 {
     size_t n = strlen(p->host);

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "graph/peer.h"
 #include "net/http.h"
@@ -73,6 +74,9 @@ struct secrets {
     unsigned sigv4_passes, sigv4_refuses;  /* enum sigv4_form; unchanged, or not at all */
     uint8_t starts[SECRETS_WAYS][1 << 13]; /* which two bytes a form starts with, a bit each */
 };
+
+/* "HOST[:PORT]". Returns false without memory. */
+bool secret_place_read(const char *text, struct arena *a, struct secret_place *out);
 
 /* Writes a placeholder for n bytes. Digits stay digits, letters letters, and a prefix such as ghp_
  * stays. Returns false if too little is left to be unlike anything else. */

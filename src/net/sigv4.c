@@ -35,7 +35,9 @@ static struct slice trim(struct slice s)
 /* The part before the first c; the rest, without it, stays in *s. */
 static struct slice cut(struct slice *s, char c)
 {
-    const char *at = s->n ? memchr(s->s, c, s->n) : NULL;
+    if (!s->n) /* and perhaps nothing to point to */
+        return *s;
+    const char *at = memchr(s->s, c, s->n);
     struct slice before = {s->s, at ? (size_t)(at - s->s) : s->n};
     size_t skip = before.n + (at ? 1 : 0);
     *s = (struct slice){s->s + skip, s->n - skip};

@@ -228,14 +228,14 @@ bool terminate_step(struct conn *c)
 enum { PERMITTED_MAX = 200 };
 
 /* The names of an authority while they are listed. */
-struct naming {
+struct name_list {
     struct net_rules rules;
     const struct handling *with;
     struct buf *names;
 };
 
 /* Whether TLS to some port of the host ends here. */
-static bool is_ended(struct naming *w, const struct peer *host)
+static bool is_ended(struct name_list *w, const struct peer *host)
 {
     struct net_rules *r = &w->rules;
     for (size_t i = 0; i < r->nports; i++)
@@ -247,7 +247,7 @@ static bool is_ended(struct naming *w, const struct peer *host)
 }
 
 /* Adds the name of a (domain …) whose requests are checked. Names below it are included. */
-static void permit_domain(struct naming *w, const struct graph_test *t)
+static void permit_domain(struct name_list *w, const struct graph_test *t)
 {
     char host[PEER_MAX + 1];
     struct peer peer;
@@ -264,7 +264,7 @@ static void permit_domain(struct naming *w, const struct graph_test *t)
 }
 
 /* An address or a range accepts any name, so that no list of names would do. */
-static bool takes_any_name(struct naming *w, const struct graph_test *t)
+static bool takes_any_name(struct name_list *w, const struct graph_test *t)
 {
     struct peer peer = {.name = "host.invalid", .len = 12};
     if (t->filter != FILTER_REMOTE || t->how != GRAPH_NET || t->net.host == NET_HOST_LOCALHOST)
@@ -280,7 +280,7 @@ static bool is_bare_address(const struct graph_test *t)
 }
 
 /* Returns false if the authority must be valid for all names. */
-static bool list_names(struct naming *w)
+static bool list_names(struct name_list *w)
 {
     static const struct peer here = {.name = "localhost", .len = 9};
     const struct graph *g = w->rules.graph;
@@ -314,7 +314,7 @@ bool terminate_may(const struct graph *g, const struct handling *with)
 
 bool terminate_names(const struct graph *g, const struct handling *with, struct buf *names)
 {
-    struct naming w = {.with = with, .names = names};
+    struct name_list w = {.with = with, .names = names};
     if (rules_init(&w.rules, g) < 0)
         return false;
     bool listed = !rules_are_open(&w.rules) && list_names(&w);

@@ -19,6 +19,7 @@
 
 #include "base/own.h"
 #include "net/secrets.h"
+#include "run/masked.h"
 #include "run/run.h"
 #include "settings/credential-rule.h"
 #include "system/descriptors.h"
@@ -134,14 +135,10 @@ static const struct secret_place *places_of(const struct credential_rule *c, str
 {
     struct secret_place *out = arena_array(a, c->nplaces, sizeof(*out));
     for (size_t i = 0; out && i < c->nplaces; i++) {
-        const char *host = c->places[i].host, *colon = strrchr(host, ':');
-        char *name = arena_strndup(a, host, colon ? (size_t)(colon - host) : strlen(host));
-        if (!name)
+        if (!secret_place_read(c->places[i].host, a, &out[i]))
             return NULL;
-        out[i] = (struct secret_place){.host = name,
-                                       .port = colon ? (uint16_t)atoi(colon + 1) : 0,
-                                       .path = c->places[i].path,
-                                       .below = c->places[i].below};
+        out[i].path = c->places[i].path;
+        out[i].below = c->places[i].below;
     }
     return out;
 }
@@ -195,16 +192,21 @@ static int pair_keys(struct secrets *s, const char *const *set, size_t n, struct
     return 0;
 }
 
-size_t run_credentials_count(const struct run_spec *s)
+static size_t rule_count(const struct run_spec *s)
 {
     return s->ncredentials + (s->set_credentials ? s->set_credentials->n : 0);
+}
+
+size_t run_credentials_count(const struct run_spec *s)
+{
+    return rule_count(s) + (s->masks ? s->masks->n : 0);
 }
 
 /* A flag's comes first: of two for the same variable, it counts. */
 int run_credentials(struct run *r, const char **set, struct bk_err *err)
 {
     const struct run_spec *s = r->spec;
-    size_t n = run_credentials_count(s);
+    size_t n = rule_count(s);
     for (size_t i = 0; i < n; i++) {
         size_t at = n - 1 - i; /* later variables win */
         const char *text = at < s->ncredentials ? s->credentials[at]
@@ -212,5 +214,8 @@ int run_credentials(struct run *r, const char **set, struct bk_err *err)
         if (add(r, text, &set[i], err) < 0)
             return -1;
     }
-    return pair_keys(&r->secrets, set, n, err) < 0 ? -1 : (int)n;
+    if (pair_keys(&r->secrets, set, n, err) < 0)
+        return -1;
+    int masked = s->masks ? masked_apply(r, s->masks, set + n, err) : 0;
+    return masked < 0 ? -1 : (int)n + masked;
 }

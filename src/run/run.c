@@ -6,6 +6,7 @@
  * on-macos/ have the rest (run-int.h).
  */
 
+#include "run/masked.h"
 #include "run/run.h"
 
 #include <errno.h>
@@ -101,6 +102,24 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
     return check_links(r, err);
 }
 
+int run_open_gate(struct run *r, const struct run_spec *spec, struct bk_err *err)
+{
+    static const struct buf none;
+    *r = (struct run){.spec = spec, .private_tmpdir.lock = -1};
+    arena_init(&r->arena, 64 << 20);
+    return find_parents(r, err) < 0 || run_handling(r, err) < 0 ||
+                   run_policy_gather(&r->policy, spec, "/tmp", &none, err) < 0
+               ? -1
+               : run_policy_word(&r->policy, err);
+}
+
+void run_close_gate(struct run *r)
+{
+    run_policy_free(&r->policy);
+    secrets_free(&r->secrets);
+    arena_free(&r->arena);
+}
+
 /*
  * The judge compiled the policy in its own process, so reports compile it once more here, on the
  * first event that needs a rule. That costs 0.5 ms (default profile, 89 rules), once, and only in a
@@ -149,7 +168,10 @@ int run_prepare_env(struct run *r, struct bk_err *err)
         return -1;
     static const char *const all[] = {"*"};
     bool whole = s->whole_env || s->bare;
-    int made = environ_make(environ, whole ? all : s->keep_env, whole ? 1 : s->nkeep_env, set,
+    char *const *caller = s->masks ? masked_environ(r, s->masks, environ) : environ;
+    if (!caller)
+        return err_nomem(err);
+    int made = environ_make(caller, whole ? all : s->keep_env, whole ? 1 : s->nkeep_env, set,
                             &r->arena, &r->env);
     return made < 0 ? err_nomem(err) : 0;
 }

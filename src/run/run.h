@@ -31,6 +31,9 @@ struct run {
     struct secrets secrets;
     struct handling handling;
     bool has_handling;
+    struct launch_cover *covers; /* files that have placeholders */
+    size_t ncovers;
+    struct words unmasked; /* what settings mask, and has nothing to hide */
     struct parent_proxies parents;
     bool has_parents;      /* a flag, the settings or the caller's variables name a proxy */
     char connector[256];   /* this program if it is buckle itself; else empty */
@@ -45,6 +48,11 @@ extern const char *const run_usual_layers[];
  * plan that is printed; a launch finds out as it goes. On failure policy.unit.diags may say more
  * than *err. Free with run_close() whatever happened. */
 int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_err *err);
+
+/* Only what a gate needs, for a proxy without a command: the compiled policy, parent proxies,
+ * handling; with run_credentials() besides. Free with run_close_gate() whatever happened. */
+int run_open_gate(struct run *r, const struct run_spec *spec, struct bk_err *err);
+void run_close_gate(struct run *r);
 
 /* Compiles the policy and writes how it would be enforced here: the plan on Linux, the profile for
  * sandbox-exec on macOS. */

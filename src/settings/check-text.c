@@ -16,6 +16,7 @@
 #include "graph/net.h"
 #include "graph/proxy-url.h"
 #include "settings/credential-rule.h"
+#include "settings/masks.h"
 #include "settings/request-rule.h"
 #include "settings/settings.h"
 #include "vocab/protected-classes.h"
@@ -151,6 +152,18 @@ static void check_credential(struct checker *c, const struct json *j)
     FOUND(c, FINDING_ERROR, j->at, "%s: %s", path_of(c),
           strlen(j->s) == j->n ? why.msg : "this is not a credential");
     hint(c, "write NAME -> HOST, for example \"GITHUB_TOKEN -> api.github.com\"");
+}
+
+static void check_masks(struct checker *c, const struct json *j)
+{
+    struct masks *m = arena_alloc(c->out->arena, sizeof(*m));
+    const struct masks_base base = {.cwd = "/", .arena = c->out->arena};
+    const struct json *where = j;
+    struct bk_err why;
+    if (!wants(c, j, JT_OBJECT) || !m)
+        return;
+    if (masks_read(j, &base, m, &where, &why) < 0)
+        FOUND(c, FINDING_ERROR, where->at, "%s: %s", path_of(c), why.msg);
 }
 
 static void check_request(struct checker *c, const struct json *j)
@@ -452,6 +465,7 @@ static void check_value(struct checker *c, const struct json *j)
         [SHAPE_REASONS] = check_reasons,     [SHAPE_IGNORES] = check_ignores,
         [SHAPE_PROXY] = check_proxy,         [SHAPE_MITM] = check_mitm,
         [SHAPE_TERMINATE] = check_terminate, [SHAPE_TARGETS] = check_targets,
+        [SHAPE_MASKS] = check_masks,
     };
     if (setting_is_list(c->key->shape))
         check_list(c, j, elements[c->key->shape]);

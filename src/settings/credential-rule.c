@@ -53,17 +53,22 @@ static int read_source(const char *text, const char *s, size_t n, struct arena *
     return out->from ? 0 : err_nomem(err);
 }
 
+bool credential_host(const char *s, size_t n)
+{
+    struct net_endpoint end;
+    return net_endpoint_parse(s, n, &end, NULL, NULL) == 0 ? end.host == NET_HOST_LOCALHOST
+                                                           : net_domain_check(s, n, NULL) == 0;
+}
+
 static int read_place(const char *text, const char *s, size_t n, struct arena *a,
                       struct credential_rule *out, struct bk_err *err)
 {
-    struct net_endpoint end;
     const char *slash = memchr(s, '/', n);
     size_t nhost = slash ? (size_t)(slash - s) : n, npath = n - nhost;
     struct credential_place *p = &out->places[out->nplaces];
     if (out->nplaces == CREDENTIAL_PLACES)
         return reject(text, "it names too many hosts", err);
-    if (net_endpoint_parse(s, nhost, &end, NULL, NULL) == 0 ? end.host != NET_HOST_LOCALHOST
-                                                            : net_domain_check(s, nhost, NULL) < 0)
+    if (!credential_host(s, nhost))
         return reject(text, "a credential is for hosts with a name", err);
     if (npath >= 3 && memcmp(slash + npath - 3, "/**", 3) == 0)
         p->below = true, npath -= 2;
@@ -136,15 +141,18 @@ int credential_rule_read(const char *text, struct arena *a, struct credential_ru
     return read_target(text, arrow + 2, a, out, err);
 }
 
+void credential_host_sbpl(const char *host, struct buf *out)
+{
+    struct net_endpoint end;
+    bool remote = net_endpoint_parse(host, strlen(host), &end, NULL, NULL) == 0;
+    buf_fmt(out, "(deny network-outbound (require-all (%s ", remote ? "remote ip" : "domain");
+    buf_sbpl(out, host, strlen(host));
+    buf_str(out, ") (require-not (http-request))) (with message \"only requests can carry "
+                 "credentials\"))\n");
+}
+
 void credential_rule_sbpl(const struct credential_rule *r, struct buf *out)
 {
-    for (size_t i = 0; i < r->nplaces; i++) {
-        const char *host = r->places[i].host;
-        struct net_endpoint end;
-        bool remote = net_endpoint_parse(host, strlen(host), &end, NULL, NULL) == 0;
-        buf_fmt(out, "(deny network-outbound (require-all (%s ", remote ? "remote ip" : "domain");
-        buf_sbpl(out, host, strlen(host));
-        buf_str(out, ") (require-not (http-request))) (with message \"only requests can carry "
-                     "credentials\"))\n");
-    }
+    for (size_t i = 0; i < r->nplaces; i++)
+        credential_host_sbpl(r->places[i].host, out);
 }

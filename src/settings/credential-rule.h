@@ -46,6 +46,10 @@ struct credential_rule {
 
 int credential_rule_read(const char *text, struct arena *a, struct credential_rule *out,
                          struct bk_err *err);
+/* Whether it is a host that can get credentials: one with a name. */
+bool credential_host(const char *s, size_t n);
+/* Writes a rule that lets only requests through to it, so that they can be read. */
+void credential_host_sbpl(const char *host, struct buf *out);
 /* Writes rules that let only requests through to its hosts, so that they can be read. */
 void credential_rule_sbpl(const struct credential_rule *r, struct buf *out);
 

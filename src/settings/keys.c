@@ -104,6 +104,7 @@ const char *setting_shape_word(enum setting_shape shape)
         [SHAPE_CLASSES] = "a list of classes",
         [SHAPE_REASONS] = "an object of strings",
         [SHAPE_IGNORES] = "an object of lists of strings",
+        [SHAPE_MASKS] = "an object of variables and files to hide",
         [SHAPE_PROXY] = "a proxy: {\"http\": \"http://host:port\"}",
         [SHAPE_TERMINATE] = "an object of caCertPath, caKeyPath, excludeDomains, extraCaCertPaths, "
                             "maxTunnels and handshakeTimeoutMs",

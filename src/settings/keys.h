@@ -37,6 +37,7 @@ enum setting_shape {
     SHAPE_REASONS,
     SHAPE_IGNORES,
     SHAPE_PROXY,
+    SHAPE_MASKS,
     SHAPE_TERMINATE,
     SHAPE_MITM,
     /* one of some words */

@@ -33,6 +33,12 @@ static const char *const shapes[] = {
                       "\"minLength\": 1}}",
     [SHAPE_IGNORES] = "{\"type\": \"object\", \"additionalProperties\": {\"type\": \"array\", "
                       "\"items\": {\"type\": \"string\"}}}",
+    [SHAPE_MASKS] = "{\"type\": \"object\", \"properties\": {"
+                    "\"files\": {\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/mask\"}}, "
+                    "\"envVars\": {\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/mask\"}}, "
+                    "\"allowPlaintextInject\": {\"type\": \"boolean\"}, "
+                    "\"awsPairs\": {\"type\": \"array\", \"items\": {\"type\": \"object\"}}, "
+                    "\"sigv4\": {\"type\": \"object\"}}, \"additionalProperties\": false}",
     [SHAPE_PROXY] = "{\"type\": \"object\", \"properties\": {\"http\": {\"$ref\": "
                     "\"#/$defs/proxy\"}, \"https\": {\"$ref\": \"#/$defs/proxy\"}, "
                     "\"noProxy\": {\"type\": \"string\"}}, \"additionalProperties\": false}",
@@ -65,6 +71,20 @@ static const char defs[] =
     "          \"additionalProperties\": false\n"
     "        }\n"
     "      ]\n"
+    "    },\n"
+    "    \"mask\": {\n"
+    "      \"type\": \"object\",\n"
+    "      \"properties\": {\n"
+    "        \"name\": {\"type\": \"string\"}, \"path\": {\"type\": \"string\"},\n"
+    "        \"mode\": {\"enum\": [\"deny\", \"mask\"]}, \"extract\": {\"type\": \"string\"},\n"
+    "        \"decode\": {\"enum\": [\"jwt\"]},\n"
+    "        \"maskClaims\": {\"type\": \"array\", \"items\": {\"type\": \"string\"}},\n"
+    "        \"maskDuplicates\": {\"type\": \"boolean\"},\n"
+    "        \"onExtractNoMatch\": {\"enum\": [\"warn\", \"deny\", \"error\"]},\n"
+    "        \"injectHosts\": {\"type\": \"array\", \"items\": {\"type\": \"string\"}}\n"
+    "      },\n"
+    "      \"required\": [\"mode\"],\n"
+    "      \"additionalProperties\": false\n"
     "    },\n"
     "    \"pattern\": {\"type\": \"string\", \"minLength\": 1, \"maxLength\": 256},\n"
     "    \"command\": {\n"

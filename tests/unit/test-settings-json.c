@@ -212,6 +212,7 @@ static void test_keys(void)
         [SHAPE_TERMINATE] = "{}",
         [SHAPE_MITM] = "{\"socketPath\": \"/s\", \"domains\": [\"a.b\"]}",
         [SHAPE_TARGETS] = "\"refuse\"",
+        [SHAPE_MASKS] = "{\"envVars\": [{\"name\": \"X\", \"mode\": \"deny\"}]}",
         [SHAPE_CLASSES] = "[\"tools\"]",
         [SHAPE_COMMANDS] = "[{\"match\": \"x\", \"ask\": true}]",
     };

@@ -328,6 +328,8 @@ static void complete_launch(struct run *r, struct launch *l)
     l->parents = r->has_parents ? &r->parents : NULL;
     l->secrets = r->secrets.n ? &r->secrets : NULL;
     l->handling = r->has_handling ? &r->handling : NULL;
+    l->covers = r->covers;
+    l->ncovers = r->ncovers;
     /* the sandbox as a whole where a control group can be had, else each process */
     if ((l->max_memory || l->max_procs) &&
         cgroup_make(&r->kernel->cgroup, l->max_memory, l->max_procs))
