@@ -12,16 +12,6 @@
 
 enum {
     WORK_PER_BYTE = 64, /* many nodes may name one pattern */
-    OP_LONG_VARIABLE = 0x01,
-    OP_THROUGH = 0x02,
-    OP_THROUGH_ANY = 0x03,
-    OP_LONG_LITERAL = 0x04,
-    OP_LONG_JUMP = 0x08,
-    OP_RANGES = 0x0b,
-    OP_LITERAL = 0x40,
-    OP_JUMP = 0x80,
-    SHORT_LENGTH = 0x3f,
-    LONG_LITERAL_MIN = 0x41,
 };
 
 static bool is_upper(uint8_t c)
@@ -35,11 +25,11 @@ static size_t instruction(struct span code, size_t at, size_t *text)
     uint8_t op = code.p[at], next = at + 1 < code.n ? code.p[at + 1] : 0;
     *text = 0;
     if (op >= OP_LITERAL && op < OP_JUMP)
-        return 1 + (*text = (op & SHORT_LENGTH) + 1u);
+        return 1 + (*text = (op & 0x3f) + 1u);
     if (op == OP_LONG_LITERAL)
         return 2 + (*text = next + (size_t)LONG_LITERAL_MIN);
     if (op == OP_RANGES)
-        return 2 + 2 * ((next & 0x7fu) + 1);
+        return 2 + 2 * ((next & ~(unsigned)RANGES_REPEAT) + 1);
     if (op == OP_LONG_VARIABLE || op == OP_LONG_JUMP)
         return 3;
     return op == OP_THROUGH || op == OP_THROUGH_ANY ? 2 : 1;

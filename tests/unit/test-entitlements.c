@@ -144,9 +144,9 @@ static void is_xml(const char *text, const char *json, const char *what)
     struct bk_err err = {0};
     int r = plist_xml_to_json(text, strlen(text), &out, &err);
     if (json)
-        is_str(r == 0 && out.s ? out.s : err.msg, json, what);
+        is_str(r == 0 && out.s ? out.s : err.msg, json, "%s", what);
     else
-        ok(r < 0 && err.msg[0], what);
+        ok(r < 0 && err.msg[0], "%s", what);
 }
 
 static void test_xml(void)
