@@ -1,52 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/*
- * buckle-tls is beside this program (../libexec/buckle), or where Buckle was installed, for
- * programs that link the library. A file that another user could have put there is not started.
- */
+/* buckle-tls gets a socket to the gate, shared memory, and little else of the caller. */
 
 #include "kernel/gate/tls-start.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/own.h"
+#include "kernel/launch/helper-program.h"
 #include "net/terminate.h"
-#include "system/process.h"
-
-/* ---- the program ---- */
-
-static int open_program(const char *path)
-{
-    struct stat st;
-    OWN(fd) int fd = open(path, O_PATH | O_CLOEXEC);
-    bool ours = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-                (st.st_uid == 0 || st.st_uid == geteuid()) && !(st.st_mode & (S_IWGRP | S_IWOTH));
-    return ours ? steal_fd(&fd) : -1;
-}
-
-static int find_program(void)
-{
-    static const char below[] = "/../libexec/buckle/buckle-tls";
-    char path[PATH_MAX];
-    char *slash = process_own_path(path) == 0 ? strrchr(path, '/') : NULL;
-    int fd = -1;
-    if (slash && slash + sizeof(below) <= path + sizeof(path)) {
-        memcpy(slash, below, sizeof(below));
-        fd = open_program(path);
-    }
-    return fd >= 0 ? fd : open_program(BK_LIBEXEC "/buckle-tls");
-}
 
 /* ---- the process ---- */
 
@@ -106,7 +77,7 @@ static struct tls_helper *start(int program, const char *names, struct buf *pem)
 struct tls_helper *tls_start(const struct graph *g, struct buf *pem)
 {
     OWN(buf) struct buf names = {0};
-    OWN(fd) int program = find_program();
+    OWN(fd) int program = helper_program_open();
     if (program < 0 || !terminate_names(g, &names))
         return NULL;
     return start(program, names.n ? names.s : NULL, pem);
