@@ -7,6 +7,7 @@
  */
 
 #include "run/masked.h"
+#include "run/ssh-agent.h"
 #include "run/run.h"
 
 #include <errno.h>
@@ -95,6 +96,7 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
     if (run_policy_link_targets(&r->targets, spec, err) < 0 ||
         (!run_system_is_inside(r) && own_rules(spec->launch.cwd, &r->own_rules, err) < 0) ||
         (spec->launch.world && own_rules_world(&r->own_rules, err) < 0) ||
+        (run_ssh_count(spec) && run_ssh_rules(r, err) < 0) ||
         (spec->record.path && own_rules_record(spec->record.path, &r->own_rules, err) < 0) ||
         run_policy_gather(&r->policy, spec, run_tmpdir(r), &r->own_rules, err) < 0)
         return -1;
@@ -143,7 +145,7 @@ int run_prepare_env(struct run *r, struct bk_err *err)
     static const char *const places[] = {"TMPDIR", "TMUX_TMPDIR", "XDG_RUNTIME_DIR"};
     enum { PLACES = sizeof(places) / sizeof(places[0]) };
     const char **set = arena_array(
-        &r->arena, PLACES + PRIVATE_PLACES + 1 + s->nset_env + run_credentials_count(s) + 1,
+        &r->arena, PLACES + PRIVATE_PLACES + 1 + s->nset_env + run_credentials_count(s) + 2,
         sizeof(*set));
     size_t n = 0;
     if (!set)
@@ -165,6 +167,8 @@ int run_prepare_env(struct run *r, struct bk_err *err)
         set[n++] = s->set_env[i];
     int secret = run_credentials(r, set + n, err);
     if (secret < 0)
+        return -1;
+    if (run_ssh_count(s) && run_ssh_prepare(r, set + n + secret, err) < 0)
         return -1;
     static const char *const all[] = {"*"};
     bool whole = s->whole_env || s->bare;
@@ -252,6 +256,7 @@ static void free_updates(struct run *r)
 
 void run_clean(struct run *r)
 {
+    run_ssh_stop(r);
     if (!tmpdir_remove_empty(&r->private_tmpdir)) {
         run_system_stop(r); /* its processes could still move files in there */
         tmpdir_remove(&r->private_tmpdir);

@@ -14,6 +14,8 @@
 struct run_kernel;
 struct run_record;
 
+enum { RUN_SSH_MAX = 32 };
+
 /*
  * One run of a command: spec → policy → plan → launch. Front ends read what they show (the plan, a
  * summary, the policy's mistakes) from here.
@@ -33,6 +35,10 @@ struct run {
     bool has_handling;
     struct launch_cover *covers; /* files that have placeholders */
     size_t ncovers;
+    char *ssh[RUN_SSH_MAX]; /* rules about keys of ssh, for the agent inside (ssh-agent.h) */
+    size_t nssh;
+    pid_t ssh_pid; /* its process; 0: none */
+    int ssh_until;
     struct words unmasked; /* what settings mask, and has nothing to hide */
     struct parent_proxies parents;
     bool has_parents;      /* a flag, the settings or the caller's variables name a proxy */

@@ -62,7 +62,10 @@ struct run_spec {
     const char *const *credentials;
     size_t ncredentials;
     const struct words *set_credentials; /* the same, of settings; or NULL */
-    const struct masks *masks;           /* srt's, of settings (settings/masks.h); or NULL */
+    const char *const *ssh; /* logins that keys may sign, as settings/ssh-rule.h has them */
+    size_t nssh;
+    const struct words *set_ssh; /* the same, of settings; or NULL */
+    const struct masks *masks;   /* srt's, of settings (settings/masks.h); or NULL */
 
     const struct settings_handling *handling; /* of what is allowed, or NULL */
 

@@ -95,6 +95,7 @@ struct access {
     bool requests_only; /* allowed hosts take nothing but requests that can be read */
     struct words allowed_requests, denied_requests; /* as in request-rule.h */
     struct words credentials;                       /* as in credential-rule.h */
+    struct words ssh;                               /* as in ssh-rule.h */
     const struct masks *masks;                      /* srt's (masks.h), or NULL */
     struct words denied_reasons;   /* one for each denied domain, NULL for none; or an empty list */
     struct words denied_origins;   /* the same: where it was written */

@@ -306,6 +306,7 @@ static int add_network(struct builder *b)
         add_words(b, SETTING_ALLOWED_REQUESTS, &p->allowed_requests) < 0 ||
         add_words(b, SETTING_DENIED_REQUESTS, &p->denied_requests) < 0 ||
         add_words(b, SETTING_NETWORK_CREDENTIALS, &p->credentials) < 0 ||
+        add_words(b, SETTING_SSH, &p->ssh) < 0 ||
         add_words(b, SETTING_DENIED_ADDRESSES, &p->denied_addresses) < 0 ||
         add_words(b, SETTING_MACH_LOOKUP, &p->mach_lookups) < 0 ||
         add_opened(b, SETTING_UNIX_SOCKETS, &p->unix_sockets) < 0)

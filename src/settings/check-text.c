@@ -19,6 +19,7 @@
 #include "settings/masks.h"
 #include "settings/request-rule.h"
 #include "settings/settings.h"
+#include "settings/ssh-rule.h"
 #include "vocab/protected-classes.h"
 
 struct checker {
@@ -152,6 +153,14 @@ static void check_credential(struct checker *c, const struct json *j)
     FOUND(c, FINDING_ERROR, j->at, "%s: %s", path_of(c),
           strlen(j->s) == j->n ? why.msg : "this is not a credential");
     hint(c, "write NAME -> HOST, for example \"GITHUB_TOKEN -> api.github.com\"");
+}
+
+static void check_login(struct checker *c, const struct json *j)
+{
+    struct ssh_login rule;
+    struct bk_err why;
+    if (element_is(c, j, JT_STRING) && ssh_rule_read(j->s, c->out->arena, &rule, &why) < 0)
+        FOUND(c, FINDING_ERROR, j->at, "%s: %s", path_of(c), why.msg);
 }
 
 static void check_masks(struct checker *c, const struct json *j)
@@ -454,12 +463,19 @@ static void check_plain(struct checker *c, const struct json *j)
 static void check_value(struct checker *c, const struct json *j)
 {
     static void (*const elements[])(struct checker *, const struct json *) = {
-        [SHAPE_STRINGS] = check_string,    [SHAPE_PATHS] = check_path,
-        [SHAPE_DOMAINS] = check_domain,    [SHAPE_DENIED_DOMAINS] = check_domain,
-        [SHAPE_ADDRESSES] = check_address, [SHAPE_PORTS] = check_port,
-        [SHAPE_MACH] = check_mach,         [SHAPE_CLASSES] = check_class,
-        [SHAPE_REQUESTS] = check_request,  [SHAPE_DENIED_REQUESTS] = check_request,
-        [SHAPE_COMMANDS] = check_command,  [SHAPE_CREDENTIALS] = check_credential,
+        [SHAPE_STRINGS] = check_string,
+        [SHAPE_PATHS] = check_path,
+        [SHAPE_DOMAINS] = check_domain,
+        [SHAPE_DENIED_DOMAINS] = check_domain,
+        [SHAPE_ADDRESSES] = check_address,
+        [SHAPE_PORTS] = check_port,
+        [SHAPE_MACH] = check_mach,
+        [SHAPE_CLASSES] = check_class,
+        [SHAPE_REQUESTS] = check_request,
+        [SHAPE_DENIED_REQUESTS] = check_request,
+        [SHAPE_LOGINS] = check_login,
+        [SHAPE_COMMANDS] = check_command,
+        [SHAPE_CREDENTIALS] = check_credential,
     };
     static void (*const objects[])(struct checker *, const struct json *) = {
         [SHAPE_REASONS] = check_reasons,     [SHAPE_IGNORES] = check_ignores,

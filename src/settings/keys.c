@@ -97,6 +97,7 @@ const char *setting_shape_word(enum setting_shape shape)
         [SHAPE_REQUESTS] = "a list of requests",
         [SHAPE_DENIED_REQUESTS] = "a list of requests",
         [SHAPE_CREDENTIALS] = "a list of credentials",
+        [SHAPE_LOGINS] = "a list of logins",
         [SHAPE_ADDRESSES] = "a list of addresses and ranges",
         [SHAPE_PORTS] = "a list of ports",
         [SHAPE_MACH] = "a list of service names",

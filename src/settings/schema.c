@@ -23,6 +23,8 @@ static const char *const shapes[] = {
     [SHAPE_DENIED_REQUESTS] = "{\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/request\"}}",
     [SHAPE_CREDENTIALS] = "{\"type\": \"array\", \"items\": {\"type\": \"string\", "
                           "\"pattern\": \"^[A-Za-z_][A-Za-z0-9_]*(=.+)? *-> *[^ ]\"}}",
+    [SHAPE_LOGINS] = "{\"type\": \"array\", \"items\": {\"type\": \"string\", "
+                     "\"pattern\": \"^.+ *-> *[^ ]\"}}",
     [SHAPE_ADDRESSES] = "{\"type\": \"array\", \"items\": {\"type\": \"string\", "
                         "\"pattern\": \"^[0-9A-Fa-f:.]+(/[0-9]+)?$\"}}",
     [SHAPE_PORTS] = "{\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/port\"}}",

@@ -83,7 +83,7 @@ def test_layers(user, t):
 
 # settings of an untrusted project, and what applies: nothing that widens access
 WIDENS = {
-    "network": {"allowedDomains": ["evil.test"], "allowedRequests": ["evil.test/"], "credentials": ["HOME -> evil.test"], "allowAllDomains": True, "allowUnixSockets": ["/"],
+    "network": {"allowedDomains": ["evil.test"], "allowedRequests": ["evil.test/"], "credentials": ["HOME -> evil.test"], "ssh": ["* -> evil.test"], "allowAllDomains": True, "allowUnixSockets": ["/"],
                 "allowAllUnixSockets": True, "allowLocalBinding": True, "allowLocalPorts": [22], "httpProxyPort": 1,
                 "socksProxyPort": 2, "parentProxy": {"http": "http://evil.test:1"}, "strictAllowlist": False,
                 "allowMachLookup": ["x.*"], "requireHostMatch": False, "refuseOpaqueTunnels": False, "allowManagedDomainsOnly": False},

@@ -193,11 +193,12 @@ static const char *sign_anew(const struct secrets *s, const struct buf *request,
 
 static void test_anew(const struct secrets *s)
 {
+    static const char hashed[] = "PUT /x HTTP/1.1\r\nHost: a.b\r\nContent-Length: 4\r\n"
+                                 "X-Amz-Content-Sha256: UNSIGNED-PAYLOAD\r\n";
     static const char *const starts[] = {
         "GET /a%20b/c?b=2&a=%2F HTTP/1.1\r\nHost: a.b\r\n",
         "POST / HTTP/1.1\r\nHost: a.b\r\nContent-Length: 4\r\n",
-        "PUT /x HTTP/1.1\r\nHost: a.b\r\nContent-Length: 4\r\nX-Amz-Content-Sha256: "
-        "UNSIGNED-PAYLOAD\r\n",
+        hashed,
     };
     for (size_t i = 0; i < 6; i++) {
         OWN(buf) struct buf request = {0}, want = {0}, out = {0};

@@ -207,6 +207,7 @@ static void test_keys(void)
         [SHAPE_REQUESTS] = "[\"GET x/y\"]",
         [SHAPE_DENIED_REQUESTS] = "[\"read-only x\"]",
         [SHAPE_CREDENTIALS] = "[\"X -> x.example/y\"]",
+        [SHAPE_LOGINS] = "[\"* -> git@x.example\"]",
         [SHAPE_IGNORES] = "{}",
         [SHAPE_PROXY] = "{}",
         [SHAPE_TERMINATE] = "{}",

@@ -23,6 +23,7 @@
 #include "macos/macos-run.h"
 #include "policy/target.h"
 #include "run/credentials.h"
+#include "run/ssh-agent.h"
 #include "run/on-linux/leave.h"
 #include "run/on-linux/nest.h"
 #include "run/on-linux/policy-cache.h"
@@ -305,7 +306,8 @@ static int make_tmpdir(void *arg, struct bk_err *err)
 {
     struct run *r = arg;
     bool own = !r->spec->tmpdir && !r->spec->bare && r->private_tmpdir.lock < 0;
-    return own ? tmpdir_make_alone(&r->private_tmpdir, err) : run_make_tmpdir(r, err);
+    int made = own ? tmpdir_make_alone(&r->private_tmpdir, err) : run_make_tmpdir(r, err);
+    return made < 0 ? made : run_ssh_start(r, err);
 }
 
 static void complete_launch(struct run *r, struct launch *l)
@@ -388,6 +390,8 @@ static int go_nested(struct run *r, struct launch_end *end, struct bk_err *err)
         return end->step = STEP_POLICY, run_refused(r, err);
     if (r->spec->upstream)
         return err_set(err, BK_E_INPUT, "upstream proxy: the outer sandbox decides how to connect");
+    if (run_ssh_count(r->spec))
+        return err_set(err, BK_E_INPUT, "ssh: the outer sandbox decides about keys");
     if (run_credentials_count(r->spec))
         return err_set(err, BK_E_INPUT, "credentials: the outer sandbox has its own gate");
     if (run_is_stacked(r->spec)) /* only texts go there */
