@@ -173,7 +173,7 @@ bool handling_normalize(struct slice target, struct buf *out)
         folder = end < n || dots;
         if (dots == 2)
             drop_segment(out, from);
-        if (!dots) {
+        if (!dots && (end > at || out->n > from)) { /* nothing empty in front */
             buf_chr(out, '/');
             buf_add(out, target.s + at, end - at);
         }

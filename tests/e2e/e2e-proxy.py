@@ -18,6 +18,7 @@ import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 
+import sites
 import tap
 from drive import FOLDER
 from running import BUCKLE, PEOPLE
@@ -286,7 +287,7 @@ def test_git(user):
     for name in ("mine", "other"):
         subprocess.run(["git", "init", "-q", "--bare", "-b", "main", os.path.join(site, "me", name + ".git")], check=True)
         subprocess.run(["git", "-C", os.path.join(site, "me", name + ".git"), "config", "http.receivepack", "true"], check=True)
-    server = git_server(backend, site)
+    server = sites.git_server(TLS, backend, site)
     port = server.server_address[1]
     rules = {"main": network(allowedRequests=[f"git-push localhost:{port}/me/mine", f"read-only localhost:{port}/me/**"])}
     with Proxy(user, settings=rules) as proxy:
@@ -298,45 +299,11 @@ def test_git(user):
                "and not to another", (out, proxy.said()))
 
 
-def git_server(backend, site):
-    class Git(TLS.Handler):
-        def answer(self):
-            path, _, query = self.path.partition("?")
-            if self.headers.get("transfer-encoding") == "chunked":
-                body = b""
-                while (n := int(self.rfile.readline(), 16)):
-                    body += self.rfile.read(n)
-                    self.rfile.readline()
-                self.rfile.readline()
-            else:
-                body = self.rfile.read(int(self.headers.get("content-length") or 0))
-            env = {"PATH": os.environ["PATH"], "GIT_PROJECT_ROOT": site, "GIT_HTTP_EXPORT_ALL": "1", "PATH_INFO": path, "QUERY_STRING": query,
-                   "REQUEST_METHOD": self.command, "CONTENT_TYPE": self.headers.get("content-type") or "", "CONTENT_LENGTH": str(len(body)),
-                   "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*", "REMOTE_USER": "a",
-                   "HTTP_CONTENT_ENCODING": self.headers.get("content-encoding") or "", "HTTP_GIT_PROTOCOL": self.headers.get("git-protocol") or ""}
-            out = subprocess.run([backend], input=body, stdout=subprocess.PIPE, env=env, check=False).stdout
-            head, _, rest = out.partition(b"\r\n\r\n")
-            fields = [line.split(": ", 1) for line in head.decode().split("\r\n")]
-            self.send_response(int(dict(fields).get("Status", "200").split()[0]))
-            for name, value in fields:
-                if name != "Status":
-                    self.send_header(name, value)
-            self.send_header("Content-Length", str(len(rest)))
-            self.end_headers()
-            self.wfile.write(rest)
-
-        do_GET = do_POST = answer
-
-    server = TLS.serve("good")
-    server.RequestHandlerClass = Git
-    return server
-
-
 def test_npm(user):
     if not shutil.which("npm") or not shutil.which("node"):
         tap.skip("npm is not installed")
         return
-    server = npm_registry()
+    server = sites.npm_registry(TLS)
     port = server.server_address[1]
     rules = {"main": network(allowedRequests=[f"read-only localhost:{port}"]),
              "author": network(allowedRequests=[f"read-only localhost:{port}", f"PUT localhost:{port}/left-pad"])}
@@ -349,44 +316,6 @@ def test_npm(user):
         tap.ok("refused" in out and "padded" in out and not server.published, f"{user.name}: npm installs, and does not publish", (out, proxy.said()))
         out = sh(proxy, "rm -rf p q; " + script, name="author", no_proxy="none.test")
         tap.ok("published" in out and "padded" in out and server.published == ["/left-pad"], f"{user.name}: the user who may publish does", (out, proxy.said()))
-
-
-def npm_registry():
-    import hashlib
-    import io
-    import tarfile
-    raw = io.BytesIO()
-    with tarfile.open(fileobj=raw, mode="w:gz") as tar:
-        for name, text in (("package/package.json", b'{"name": "left-pad", "version": "1.0.0"}'), ("package/index.js", b"// padded\n")):
-            info = tarfile.TarInfo(name)
-            info.size = len(text)
-            tar.addfile(info, io.BytesIO(text))
-    tarball = raw.getvalue()
-
-    class Registry(TLS.Handler):
-        def answer(self):
-            body = self.rfile.read(int(self.headers.get("content-length") or 0))
-            port = self.server.server_address[1]
-            text = tarball
-            if self.command == "PUT":
-                self.server.published.append(self.path)
-                text = b"{}" if body else b""
-            elif not self.path.endswith(".tgz"):
-                one = {"name": "left-pad", "version": "1.0.0",
-                       "dist": {"tarball": f"https://localhost:{port}/left-pad/-/left-pad-1.0.0.tgz",
-                                "integrity": "sha512-" + base64.b64encode(hashlib.sha512(tarball).digest()).decode()}}
-                text = json.dumps({"name": "left-pad", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": one}}).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text)
-
-        do_GET = do_PUT = answer
-
-    server = TLS.serve("good")
-    server.RequestHandlerClass = Registry
-    server.published = []
-    return server
 
 
 def main():
