@@ -95,6 +95,8 @@ FOREIGN_FLAGS = {
     "src/agent/job.c": None,
     "src/git/keys.def": {"--tags", "--no-tags"},
     "src/git/todo.c": {"--whitespace", "--ignore-whitespace", "--ignore-space-change", "--reject"},
+    # the options of other sandboxes
+    **dict.fromkeys((f"src/import/{tool}.c" for tool in ("bwrap", "codex", "docker", "landrun", "nono", "systemd"))),
     "src/kernel/plan/plan-caps.c": {"--cap-add"},  # docker
     "src/macos/monitor.c": {"--predicate", "--style"},  # log
     "src/run/on-linux/host-fix.c": {"--security-opt", "--device", "--user", "--scope"},  # docker, systemd-run
