@@ -376,6 +376,9 @@ def run_agent(project, package, port):
 
 def compare(theirs, ours):
     for one, other in zip(theirs["outcomes"], ours["outcomes"]):
+        if "$TMPDIR" in one["command"] and os.stat("/tmp/claude").st_uid != os.geteuid():
+            tap.equal(other["status"], 0, "a TMPDIR of its own where the original's belongs to another user")
+            continue
         tap.equal((other["status"], other["output"]), (one["status"], one["output"]), f"same: {one['command'][:50]}")
     tap.equal(ours["asked"], theirs["asked"], "the same questions")
     tap.equal(ours["files"], theirs["files"], "the same files")
