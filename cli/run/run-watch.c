@@ -67,6 +67,17 @@ static bool same_text(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
+static bool same_handling(const struct settings_handling *a, const struct settings_handling *b)
+{
+    return a->ends_tls == b->ends_tls && a->tunnels == b->tunnels &&
+           a->handshake_ms == b->handshake_ms && a->plain_headers == b->plain_headers &&
+           same_words(&a->keep_tls, &b->keep_tls) && same_words(&a->extra_cas, &b->extra_cas) &&
+           same_words(&a->strip, &b->strip) && same_words(&a->via_hosts, &b->via_hosts) &&
+           same_text(a->ca_cert, b->ca_cert) && same_text(a->ca_key, b->ca_key) &&
+           same_text(a->via, b->via) && same_text(a->decider, b->decider) &&
+           same_text(a->targets, b->targets);
+}
+
 /* Reports settings that a running command already has. */
 static void report_fixed(const struct watch_settings *w, const struct settings_result *was,
                          const struct settings_result *is)
@@ -76,6 +87,11 @@ static void report_fixed(const struct watch_settings *w, const struct settings_r
                "takes effect with the next command: network.httpProxyPort, network.socksProxyPort");
     if (!same_text(was->upstream, is->upstream) || !same_text(was->no_proxy, is->no_proxy))
         report(w, "takes effect with the next command: network.parentProxy");
+    if (!same_handling(&was->handling, &is->handling))
+        report(
+            w,
+            "takes effect with the next command: network.tlsTerminate, mitmProxy, filterRequest, "
+            "stripResponseHeaders, allowPlaintextHeaderSet, ambiguousRequestTarget");
     if (was->nested_userns != is->nested_userns)
         report(w, "takes effect with the next command: allowNestedUserNamespaces");
     if (was->strict_allowlist && !is->strict_allowlist && args_has(w->settings->args, "ask"))

@@ -86,6 +86,8 @@ WIDENS = {
     "network": {"allowedDomains": ["evil.test"], "allowedRequests": ["evil.test/"], "credentials": ["HOME -> evil.test"], "ssh": ["* -> evil.test"], "allowAllDomains": True, "allowUnixSockets": ["/"],
                 "allowAllUnixSockets": True, "allowLocalBinding": True, "allowLocalPorts": [22], "httpProxyPort": 1,
                 "socksProxyPort": 2, "parentProxy": {"http": "http://evil.test:1"}, "strictAllowlist": False,
+                "tlsTerminate": {"excludeDomains": ["evil.test"]}, "filterRequest": "/tmp/evil", "allowPlaintextHeaderSet": True,
+                "mitmProxy": {"socketPath": "/tmp/evil", "domains": ["evil.test"]}, "ambiguousRequestTarget": "asSpelled",
                 "allowMachLookup": ["x.*"], "requireHostMatch": False, "refuseOpaqueTunnels": False, "allowManagedDomainsOnly": False},
     "filesystem": {"allowRead": ["~/.ssh"], "allowWrite": ["~"], "allowGitConfig": True, "disabled": True,
                    "sharedTmp": False, "shareCaches": True, "allowProtected": ["editors", "git-hooks"],

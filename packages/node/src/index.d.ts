@@ -42,8 +42,8 @@ export type IgnoreViolationsConfig = Record<string, string[]>
 
 /**
  * The configuration. Buckle accepts what other programs need for their own sandboxes, such as the
- * path of bwrap, without using it. It refuses what it cannot do: credentials, tlsTerminate,
- * mitmProxy and filterRequest.
+ * path of bwrap, without using it. It refuses what it cannot do: credentials, and a function as
+ * filterRequest.
  */
 export interface SandboxRuntimeConfig {
   network: NetworkConfig
