@@ -31,7 +31,7 @@ PKG_DIST = meson ninja-build pkg-config python3 gcc libc6-dev scdoc git cmake dp
 	debian-archive-keyring ca-certificates $(if $(shell command -v npm),,npm) $(PKG_BUILD) debhelper
 PKG_CHECK_DIST = $(PKG_DIST) qemu-user
 # what packages for systems are tried with
-PKG_PACKAGING = lintian mmdebstrap rpm rpm2cpio rpmlint cpio makepkg pacman-package-manager libarchive-tools shellcheck nix-bin ruby umoci runc python3-yaml curl
+PKG_PACKAGING = lintian mmdebstrap rpm rpm2cpio rpmlint cpio makepkg pacman-package-manager libarchive-tools shellcheck nix-bin ruby umoci runc python3-yaml curl systemd
 PKG_RUN = $(PKG_BUILD) git
 PKG_FUZZ = $(PKG_BUILD) python3 clang libclang-rt-dev
 PKG_FORMAT = clang-format

@@ -81,11 +81,18 @@ def found(pattern):
 # ---- builds ----
 
 
+def compiler_env(compiler):
+    """Objects that another checkout compiled from the same text are used again."""
+    if not shutil.which("ccache"):
+        return dict(os.environ, CC=compiler)
+    return dict(os.environ, CC=f"ccache {compiler}", CCACHE_BASEDIR=TOP, CCACHE_NOHASHDIR="1")
+
+
 def build(name, *priority):
     """Sets up and compiles build/NAME. Returns (ok, log)."""
     compiler, options = BUILDS[name]
     folder = os.path.join(TOP, "build", name)
-    env = dict(os.environ, CC=compiler)
+    env = compiler_env(compiler)
     steps = []
     if not os.path.exists(os.path.join(folder, "build.ninja")):
         shutil.rmtree(folder, ignore_errors=True)
@@ -103,7 +110,7 @@ RELEASED = os.path.join(TOP, "build", "stage-released")
 
 
 def install_released():
-    """Makes the static program that is published, and puts it in place of the other."""
+    """Makes the programs that are published, and puts them in place of the others."""
     made = os.path.join(TOP, "build", "released")
     done = subprocess.run([os.path.join(TOP, "tools", "dist", "dist.py"), "--programs", "x86_64-linux-musl"],
                           env=dict(os.environ, BUCKLE_DIST=os.path.join(made, "dist"), BUCKLE_DIST_STAGE=made),
@@ -111,7 +118,11 @@ def install_released():
     if done.returncode == 0 and os.path.exists(STAGE):
         shutil.rmtree(RELEASED, ignore_errors=True)
         shutil.copytree(STAGE, RELEASED, symlinks=True)
-        shutil.copy(os.path.join(made, "linux-x86_64", "bin", "buckle"), RELEASED + PREFIX + "/bin/buckle")
+        for name in ("bin", "libexec"):
+            shutil.rmtree(RELEASED + PREFIX + "/" + name)
+            shutil.copytree(os.path.join(made, "linux-x86_64", name), RELEASED + PREFIX + "/" + name)
+        for name in ("cage", "sandbox-exec", "srt"):
+            os.symlink("buckle", f"{RELEASED}{PREFIX}/bin/{name}")
     return done.returncode == 0, done.stdout
 
 
@@ -299,7 +310,7 @@ def replay_programs(where):
 # These depend on timing (run_twice), and take long, so they begin first.
 SLOW_E2E = ("e2e-self-test.py", "e2e-ask.py", "e2e-ask-session.py", "e2e-attacks.py", "e2e-cleanup.py", "e2e-clients.py", "e2e-clones.py", "e2e-commands.py", "e2e-dial.py", "e2e-escape.py",
             "e2e-gate.py", "e2e-git.py", "e2e-h2.py", "e2e-layers.py", "e2e-learn.py", "e2e-load.py", "e2e-mcp.py", "e2e-net-ports.py", "e2e-net-redirect.py",
-            "e2e-loopback.py", "e2e-net.py", "e2e-own-record.py",
+            "e2e-loopback.py", "e2e-nested.py", "e2e-net.py", "e2e-own-record.py",
             "e2e-parent-proxy.py", "e2e-process.py", "e2e-programs.py", "e2e-protected.py", "e2e-record.py", "e2e-record-forward.py",
             "e2e-session-loopback.py", "e2e-shared-layers.py", "e2e-spare.py", "e2e-static.py",
             "e2e-terminal.py", "e2e-traps.py", "e2e-try.py", "e2e-unasked.py", "e2e-work.py",
@@ -307,7 +318,7 @@ SLOW_E2E = ("e2e-self-test.py", "e2e-ask.py", "e2e-ask-session.py", "e2e-attacks
 
 
 # These take long, too, but do not depend on timing.
-LONG = ("e2e-git-inside.py", "e2e-nested.py", "e2e-packages.py", "e2e-patterns.py", "e2e-sentry.py", "e2e-settings.py",
+LONG = ("e2e-git-inside.py", "e2e-packages.py", "e2e-patterns.py", "e2e-sentry.py", "e2e-settings.py",
         "e2e-whole-agent.py", "run-macos.py")
 
 # Compares times, which other programs beside it would spoil.

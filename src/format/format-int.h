@@ -84,6 +84,9 @@ int blob_variable(const struct blob *b, uint32_t index, size_t offset, struct sp
 int pattern_tests(const struct blob *b, struct budget *g, struct span code, uint16_t filter,
                   struct alternatives *out, struct bk_err *err);
 
+/* case.c: whether a path is written with upper case. */
+bool blob_minds_case(const struct blob *b);
+
 /* regex.c: the bytes of entry `index` of the regex table. */
 int regex_span(const struct blob *b, uint16_t index, struct span *s, struct bk_err *err);
 /* Writes the key of the note that keeps a regex's bytes. */

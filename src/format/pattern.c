@@ -80,7 +80,10 @@ struct walk {
 
 static int refuse(const struct walk *w, size_t pc, const char *why, struct bk_err *err)
 {
-    return err_set(err, BK_E_INPUT, "offset 0x%zx: %s", w->code.offset + pc, why);
+    if (pc >= w->code.n)
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: %s", w->code.offset + pc, why);
+    return err_set(err, BK_E_INPUT, "offset 0x%zx: byte 0x%02x: %s", w->code.offset + pc,
+                   w->code.p[pc], why);
 }
 
 static const struct bytes slash = {{(uint64_t)1 << '/'}};

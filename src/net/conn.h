@@ -23,6 +23,7 @@
 
 struct gate;
 struct conn;
+struct decision;
 struct listener;
 
 struct side {
@@ -62,6 +63,7 @@ struct conn {
     uint8_t state; /* enum conn_state */
     bool proxied;  /* HTTP requests name their host, and are rewritten */
     bool socks;
+    bool known;       /* another gate has checked its login (hand-over.h) */
     bool inbound;     /* from the host to a server of the command */
     bool six;         /* dials that server over IPv6 */
     struct peer host; /* the destination */
@@ -75,6 +77,12 @@ struct conn {
     bool four;      /* by IPv4 first */
     bool unknown;   /* the destination has not been announced yet */
     uint32_t asked; /* the question it waits for; 0: none */
+
+    /* decider.c */
+    bool asked_body;
+    uint64_t deciding; /* the request that another program decides about; 0: none, */
+    uint64_t decide_until_ms;
+    struct decision *decision; /* and what it decided; or NULL */
 
     /* inspect.c */
     struct first_line first;

@@ -18,7 +18,9 @@
 
 #include "base/buf.h"
 #include "base/own.h"
+#include "net/decide-request.h"
 #include "net/gate-int.h"
+#include "net/handling.h"
 #include "net/h2-answer.h"
 #include "net/insert.h"
 #include "net/proxy.h"
@@ -80,8 +82,8 @@ static struct graph_verdict ask_readings(struct conn *c, const struct request *r
     return v;
 }
 
-static void report_request(struct conn *c, struct slice method, struct slice target,
-                           const struct graph_verdict *v, const char *why)
+void plain_http_report(struct conn *c, struct slice method, struct slice target,
+                       const struct graph_verdict *v, const char *why)
 {
     char text[512];
     const char *query = memchr(target.s, '?', target.n); /* may have secrets */
@@ -111,7 +113,7 @@ static bool may_request(struct conn *c, struct slice method, struct slice target
         c->inserts = secrets_for_request(c->gate->secrets, &c->host, c->port, &r);
     }
     if (!v->allow || v->flags & VOCAB_FLAG_REPORT)
-        report_request(c, method, target, v, *why);
+        plain_http_report(c, method, target, v, *why);
     if (!v->allow && !*why && !rules_explicit(&c->gate->rules, v))
         *why = "it is not among the allowed requests"; /* the rule's message is about hosts */
     return v->allow;
@@ -125,23 +127,31 @@ static bool has_override(const struct http_head *h)
     return false;
 }
 
-static bool check_request(struct conn *c, const struct http_head *h, bool their_proxy)
+static bool check_rules(struct conn *c, const struct http_head *h, struct slice target)
 {
     c->inserts = 0;
     struct graph_verdict v;
     const char *why;
-    struct slice target =
-        h->form == HTTP_ABSOLUTE && h->path.n == 0 ? (struct slice){"/", 1} : h->path;
     if (!rules_by_request(&c->gate->rules, &c->host, c->port))
         return true;
-    if (their_proxy) {
-        plain_http_refuse(c, "requests through another proxy cannot be checked");
-        return false;
-    }
     if (may_request(c, h->method, target, has_override(h), &v, &why))
         return true;
     proxy_refuse_request(c, h->method, &v, why);
     return false;
+}
+
+static bool check_request(struct conn *c, const struct http_head *h, bool their_proxy)
+{
+    struct slice target =
+        h->form == HTTP_ABSOLUTE && h->path.n == 0 ? (struct slice){"/", 1} : h->path;
+    bool judged = rules_by_request(&c->gate->rules, &c->host, c->port) ||
+                  handling_decides(c->gate->o->handling);
+    if (judged && their_proxy) {
+        plain_http_refuse(c, "requests through another proxy cannot be checked");
+        return false;
+    }
+    /* with a decision, the rules have allowed it before */
+    return (c->decision || check_rules(c, h, target)) && decide_request(c, h, target);
 }
 
 /* ---- requests ---- */
@@ -164,17 +174,17 @@ static void send_head(struct conn *c, const struct http_head *h, const struct bu
 {
     OWN(buf) struct buf out = {0};
     if (changed->n) {
-        side_send(&c->server, changed->s, changed->n);
+        decide_send_head(c, changed->s, changed->n);
         return;
     }
     if (!c->proxied) {
-        side_send(&c->server, queue_data(&c->in) + c->ahead, h->size - c->ahead);
+        decide_send_head(c, queue_data(&c->in) + c->ahead, h->size - c->ahead);
         c->ahead = 0;
         return;
     }
     http_head_forward(h, &out);
     if (buf_ok(&out))
-        side_send(&c->server, out.s, out.n);
+        decide_send_head(c, out.s, out.n);
 }
 
 /* A proxy's client may switch to another host with each request. */
@@ -213,7 +223,7 @@ static bool write_head(struct conn *c, const struct http_head *h, struct buf *ou
     if (!why)
         return true;
     struct graph_verdict v = {.flags = VOCAB_FLAG_REPORT, .rule = GRAPH_NO_RULE};
-    report_request(c, h->method, h->path, &v, why);
+    plain_http_report(c, h->method, h->path, &v, why);
     proxy_refuse_request(c, h->method, &v, why);
     return false;
 }
@@ -309,6 +319,11 @@ static bool begin_h2(struct conn *c)
     struct gate *g = c->gate;
     if (secrets_for_host(g->secrets, &c->host, c->port)) {
         plain_http_refuse(c, "it gets credentials, which need HTTP/1.1");
+        return false;
+    }
+    if (handling_needs_http1(g->o->handling)) {
+        plain_http_refuse(c, "its requests are decided about, or its answers changed, which needs "
+                             "HTTP/1.1");
         return false;
     }
     if (g->nh2 >= H2_AT_ONCE) {
@@ -435,8 +450,10 @@ static size_t take_answer_head(struct conn *c, const char *data, size_t n)
 {
     struct http_answer a;
     enum http_result got = http_answer_read(data, n, c->head_method, &a);
-    if (got == HTTP_BAD && is_masked(c)) {
-        plain_http_refuse(c, "it gets credentials, and its answer is malformed");
+    bool strips = c->gate->o->handling && c->gate->o->handling->strip.n;
+    if (got == HTTP_BAD && (strips || is_masked(c))) {
+        plain_http_refuse(c, strips ? "its answer cannot be read, and fields of it are to be removed"
+                                    : "it gets credentials, and its answer is malformed");
         return 0;
     }
     if (got == HTTP_BAD)
@@ -490,25 +507,45 @@ static void forward(struct conn *c, const char *data, size_t n, bool masked)
         side_send(&c->client, data, n);
 }
 
+/* Sends an answer's header without the fields that the client must not get. */
+static void pass_stripped(struct conn *c, const char *head, size_t n, bool masked)
+{
+    OWN(buf) struct buf out = {0};
+    const struct head_edit e = {.remove = c->gate->o->handling->strip};
+    handling_edit_head(head, n, &e, &out);
+    if (!buf_ok(&out))
+        conn_reset(c);
+    else if (masked)
+        secrets_flow_add(&c->masked, out.s, out.n, false);
+    else
+        side_send(&c->client, out.s, out.n);
+}
+
 /* Forwards the parsed part in one piece and returns its length. The rest is the start of
  * a header. */
 static size_t take_answer(struct conn *c, const char *data, size_t n)
 {
     size_t used = 0, step = 1, noted = 0;
-    bool masked = is_masked(c);
+    bool masked = is_masked(c), strips = c->gate->o->handling && c->gate->o->handling->strip.n;
     while (used < n && step && c->awaiting && c->state == CONN_HTTP && !c->answer_raw) {
-        bool inside = c->answering;
+        bool inside = c->answering, head = !inside;
         step = inside ? take_answer_body(c, data + used, n - used, &inside)
                       : take_answer_head(c, data + used, n - used);
-        if (masked && !c->dead)
+        if (!c->dead && strips && step && head) {
+            if (!masked)
+                side_send(&c->client, data + noted, used - noted);
+            pass_stripped(c, data + used, step, masked);
+            noted = used + step;
+        } else if (masked && !c->dead) {
             secrets_flow_add(&c->masked, data + used, step, inside);
+        }
         used += step;
     }
     if (c->dead)
         return n;
-    noted = masked ? used : 0;
+    noted = masked ? used : noted;
     if (c->state == CONN_H2) {
-        side_send(&c->client, data, used);
+        side_send(&c->client, data + noted, used - noted);
         plain_http_h2_answer(c, data + used, n - used);
         return n;
     }

@@ -20,6 +20,7 @@
 #include "base/own.h"
 #include "policy/target.h"
 #include "run/credentials.h"
+#include "run/handling.h"
 #include "run/own-rules.h"
 #include "run/private-places.h"
 #include "run/run-int.h"
@@ -89,7 +90,7 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
         r->private_tmpdir = *spec->private_tmpdir;
     else if (!spec->tmpdir && !spec->bare && tmpdir_name(&r->private_tmpdir, err) < 0)
         return -1;
-    if (find_parents(r, err) < 0)
+    if (find_parents(r, err) < 0 || run_handling(r, err) < 0)
         return -1;
     /* on Linux init creates its namespaces meanwhile */
     if (run_policy_link_targets(&r->targets, spec, err) < 0 ||
@@ -101,6 +102,24 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
         return -1;
     run_policy_add_link_targets(&r->policy, &r->targets);
     return check_links(r, err);
+}
+
+int run_open_gate(struct run *r, const struct run_spec *spec, struct bk_err *err)
+{
+    static const struct buf none;
+    *r = (struct run){.spec = spec, .private_tmpdir.lock = -1};
+    arena_init(&r->arena, 64 << 20);
+    return find_parents(r, err) < 0 || run_handling(r, err) < 0 ||
+                   run_policy_gather(&r->policy, spec, "/tmp", &none, err) < 0
+               ? -1
+               : run_policy_word(&r->policy, err);
+}
+
+void run_close_gate(struct run *r)
+{
+    run_policy_free(&r->policy);
+    secrets_free(&r->secrets);
+    arena_free(&r->arena);
 }
 
 /*

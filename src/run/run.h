@@ -6,6 +6,7 @@
 #include "command/environ.h"
 #include "command/launch.h"
 #include "command/tmpdir.h"
+#include "net/handling.h"
 #include "net/parent-proxy.h"
 #include "net/secrets.h"
 #include "run/run-policy.h"
@@ -30,6 +31,8 @@ struct run {
     struct arena arena;
     struct environ_result env;
     struct secrets secrets;
+    struct handling handling;
+    bool has_handling;
     struct launch_cover *covers; /* files that have placeholders */
     size_t ncovers;
     char *ssh[RUN_SSH_MAX]; /* rules about keys of ssh, for the agent inside (ssh-agent.h) */
@@ -51,6 +54,11 @@ extern const char *const run_usual_layers[];
  * plan that is printed; a launch finds out as it goes. On failure policy.unit.diags may say more
  * than *err. Free with run_close() whatever happened. */
 int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_err *err);
+
+/* Only what a gate needs, for a proxy without a command: the compiled policy, parent proxies,
+ * handling; with run_credentials() besides. Free with run_close_gate() whatever happened. */
+int run_open_gate(struct run *r, const struct run_spec *spec, struct bk_err *err);
+void run_close_gate(struct run *r);
 
 /* Compiles the policy and writes how it would be enforced here: the plan on Linux, the profile for
  * sandbox-exec on macOS. */

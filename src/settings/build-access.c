@@ -474,7 +474,8 @@ int settings_build(struct settings *s, const char *tmpdir, struct settings_resul
     struct settings_result r = {0};
     struct builder b = {.s = s, .r = &r, .err = err};
     r.policy.tmpdir = tmpdir;
-    if (add_files(&b) < 0 || add_network(&b) < 0 || add_ignored(&b) < 0 ||
+    if (add_files(&b) < 0 || add_network(&b) < 0 ||
+        settings_read_handling(s, &r.handling, err) < 0 || add_ignored(&b) < 0 ||
         add_words(&b, SETTING_EXCLUDED, &r.excluded) < 0 || add_record(&b) < 0 ||
         add_commands(&b) < 0 || add_words(&b, SETTING_AGREED, &r.policy.always) < 0 ||
         set_enabled(&b) < 0)

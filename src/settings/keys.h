@@ -39,6 +39,10 @@ enum setting_shape {
     SHAPE_IGNORES,
     SHAPE_PROXY,
     SHAPE_MASKS,
+    SHAPE_TERMINATE,
+    SHAPE_MITM,
+    /* one of some words */
+    SHAPE_TARGETS,
 };
 
 enum setting_stance { STANCE_PLAIN, STANCE_OPENS, STANCE_CLOSES };

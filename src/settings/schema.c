@@ -44,6 +44,19 @@ static const char *const shapes[] = {
     [SHAPE_PROXY] = "{\"type\": \"object\", \"properties\": {\"http\": {\"$ref\": "
                     "\"#/$defs/proxy\"}, \"https\": {\"$ref\": \"#/$defs/proxy\"}, "
                     "\"noProxy\": {\"type\": \"string\"}}, \"additionalProperties\": false}",
+    [SHAPE_TERMINATE] =
+        "{\"type\": \"object\", \"properties\": {\"caCertPath\": {\"type\": \"string\"}, "
+        "\"caKeyPath\": {\"type\": \"string\"}, \"excludeDomains\": {\"type\": \"array\", "
+        "\"items\": {\"$ref\": \"#/$defs/host\"}}, \"extraCaCertPaths\": {\"type\": \"array\", "
+        "\"items\": {\"type\": \"string\"}}, \"maxTunnels\": {\"type\": \"integer\", "
+        "\"minimum\": 1, \"maximum\": 65536}, \"handshakeTimeoutMs\": {\"type\": \"integer\", "
+        "\"minimum\": 100, \"maximum\": 600000}}, \"additionalProperties\": false}",
+    [SHAPE_MITM] =
+        "{\"type\": \"object\", \"properties\": {\"socketPath\": {\"type\": \"string\", "
+        "\"minLength\": 1}, \"domains\": {\"type\": \"array\", \"minItems\": 1, \"items\": "
+        "{\"$ref\": \"#/$defs/host\"}}}, \"required\": [\"socketPath\", \"domains\"], "
+        "\"additionalProperties\": false}",
+    [SHAPE_TARGETS] = "{\"enum\": [\"refuse\", \"asSpelled\", \"normalize\"]}",
 };
 
 static const char defs[] =

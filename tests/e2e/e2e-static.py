@@ -4,6 +4,7 @@
 else, and that a sandbox must not escape from."""
 
 import os
+import plistlib
 import shutil
 import struct
 import subprocess
@@ -30,19 +31,25 @@ exec chroot . /buckle "$@"
 """
 
 
-def test_file():
-    with open(STATIC, "rb") as f:
+def kind_and_types(path):
+    """An ELF file's kind, and the types of its program headers."""
+    with open(path, "rb") as f:
         head = f.read(4096)
     kind, = struct.unpack_from("<H", head, 16)
     offset, = struct.unpack_from("<Q", head, 32)
     size, count = struct.unpack_from("<HH", head, 54)
-    types = [struct.unpack_from("<I", head, offset + i * size)[0] for i in range(count)]
+    return kind, [struct.unpack_from("<I", head, offset + i * size)[0] for i in range(count)]
+
+
+def test_file():
+    kind, types = kind_and_types(STATIC)
     ok(PT_INTERP not in types, "nothing has to load it", types)
     equal(kind, ET_DYN, "and it can lie anywhere in memory")
 
 
 def test_installed():
-    """The installed program reads property lists, whichever way it is linked."""
+    """The installed program reads property lists, whichever way it is linked; a released one has no twin
+    with libraries beside it, and says what to do."""
     program = os.environ.get("BUCKLE")
     if not program:
         skip("no installed program")
@@ -51,6 +58,11 @@ def test_installed():
     with open(path, "w", encoding="utf-8") as f:
         f.write('<?xml version="1.0"?><plist version="1.0"><dict><key>a</key><true/></dict></plist>')
     profile = '(version 1)(deny default)(if (entitlement "a") (allow file-read*))'
+    alone = not os.path.exists(os.path.dirname(program) + "/../libexec/buckle/buckle-shared")
+    if alone and PT_INTERP not in kind_and_types(program)[1]:
+        got = run([program, "eval", "--entitlements", path, "--text", profile, "file-read-data", "/x"])
+        ok(got.returncode == 2 and "linked statically" in got.stderr and "JSON" in got.stderr, "a property list: an error that helps", got)
+        return
     for words in (["--entitlements", path], ["--entitlements=" + path]):
         got = run([program, "eval", *words, "--text", profile, "file-read-data", "/x"])
         ok(got.returncode == 0 and got.stdout.startswith("allow"), f"a property list: {words[0].split('=')[0]}", got)
@@ -84,11 +96,14 @@ def test_empty_root():
     ok("Landlock" in inside("doctor").stdout, "the doctor looks around")
     got = inside("run", "--here", "/buckle", "--version")
     ok(got.returncode == 125 and "/tmp" in got.stderr, "run says what it lacks", got)
-    with open(root + "/e.plist", "w", encoding="utf-8") as f:
-        f.write("<?xml version=\"1.0\"?><plist version=\"1.0\"><dict/></plist>")
-    got = inside("check", "--entitlements", "/e.plist", "--text", "(version 1)(deny default)"
-                 "(if (entitlement \"x\") (allow default))")
-    ok(got.returncode != 0 and "linked statically" in got.stdout, "property lists need a library", got)
+    text = "(version 1)(deny default)(if (entitlement \"x\") (allow default))"
+    for name, kind in (("xml", plistlib.FMT_XML), ("binary", plistlib.FMT_BINARY)):
+        with open(f"{root}/{name}.plist", "wb") as f:
+            plistlib.dump({"x": True}, f, fmt=kind)
+    got = inside("eval", "--entitlements", "/xml.plist", "--text", text, "file-read-data", "/a")
+    equal(got.stdout.split()[:1], ["allow"], "property lists in XML are read")
+    got = inside("check", "--entitlements", "/binary.plist", "--text", text)
+    ok(got.returncode != 0 and "linked statically" in got.stdout, "binary ones need a library", got)
 
 
 def test_bare_root():

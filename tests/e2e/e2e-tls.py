@@ -240,6 +240,41 @@ def test_h2(user):
            lines[-5:] == ["403", "200", "403", "200", ""] and "GET /other" in done.err, f"{user.name}: HTTP/2, and a denied request in it", done)
 
 
+# What is missing, how to take it away, and what the report names.
+MISSING = [
+    ("buckle-tls", "rm HELPER", "is not beside bin/buckle"),
+    ("its C library", "printf '\\177ELF no' >HELPER", "does not start here"),
+    ("OpenSSL", "for f in $(ldconfig -p | sed -n 's/.*libssl.so.3 .*=> //p'); do mount --bind /dev/null $f; done", "libssl.so.3 is missing"),
+]
+
+
+def test_missing(user, server):
+    """Without what buckle-tls needs, the connection is refused, and the report says what to install."""
+    url = f"localhost:{server.server_address[1]}"
+    # clients need the library, too; the first bytes of one are enough
+    out = ssl.MemoryBIO()
+    try:
+        ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), out, server_hostname="localhost").do_handshake()
+    except ssl.SSLWantReadError:
+        pass
+    client = f"import socket; s = socket.create_connection(('localhost', {server.server_address[1]})); " \
+             f"s.sendall(bytes.fromhex('{out.read().hex()}')); exit(s.recv(1) == b'')"
+    for what, take, said in MISSING:
+        if "mount" in take and os.geteuid() != 0:
+            tap.skip("only root can hide a library")
+            continue
+        folder = os.path.join(user.home, "release-" + what.replace(" ", "-"))
+        for name in ("bin/buckle", "libexec/buckle/buckle-tls"):
+            os.makedirs(os.path.dirname(os.path.join(folder, name)))
+            shutil.copy(os.path.join(FOLDER, name), os.path.join(folder, name))
+        server.seen.clear()
+        script = take.replace("HELPER", folder + "/libexec/buckle/buckle-tls") + '; cd "$1"; shift; exec "$@"'
+        drop = ["setpriv", f"--reuid={user.uid}", f"--regid={user.uid}", "--clear-groups"] if user.uid != os.geteuid() else []
+        done = PEOPLE[0].call(["unshare", "--mount", "sh", "-c", script, "sh", user.folder(), *drop, folder + "/bin/buckle", "run",
+                               f"--allow-request=GET {url}/v1/**", "--", "/usr/bin/python3", "-c", client], env=user.env)
+        tap.ok(done.status != 0 and said in done.err and not server.seen, f"{user.name}: without {what}", done)
+
+
 def main():
     if not shutil.which("openssl"):
         tap.skip("openssl is not installed")
@@ -247,9 +282,9 @@ def main():
     make_pki()
     server = serve("good")
     done = run(PEOPLE[0], server.server_address[1], "curl -sS URL/v1/x")
-    if "libssl.so.3" in done.err:
+    if "libssl.so.3 is missing" in done.err:
         tap.ok(done.out == "" and not server.seen, "without the library such connections are refused", done)
-        tap.skip("this program cannot load libssl.so.3")
+        tap.skip("libssl.so.3 is not installed")
         return tap.done()
     for user in PEOPLE[-1:] if "ONE_USER" in os.environ else PEOPLE:
         test_clients(user, server)
@@ -258,6 +293,7 @@ def main():
         test_trust(user, server)
         test_others(user, server)
         test_h2(user)
+        test_missing(user, server)
     return tap.done()
 
 

@@ -17,6 +17,7 @@
 
 #include "base/own.h"
 #include "kernel/launch/helper-program.h"
+#include "net/handling.h"
 #include "net/terminate.h"
 
 /* ---- the process ---- */
@@ -53,7 +54,8 @@ static void __attribute__((noreturn)) become(int program, int sock, int memory)
     _exit(127);
 }
 
-static struct tls_helper *start(int program, const char *names, struct buf *pem)
+static struct tls_helper *start(int program, const char *names, const char *authority,
+                                struct buf *pem)
 {
     int ends[2];
     OWN(fd) int memory = memfd_create("tls", MFD_CLOEXEC);
@@ -71,14 +73,33 @@ static struct tls_helper *start(int program, const char *names, struct buf *pem)
     if (pid == 0)
         become(program, ends[1], memory);
     close(ends[1]); /* if there is no process, the first call fails */
-    return tls_helper_new(ends[0], areas, names, pem);
+    return tls_helper_new(ends[0], areas, names, authority, pem);
 }
 
-struct tls_helper *tls_start(const struct graph *g, struct buf *pem)
+/* Why there is no helper. */
+static const char *explain(int err)
+{
+    switch (err) {
+    case ENOENT:
+        return "libexec/buckle/buckle-tls is not beside bin/buckle; both come with each release";
+    case ENOEXEC:
+        return "buckle-tls does not start here; the released one needs glibc 2.28 or newer";
+    case ENOTSUP:
+        return "libssl.so.3 is missing; it comes with OpenSSL 3 (Debian's package is libssl3)";
+    default:
+        return "there is not enough memory";
+    }
+}
+
+struct tls_helper *tls_start(const struct graph *g, const struct handling *with, struct buf *pem,
+                             const char **why)
 {
     OWN(buf) struct buf names = {0};
     OWN(fd) int program = helper_program_open();
-    if (program < 0 || !terminate_names(g, &names))
-        return NULL;
-    return start(program, names.n ? names.s : NULL, pem);
+    struct tls_helper *h = NULL;
+    errno = program < 0 ? ENOENT : ENOMEM;
+    if (program >= 0 && terminate_names(g, with, &names))
+        h = start(program, names.n ? names.s : NULL, with ? with->authority : NULL, pem);
+    *why = h ? NULL : explain(errno);
+    return h;
 }

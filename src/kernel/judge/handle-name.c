@@ -110,9 +110,11 @@ struct answer handle_mkdir(struct judge *j, const struct request *r)
         return answer_errno(errno);
     if (is_git_folder(&p))
         path_set_add(&j->git.created, p.path, p.path_len);
-    own_folders_created(&j->own_folders, p.parent, p.name, p.path, p.path_len);
     new_names_made(j, &names, p.path, p.path_len);
-    return answer_value(0);
+    /* the next call is judged after this is noted, so the caller need not wait for it */
+    judge_send(j->listener, r->id, 0);
+    own_folders_created(&j->own_folders, p.parent, p.name, p.path, p.path_len);
+    return (struct answer){.sent = true};
 }
 
 struct answer handle_mknod(struct judge *j, const struct request *r)

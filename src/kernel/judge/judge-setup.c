@@ -364,7 +364,8 @@ static void set_up_trust(struct judge_process *in)
     struct setup *s = in->s;
     OWN(buf) struct buf pem = {0};
     const char *bundle = NULL;
-    judge_check(s, STEP_GATE, gate_process_authority(&in->gate, s->graph, &pem));
+    judge_check(s, STEP_GATE,
+                gate_process_authority(&in->gate, s->graph, s->launch->handling, &pem));
     if (!pem.n || !s->plan->mount_ns)
         return;
     char *const *env = s->env ? s->env : s->launch->env;

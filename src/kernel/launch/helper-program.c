@@ -3,8 +3,10 @@
 
 #include "kernel/launch/helper-program.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,15 +23,25 @@ static int open_program(const char *path)
     return ours ? steal_fd(&fd) : -1;
 }
 
+/* What has this path from the folder of a file, which is named by its full path. */
+static int open_beside(const char *file, const char *below)
+{
+    char path[PATH_MAX];
+    const char *slash = file[0] == '/' ? strrchr(file, '/') : NULL;
+    if (!slash)
+        return -1;
+    int n = snprintf(path, sizeof(path), "%.*s%s", (int)(slash + 1 - file), file, below);
+    return n < (int)sizeof(path) ? open_program(path) : -1;
+}
+
 int helper_program_open(void)
 {
-    static const char below[] = "/../libexec/buckle/buckle-tls";
-    char path[PATH_MAX];
-    char *slash = process_own_path(path) == 0 ? strrchr(path, '/') : NULL;
+    char own[PATH_MAX];
+    Dl_info library;
     int fd = -1;
-    if (slash && slash + sizeof(below) <= path + sizeof(path)) {
-        memcpy(slash, below, sizeof(below));
-        fd = open_program(path);
-    }
+    if (process_own_path(own) == 0)
+        fd = open_beside(own, "../libexec/buckle/buckle-tls");
+    if (fd < 0 && dladdr(BK_LIBEXEC, &library) && library.dli_fname)
+        fd = open_beside(library.dli_fname, "buckle-tls");
     return fd >= 0 ? fd : open_program(BK_LIBEXEC "/buckle-tls");
 }

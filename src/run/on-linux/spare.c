@@ -109,7 +109,8 @@ bool run_put_inputs(struct run *r, struct run *planned, struct buf *out)
 {
     struct bk_err err;
     const struct run_spec *s = r->spec;
-    if (!can_wait(r) || (!planned->kernel->plan.opt.cwd && run_plan(planned, &err) < 0))
+    if (!can_wait(r) || r->has_handling ||
+        (!planned->kernel->plan.opt.cwd && run_plan(planned, &err) < 0))
         return false;
     if (!s->like)
         watch_mounts(r->kernel);
