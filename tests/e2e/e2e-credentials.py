@@ -422,22 +422,119 @@ def test_answers(user, server):
             tap.ok(text.count(fake) == 2, f"{user.name}: the placeholder is in its place: {how}", done)
     done = run(user, server, f"{HEADER} --compressed URL/v1/gzip")
     tap.ok(len(server.seen) == 1 and done.status != 0 and "compressed" in done.err, f"{user.name}: a compressed answer is refused", done)
+    done = run(user, server, f"{HEADER} --http2-prior-knowledge URL/v1/plain; {HEADER} --http2 -o /dev/null -w '%{{http_version}}' URL/v1/plain")
+    tap.ok(len(server.seen) <= 2 and done.out.endswith("1.1") and SECRET not in done.out, f"{user.name}: HTTP/2 is refused, or not agreed upon", done)
+    run(user, server, f"{HEADER} --compressed URL/v1/plain")
     tap.equal(server.seen[0][3].get("Accept-Encoding"), "identity", f"{user.name}: and none is asked for")
     run(user, server, f"{HEADER} -r 0-5 URL/v1/plain")
     tap.equal(server.seen[0][3].get("Range"), None, f"{user.name}: nor parts of one")
 
 
+def everything_in(folder):
+    found = []
+    for top, _, names in os.walk(folder):
+        for name in names:
+            try:
+                with open(os.path.join(top, name), "rb") as f:
+                    found.append(f.read(1 << 24))
+            except OSError:
+                continue
+    return b"".join(found)
+
+
+def inside_of(marker):
+    """The memory, variables and arguments of all processes in the sandbox of the one that has the marker. Buckle's own
+    processes there have the caller's variables; the command cannot read those."""
+    namespaces, found = {}, []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                namespaces[pid] = (os.readlink(f"/proc/{pid}/ns/pid"), f.read())
+        except OSError:
+            continue
+    marked = {one for one, words in namespaces.values() if marker.encode() in words.split(b"\0")}
+    marked.discard(os.readlink("/proc/self/ns/pid"))
+    for pid, (namespace, words) in namespaces.items():
+        with open(f"/proc/{pid}/comm", encoding="utf-8") as f:
+            own = f.read().startswith("buckle-")
+        if namespace in marked and not own:
+            try:
+                found.append(words + memory_of(pid))
+            except OSError:
+                continue
+    return found
+
+
+# each secret, used in one process: header, basic, query, body, by turns; then it waits to be looked at
+USES = r"""
+import base64, os, sys, time, urllib.request as u
+for i in range(20):
+    t, url, fields, body = os.environ[f"CANARY_{i}"], sys.argv[1] + f"/v1/{('plain', 'header', 'chunks', 'redirect')[i % 4]}", {}, None
+    if i % 4 == 0: fields = {"X-Api-Key": t}
+    if i % 4 == 1: fields = {"Authorization": "Basic " + base64.b64encode(b"me:" + t.encode()).decode()}
+    if i % 4 == 2: url += "?token=" + t
+    if i % 4 == 3: body, url = b"secret=" + t.encode(), sys.argv[1] + "/v1/post"
+    answer = u.urlopen(u.Request(url, body, fields))
+    kept = answer.read() + str(answer.headers).encode()
+    open(f"answer-{i}", "wb").write(kept)
+for pid in filter(str.isdigit, os.listdir("/proc")):
+    try:
+        for line in open(f"/proc/{pid}/maps"):
+            start, end = (int(one, 16) for one in line.split()[0].split("-"))
+            with open(f"/proc/{pid}/mem", "rb", 0) as f:
+                f.seek(start)
+                if b"canary" in f.read(end - start) and pid != str(os.getpid()):
+                    open("found", "a").write(pid)
+    except (OSError, ValueError, OverflowError):
+        continue
+print("used", flush=True)
+while not os.path.exists("done"):
+    time.sleep(0.05)
+"""
+
+
 def test_canaries(user, server):
-    """Twenty secrets, each used; none is anywhere inside."""
-    port = server.server_address[1]
+    """Twenty secrets from variables, files and commands, each used; none is anywhere inside or in the record."""
     canaries = {f"CANARY_{i}": f"canary{i:02}Q" + os.urandom(12).hex() for i in range(20)}
-    flags = [f"--credential={name} -> localhost:{port}" for name in canaries]
-    script = "for i in $(seq 0 19); do eval \"t=\\$CANARY_$i\"; curl -sS -H \"X-Api-Key: $t\" URL/v1/plain; done; env; " \
-             "cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null; cat \"$TMPDIR\"/* 2>/dev/null"
-    done = run(user, server, script, *flags, rule="none", env=canaries)
-    got = {one[1] for one in server.seen}
-    tap.equal(got, set(canaries.values()), f"{user.name}: twenty secrets are used")
-    tap.ok(not any(secret in done.out + done.err for secret in canaries.values()), f"{user.name}: and none is found inside", done)
+    port, work, outside, marker = server.server_address[1], user.folder(), user.folder("outside"), f"canaries{os.getpid()}{user.name}"
+    flags = []
+    for i, (name, secret) in enumerate(canaries.items()):
+        source = "" if i % 3 == 0 else f"=file:{outside}/{name}" if i % 3 == 1 else f"=command:cat {outside}/{name}"
+        user.write(os.path.join(outside, name), secret + "\n")
+        flags.append(f"--credential={name}{source} -> localhost:{port} in header query body")
+    user.write(os.path.join(work, "uses.py"), USES)
+    looked = []
+
+    def look():
+        for _ in range(400):
+            time.sleep(0.1)
+            if len(server.seen) >= 20:
+                looked.extend(inside_of(marker))
+                break
+        user.write(os.path.join(work, "done"), "")
+
+    server.seen.clear()
+    thread = threading.Thread(target=look)
+    thread.start()
+    record = os.path.join(outside, "record")
+    done = user.run(f"--allow-request=localhost:{port}", *flags, f"--record={record}", f"--deny-read={outside}", "--", "sh", "-c",
+                    f"python3 uses.py https://localhost:{port} {marker}; env; cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null; "
+                    "cp -r \"$TMPDIR\" tmpdir 2>/dev/null; true", cwd=work,
+                    env={"SSL_CERT_FILE": os.path.join(TLS.PKI, "ca.pem"), **{n: s for i, (n, s) in enumerate(canaries.items()) if i % 3 == 0}}, timeout=90)
+    thread.join()
+    tap.ok(not os.path.exists(os.path.join(work, "found")), f"{user.name}: the command finds none in other processes", done)
+    sent = " ".join(f"{token} {query}" for _, token, query, _ in server.seen)
+    plain = sent + " ".join(base64.b64decode(token[6:]).decode() for _, token, _, _ in server.seen if token.startswith("Basic "))
+    tap.equal([name for name, secret in canaries.items() if secret not in plain], [], f"{user.name}: twenty secrets are used")
+    places = {"output": done.out.encode() + done.err.encode(), "files": everything_in(work), "the record": everything_in(os.path.dirname(record)) and
+              b"".join(everything_in(one) if os.path.isdir(one) else open(one, "rb").read() for one in [record] if os.path.exists(one))}
+    forms = [form for secret in canaries.values() for form in (secret.encode(), secret.encode().hex().encode(), base64.b64encode(secret.encode())[:-4])]
+    for place, text in places.items():
+        tap.ok(text and not any(form in text for form in forms), f"{user.name}: none of them is in {place}", done)
+    if os.geteuid() == 0:
+        memory = b"".join(looked)
+        tap.ok(len(looked) >= 2 and b"SSL_CERT_FILE" in memory and not any(form in memory for form in forms),
+               f"{user.name}: nor in the memory, variables and arguments of {len(looked)} processes", done)
 
 
 def memory_of(pid):
