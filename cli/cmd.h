@@ -37,6 +37,13 @@ struct cli_command {
 
 extern const struct cli_command *const cli_commands[]; /* ends with NULL */
 
+/* A command that only the program for Linux has, and why. */
+struct cli_absence {
+    const char *name, *why;
+};
+
+extern const struct cli_absence cli_linux_commands[]; /* ends with a NULL name */
+
 /* Exit statuses: 0 yes, allow or clean; 1 no, deny or findings; 2 an error in the command line or
  * in the profile. */
 enum { CLI_OK = 0, CLI_NO = 1, CLI_ERROR = 2 };

@@ -90,6 +90,12 @@ int unknown_command(const char *name)
         names[n++] = (*c)->name;
     const char *near = cli_nearest(name, names, n);
     struct bk_err err;
+    for (const struct cli_absence *a = cli_linux_commands; a->name; a++) {
+        if (strcmp(a->name, name) == 0) {
+            err_set(&err, BK_E_INPUT, "%s works on Linux only: %s", name, a->why);
+            return cli_fail(&err);
+        }
+    }
     err_set(&err, BK_E_INPUT, "%s: unknown command", name);
     if (near)
         err_hint(&err, "did you mean %s?", near);

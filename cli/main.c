@@ -16,6 +16,12 @@
 #include "cli/version.h"
 #include "system/process.h"
 
+#ifdef __linux__
+#define LINUX_COMMAND(name, why) COMMAND(name)
+#else
+#define LINUX_COMMAND(name, why)
+#endif
+
 #define COMMAND(name) extern const struct cli_command cmd_##name;
 #include "cli/commands.def"
 #undef COMMAND
@@ -25,6 +31,14 @@ const struct cli_command *const cli_commands[] = {
 #include "cli/commands.def"
 #undef COMMAND
     NULL,
+};
+
+#undef LINUX_COMMAND
+#define LINUX_COMMAND(name, why) {#name, why},
+#define COMMAND(name)
+const struct cli_absence cli_linux_commands[] = {
+#include "cli/commands.def"
+    {NULL, NULL},
 };
 
 static int run_command(const struct cli_command *command, int argc, char **argv)

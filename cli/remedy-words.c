@@ -14,6 +14,8 @@ static const char *const words[REMEDY_COUNT] = {
     [REMEDY_ACCEPT_WEAKER] = "`buckle doctor` explains why; --accept-weaker continues without it",
     [REMEDY_ACCEPT_CAPABILITY] = "--accept-weaker grants it anyway",
     [REMEDY_LIST_ABILITIES] = "`buckle doctor --json` lists them",
+    [REMEDY_ANY_INTERFACE] =
+        "--listen-any-interface accepts it: other machines reach the proxy then",
     [REMEDY_LIST_KEYS] = "`buckle settings --keys` lists them",
     [REMEDY_LIST_PRESETS] = "no presets file was found; --list-presets lists the built-in ones",
     [REMEDY_FILTER_NETWORK] = "use a profile that allows only some hosts, or add --deny-net",

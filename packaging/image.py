@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes an OCI image (layout 1.0.0) as one tarball: a file system with the program and nothing else.
+"""Writes an OCI image (layout 1.0.0) as one tarball: a file system with the program, what belongs to it, and nothing else.
 
 The tarball is what `podman load`, `skopeo copy oci-archive:…` and `umoci` take.
 """
@@ -11,13 +11,15 @@ import json
 import tarfile
 import time
 
+from beside import beside
+
 # folder of `make dist`: processor, as images name it
 PROCESSORS = {"linux-x86_64": "amd64", "linux-arm64": "arm64", "linux-riscv64": "riscv64"}
 
 # Programs look here for a place to write, for the user's name, and for where they are.
 FOLDERS = {"dev": 0o755, "etc": 0o755, "home": 0o755, "home/user": 0o755, "proc": 0o755, "root": 0o700,
-           "sys": 0o755, "tmp": 0o1777, "usr": 0o755, "usr/bin": 0o755, "usr/share": 0o755,
-           "usr/share/doc": 0o755, "work": 0o1777}
+           "sys": 0o755, "tmp": 0o1777, "usr": 0o755, "usr/bin": 0o755, "usr/libexec": 0o755,
+           "usr/libexec/buckle": 0o755, "usr/share": 0o755, "usr/share/doc": 0o755, "work": 0o1777}
 USER = 1000
 FILES = {"etc/passwd": "root:x:0:0:root:/root:/bin/sh\nuser:x:1000:1000:user:/home/user:/bin/sh\n",
          "etc/group": "root:x:0:\nuser:x:1000:\n"}
@@ -61,6 +63,9 @@ class Layout:
 def add_image(layout, processor, program, version, when):
     with open(program, "rb") as f:
         files = {"usr/bin/buckle": f.read(), **{name: text.encode() for name, text in FILES.items()}}
+    for name, path in beside(program).items():
+        with open(path, "rb") as f:
+            files["usr/" + name] = f.read()
     layer = tar(files, when, FOLDERS)
     created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(when))
     config = {

@@ -30,9 +30,10 @@ import tarfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(HERE)
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.join(TOP, "tools")]
 
 import image
+from beside import beside
 
 DIST = os.environ.get("BUCKLE_DIST", os.path.join(TOP, "dist"))
 STAGE = os.environ.get("BUCKLE_DIST_STAGE", os.path.join(TOP, "build", "dist"))
@@ -149,12 +150,16 @@ def oci():
 
 
 def with_programs(folder, to):
-    """A tarball of a folder of packaging/, which finds its programs beside its own files."""
+    """A tarball of a folder of packaging/, which finds its programs beside its own files: linux-x86_64/bin/buckle."""
     files = {name: filled(read(HERE, folder, name).decode()).encode()
              for name in os.listdir(os.path.join(HERE, folder)) if not name.startswith("__")}
-    files |= {f"{name}/buckle": read(path) for name, path in programs().items()}
+    for name, path in programs().items():
+        own = {"bin/buckle": path, **beside(path)}
+        files |= {f"{name}/{one}": read(where) for one, where in own.items()}
+    parts = [name.split("/") for name in files]
+    folders = {"/".join(one[:n]): 0o755 for one in parts for n in range(1, len(one))}
     with open(os.path.join(DIST, to), "wb") as f:
-        f.write(gzip.compress(image.tar(files, epoch(), {name: 0o755 for name in programs()}), mtime=0))
+        f.write(gzip.compress(image.tar(files, epoch(), folders), mtime=0))
 
 
 def feature():

@@ -110,7 +110,7 @@ RELEASED = os.path.join(TOP, "build", "stage-released")
 
 
 def install_released():
-    """Makes the static program that is published, and puts it in place of the other."""
+    """Makes the programs that are published, and puts them in place of the others."""
     made = os.path.join(TOP, "build", "released")
     done = subprocess.run([os.path.join(TOP, "tools", "dist", "dist.py"), "--programs", "x86_64-linux-musl"],
                           env=dict(os.environ, BUCKLE_DIST=os.path.join(made, "dist"), BUCKLE_DIST_STAGE=made),
@@ -118,7 +118,11 @@ def install_released():
     if done.returncode == 0 and os.path.exists(STAGE):
         shutil.rmtree(RELEASED, ignore_errors=True)
         shutil.copytree(STAGE, RELEASED, symlinks=True)
-        shutil.copy(os.path.join(made, "linux-x86_64", "bin", "buckle"), RELEASED + PREFIX + "/bin/buckle")
+        for name in ("bin", "libexec"):
+            shutil.rmtree(RELEASED + PREFIX + "/" + name)
+            shutil.copytree(os.path.join(made, "linux-x86_64", name), RELEASED + PREFIX + "/" + name)
+        for name in ("cage", "sandbox-exec", "srt"):
+            os.symlink("buckle", f"{RELEASED}{PREFIX}/bin/{name}")
     return done.returncode == 0, done.stdout
 
 

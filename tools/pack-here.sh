@@ -13,12 +13,13 @@ x86_64) platform=linux-x64 ;;
 aarch64) platform=linux-arm64 ;;
 *) platform=linux-$(uname -m) ;;
 esac
-mkdir -p "$out"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-strip -o "$folder/buckle" "$build/buckle-static"
+mkdir -p "$out" "$folder/bin" "$folder/libexec/buckle"
+strip -o "$folder/bin/buckle" "$build/buckle-static"
+strip -o "$folder/libexec/buckle/buckle-tls" "$build/src/tls/buckle-tls"
 strip --strip-unneeded -o "$folder/libbuckle.so" "$build/src/api/libbuckle.so.0"
-"$here/pack-npm.py" --version "$version" --out "$out" "$platform=$folder/buckle"
+"$here/pack-npm.py" --version "$version" --out "$out" "$platform=$folder/bin/buckle"
 "$here/pack-wheel.py" --version "$version" --out "$out" --platform "linux_$(uname -m)" \
-	--library "$folder/libbuckle.so" --program "$folder/buckle"
+	--library "$folder/libbuckle.so" --program "$folder/bin/buckle"
 ls -l "$out"

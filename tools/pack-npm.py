@@ -4,8 +4,8 @@
 
     tools/pack-npm.py --version 0.1.0 --out FOLDER PLATFORM=PROGRAM…
 
-PLATFORM is what Node calls it: linux-x64, linux-arm64, linux-riscv64, darwin-arm64, darwin-x64. The
-same input gives the same bytes: entries are sorted, and have the time of $SOURCE_DATE_EPOCH.
+PLATFORM is what Node calls it: linux-x64, linux-arm64, linux-riscv64, darwin-arm64, darwin-x64. What is
+in ../libexec/buckle beside the program goes along. The same input gives the same bytes: entries are sorted, and have the time of $SOURCE_DATE_EPOCH.
 """
 
 import argparse
@@ -15,6 +15,8 @@ import json
 import os
 import sys
 import tarfile
+
+from beside import beside
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SOURCE = os.path.join(TOP, "packages", "node")
@@ -61,9 +63,9 @@ def platform_package(version, platform, program):
     system, processor = platform.split("-")
     package = {"name": f"{SCOPE}/{platform}", "version": version, "license": "Apache-2.0",
                "description": f"The program of {SCOPE}/sandbox-runtime for {platform}",
-               "os": [system], "cpu": [processor], "preferUnplugged": True, "files": ["bin", "LICENSE"]}
+               "os": [system], "cpu": [processor], "preferUnplugged": True, "files": ["bin", "libexec", "LICENSE"]}
     return {"package.json": described(package), "bin/buckle": (read(program), True),
-            "LICENSE": (read(TOP, "LICENSE"), False)}
+            **{name: (read(path), True) for name, path in beside(program).items()}, "LICENSE": (read(TOP, "LICENSE"), False)}
 
 
 def main():

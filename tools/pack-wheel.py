@@ -6,7 +6,8 @@
         --library libbuckle.so --program buckle
 
 The library must need nothing but the C library, unless the wheel is for this machine only
-(--platform linux_x86_64). The same input gives the same bytes.
+(--platform linux_x86_64). What is in ../libexec/buckle beside the program goes along: once for the
+program, and once for the library, which looks in its own folder. The same input gives the same bytes.
 """
 
 import argparse
@@ -15,6 +16,8 @@ import hashlib
 import os
 import time
 import zipfile
+
+from beside import beside
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SOURCE = os.path.join(TOP, "packages", "python")
@@ -51,6 +54,8 @@ def contents(args, tag):
              for name in os.listdir(os.path.join(SOURCE, "buckle")) if name.endswith((".py", ".typed"))}
     files["buckle/libbuckle.so"] = (read(args.library), False)
     files[f"{NAME}-{args.version}.data/scripts/buckle"] = (read(args.program), True)
+    for name, path in beside(args.program).items():
+        files[f"{NAME}-{args.version}.data/data/{name}"] = files[f"buckle/{os.path.basename(name)}"] = (read(path), True)
     files[f"{info}/METADATA"] = (METADATA.format(version=args.version, readme=readme).encode(), False)
     files[f"{info}/WHEEL"] = (WHEEL.format(tag=tag).encode(), False)
     files[f"{info}/LICENSE"] = (read(TOP, "LICENSE"), False)

@@ -122,7 +122,7 @@ static bool has_home(const char *folder)
            (home[n] == '/' || !home[n]);
 }
 
-/* Whether it belongs to this user and is no symlink; other users get the run's own. */
+/* Whether it belongs to this user and is no symlink; other users get the session's or the run's. */
 static bool tmpdir_is_ours(const char *path)
 {
     char name[PATH_MAX];
@@ -143,6 +143,8 @@ static void choose_tmpdir(struct srt *s)
     const char *named = tmpdir_wanted(), *path = named ? named : TMPDIR;
     if (tmpdir_is_ours(path) && realpath(path, s->tmpdir) && !has_home(s->tmpdir))
         s->settings.tmpdir = s->tmpdir;
+    else if (s->live.tmpdir[0] == '/')
+        s->settings.tmpdir = s->live.tmpdir;
     else
         debug_print("%s is no folder of this user's own: this run uses a private TMPDIR", path);
 }
@@ -461,6 +463,31 @@ static int show_help(void)
     return cli_emit(&out, CLI_OK);
 }
 
+/* srt's own proxy is the same command, with fewer options. */
+static int run_proxy(int argc, char **argv)
+{
+    const struct cli_command *const *proxy = cli_commands;
+    struct cli_args args;
+    struct bk_err err;
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--version") == 0)
+            return printf("srt-proxy %s\n", BK_VERSION) < 0;
+    while (strcmp((*proxy)->name, "proxy") != 0)
+        proxy++;
+    int status = args_parse(&args, *proxy, argc, argv, &err) < 0 ? CLI_ERROR : CLI_OK;
+    if (status == CLI_ERROR) {
+        compat_report("srt proxy", NULL, &err);
+    } else if (args.help) {
+        OWN(buf) struct buf out = {0};
+        help_command(*proxy, &out);
+        status = cli_emit(&out, CLI_OK);
+    } else {
+        status = (*proxy)->run(&args);
+    }
+    args_free(&args);
+    return status;
+}
+
 static int main_srt(int argc, char **argv)
 {
     struct srt *s = calloc(1, sizeof(*s));
@@ -471,7 +498,9 @@ static int main_srt(int argc, char **argv)
     arena_init(&s->arena, 16 << 20);
     s->pipe = -1;
     s->watch.later = s->watch.files.fd = s->watch.control = -1;
-    if (args_parse(&s->args, &name_srt, argc, argv, &err) < 0) {
+    if (argc > 1 && strcmp(argv[1], "proxy") == 0) {
+        status = run_proxy(argc - 1, argv + 1);
+    } else if (args_parse(&s->args, &name_srt, argc, argv, &err) < 0) {
         status = report(&err);
     } else if (s->args.help) {
         status = show_help();

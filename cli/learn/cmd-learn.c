@@ -12,7 +12,6 @@
 #include "cli/run/learner.h"
 #include "cli/run/run-options.h"
 #include "cli/try/world-show.h"
-#include "policy/target.h"
 
 /* clang-format off */
 static const struct cli_option options[] = {
@@ -77,8 +76,6 @@ static int check(const struct cli_args *args)
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
         if (args_has(args, refused[i]))
             return cli_usage(args, "--%s does not go with learning", refused[i]);
-    if (policy_on_macos())
-        return cli_usage(args, "learning needs Linux: macOS reports only what it denies");
     if (args->npos == 0)
         return cli_usage(args, "no command given");
     if (args_has(args, "tight") && args_has(args, "loose"))

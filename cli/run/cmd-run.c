@@ -173,6 +173,9 @@ static void on_question(void *arg, const struct consent_question *q, int channel
  * stays silent. */
 static void report_removed(const struct invocation *r)
 {
+    for (size_t i = 0; i < r->run.unmasked.n; i++)
+        fprintf(stderr, "buckle: credentials: there is nothing to mask in %s: the command saw it\n",
+                r->run.unmasked.at[i]);
     if (!r->run.env.nremoved || r->how != REPORT_TEXT)
         return;
     fprintf(stderr, "buckle: variables not passed on:");

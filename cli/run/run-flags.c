@@ -235,9 +235,12 @@ int run_flags_read(struct run_flags *f, const struct cli_args *args, struct run_
         return -1;
     if (net_rules(args, &f->rules, err) < 0 || socket_rules(f, args, spec->launch.cwd, err) < 0)
         return -1;
+    spec->nssh = args_count(args, "ssh");
+    spec->ssh = f->ssh = spec->nssh ? args_all(args, "ssh") : NULL;
     spec->ncredentials = args_count(args, "credential");
     spec->credentials = f->credentials = spec->ncredentials ? args_all(args, "credential") : NULL;
-    if (!buf_ok(&f->rules) || !buf_ok(&f->links) || (spec->ncredentials && !f->credentials))
+    if (!buf_ok(&f->rules) || !buf_ok(&f->links) || (spec->ncredentials && !f->credentials) ||
+        (spec->nssh && !f->ssh))
         return err_nomem(err);
     f->made = (struct run_source){.kind = RUN_TEXT,
                                   .from = SOURCE_FLAG,
@@ -258,6 +261,7 @@ void run_flags_free(struct run_flags *f)
     free(f->keep);
     free(f->set);
     free(f->credentials);
+    free(f->ssh);
     free(f->params);
     free(f->words);
 }

@@ -21,7 +21,7 @@ struct run_flags {
     struct buf variables; /* texts of the lists below, each ending in NUL */
     const char **keep, **set;
     size_t nkeep, nset;
-    const char **credentials;
+    const char **credentials, **ssh;
 };
 
 /* Fills the spec's parameters; the spec has its cwd. Free with run_flags_free()

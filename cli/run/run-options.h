@@ -36,6 +36,7 @@ extern const char run_cap_words[], run_socket_words[];
     {"allow-request", 0, "REQUEST", "allow requests to a host, not the whole host: \"GET,HEAD HOST/PATH\", \"read-only HOST\"", \
      NULL}, \
     {"deny-request", 0, "REQUEST", "deny requests, even if --allow-request or --allow-net allows them", NULL}, \
+    {"ssh", 0, "KEY -> USER@HOST", "let a key of ssh-agent sign logins to HOST, and nothing else", NULL}, \
     {"credential", 0, "NAME -> HOST", "use a secret in requests to HOST; inside, the variable NAME has a placeholder", NULL}, \
     {"publish", 0, "PORT", "let this machine connect to the command's server on loopback PORT", NULL}, \
     {"ask", 0, NULL, "ask on the terminal about hosts that no rule names, and about protected names", NULL}, \

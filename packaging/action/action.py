@@ -39,7 +39,7 @@ def lines(name):
 def find_program():
     """The one that was named, the action's own, or an installed one."""
     machine = {"aarch64": "arm64"}.get(platform.machine(), platform.machine())
-    own = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"linux-{machine}", "buckle")
+    own = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"linux-{machine}", "bin", "buckle")
     found = os.environ.get("BUCKLE_PROGRAM") or (own if os.path.exists(own) else shutil.which("buckle"))
     if not found:
         sys.exit("::error::the action has no buckle for this machine: install it, or name it as program")

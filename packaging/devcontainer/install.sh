@@ -12,15 +12,17 @@ x86_64 | amd64) machine=x86_64 ;;
 aarch64 | arm64) machine=arm64 ;;
 *) machine=$(uname -m) ;;
 esac
-program=$here/linux-$machine/buckle
-if [ ! -e "$program" ]; then
+own=$here/linux-$machine
+if [ ! -e "$own/bin/buckle" ]; then
     echo "buckle: this feature has no program for $machine" >&2
     exit 1
 fi
 
-mkdir -p "$prefix/bin"
-cp "$program" "$prefix/bin/buckle"
-chmod 755 "$prefix/bin/buckle"
+for name in bin/buckle libexec/buckle/buckle-tls; do
+    mkdir -p "$prefix/$(dirname "$name")"
+    cp "$own/$name" "$prefix/$name"
+    chmod 755 "$prefix/$name"
+done
 
 for name in ${NAMES:-}; do
     case $name in

@@ -21,6 +21,9 @@
           src = source;
           nativeBuildInputs = with pkgs; [ meson ninja pkg-config scdoc ];
           buildInputs = with pkgs.pkgsStatic; [ c-ares jansson nghttp2 libyaml ] ++ [ pkgs.libplist ];
+          # it is loaded by name, for rules about requests over TLS
+          postFixup = pkgs.lib.optionalString pkgs.stdenv.isLinux
+            "patchelf --add-rpath ${pkgs.lib.getLib pkgs.openssl}/lib $out/libexec/buckle/buckle-tls";
           mesonFlags = [ "-Dtests=false" "-Dstatic=no" "-Dman=enabled" "-Dnames=srt" ];
           meta = {
             description = "Run commands in a sandbox, under policies in SBPL";

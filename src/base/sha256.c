@@ -162,19 +162,31 @@ void sha256_add(struct sha256 *s, const void *bytes, size_t n)
         memcpy(s->block, at + n / 64 * 64, n % 64);
 }
 
-void sha256_end_hex(struct sha256 *s, char out[SHA256_HEX + 1])
+void sha256_end(struct sha256 *s, uint8_t out[SHA256_BYTES])
 {
-    static const char digits[] = "0123456789abcdef";
     uint64_t bits = s->total * 8;
     uint8_t end[72] = {0x80}; /* fills the last block up to its length */
     size_t held = (size_t)(s->total % 64), pad = (held < 56 ? 56 : 120) - held;
     for (size_t i = 0; i < 8; i++)
         end[pad + i] = (uint8_t)(bits >> (56 - 8 * i));
     sha256_add(s, end, pad + 8);
+    for (size_t i = 0; i < SHA256_BYTES; i++)
+        out[i] = (uint8_t)(s->state[i / 4] >> (24 - 8 * (i % 4)));
+}
+
+void sha256_end_hex(struct sha256 *s, char out[SHA256_HEX + 1])
+{
+    uint8_t bytes[SHA256_BYTES];
+    sha256_end(s, bytes);
+    sha256_write_hex(bytes, out);
+}
+
+void sha256_write_hex(const uint8_t bytes[SHA256_BYTES], char out[SHA256_HEX + 1])
+{
+    static const char digits[] = "0123456789abcdef";
     for (size_t i = 0; i < SHA256_BYTES; i++) {
-        uint8_t byte = (uint8_t)(s->state[i / 4] >> (24 - 8 * (i % 4)));
-        out[2 * i] = digits[byte >> 4];
-        out[2 * i + 1] = digits[byte & 15];
+        out[2 * i] = digits[bytes[i] >> 4];
+        out[2 * i + 1] = digits[bytes[i] & 15];
     }
     out[SHA256_HEX] = '\0';
 }
@@ -185,4 +197,31 @@ void sha256_hex(const void *bytes, size_t n, char out[SHA256_HEX + 1])
     sha256_begin(&s);
     sha256_add(&s, bytes, n);
     sha256_end_hex(&s, out);
+}
+
+void sha256_hmac(const void *key, size_t nkey, const void *text, size_t n,
+                 uint8_t out[SHA256_BYTES])
+{
+    enum { BLOCK = 64 };
+    struct sha256 s;
+    uint8_t whole[BLOCK] = {0}, inner[BLOCK], outer[BLOCK];
+    if (nkey > BLOCK) {
+        sha256_begin(&s);
+        sha256_add(&s, key, nkey);
+        sha256_end(&s, whole);
+    } else if (nkey) {
+        memcpy(whole, key, nkey);
+    }
+    for (size_t i = 0; i < BLOCK; i++) {
+        inner[i] = whole[i] ^ 0x36;
+        outer[i] = whole[i] ^ 0x5c;
+    }
+    sha256_begin(&s);
+    sha256_add(&s, inner, BLOCK);
+    sha256_add(&s, text, n);
+    sha256_end(&s, out);
+    sha256_begin(&s);
+    sha256_add(&s, outer, BLOCK);
+    sha256_add(&s, out, SHA256_BYTES);
+    sha256_end(&s, out);
 }

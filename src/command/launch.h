@@ -35,9 +35,16 @@ struct launch_policy {
 };
 
 struct parent_proxies;
+struct handling;
 struct secrets;
 struct consent_question;
 struct launch_end;
+
+/* A file that the command sees with another text. */
+struct launch_cover {
+    const char *path, *text;
+    size_t n;
+};
 
 struct launch {
     struct launch_policy policy; /* or empty, and then: */
@@ -65,6 +72,9 @@ struct launch {
      * in and the path of the record of own folders ("": none). NULL: cwd, and the environment's. */
     const char *users_folder, *own_record;
     const struct secrets *secrets;        /* credentials for the gate, or NULL */
+    const struct handling *handling;      /* of what is allowed, by the gate; or NULL */
+    const struct launch_cover *covers;
+    size_t ncovers;
     const struct parent_proxies *parents; /* the proxies that connections leave through, or NULL */
     bool linked;                          /* the command belongs to a session: */
     int link;                             /* the socket that leads there (net/session-link.h) */

@@ -24,6 +24,8 @@ int entitlements_executable(const char *path, char *out, size_t cap, struct bk_e
 
 /* Appends a property list with a dictionary as JSON. */
 int plist_to_json(const char *bytes, size_t n, struct buf *json, struct bk_err *err);
+/* The same for one in XML. */
+int plist_xml_to_json(const char *bytes, size_t n, struct buf *json, struct bk_err *err);
 /* The same for entitlements in DER. */
 int der_to_json(const unsigned char *bytes, size_t n, struct buf *json, struct bk_err *err);
 

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Property lists, XML and binary. libplist reads them; it is loaded only when there is one, because
- * linking it would cost every launch.
+ * Property lists. plist-xml.c reads those in XML. libplist reads binary ones, which are rare; it is
+ * loaded only when there is one, because linking it would cost every launch.
  */
 
 #include <dlfcn.h>
@@ -17,7 +17,6 @@
 
 struct plist_lib {
     void *handle;
-    __typeof__(plist_from_xml) *from_xml;
     __typeof__(plist_from_bin) *from_bin;
     __typeof__(plist_free) *free;
     __typeof__(plist_get_node_type) *type;
@@ -40,7 +39,6 @@ static bool plist_open(struct plist_lib *lib)
         const char *name;
         void **to;
     } wanted[] = {
-        {"plist_from_xml", (void **)&lib->from_xml},
         {"plist_from_bin", (void **)&lib->from_bin},
         {"plist_free", (void **)&lib->free},
         {"plist_get_node_type", (void **)&lib->type},
@@ -152,11 +150,11 @@ static int write_value(struct plist_lib *lib, plist_t p, int depth, struct buf *
 static int no_library(struct bk_err *err)
 {
     if (process_can_load()) {
-        err_set(err, BK_E_INPUT, "reading a property list needs libplist");
+        err_set(err, BK_E_INPUT, "reading a binary property list needs libplist");
         err_hint(err, "install libplist3 (Debian's name), or give the entitlements as JSON");
     } else { /* a static program cannot load libraries */
         err_set(err, BK_E_INPUT, "this buckle is linked statically and cannot load libplist");
-        err_hint(err, "give the entitlements as JSON");
+        err_hint(err, "give the entitlements as XML or JSON");
     }
     return -1;
 }
@@ -165,12 +163,11 @@ int plist_to_json(const char *bytes, size_t n, struct buf *json, struct bk_err *
 {
     struct plist_lib lib = {0};
     plist_t p = NULL;
+    if (n < 6 || memcmp(bytes, "bplist", 6) != 0)
+        return plist_xml_to_json(bytes, n, json, err);
     if (n > UINT32_MAX || !process_can_load() || !plist_open(&lib))
         return no_library(err);
-    if (n >= 6 && memcmp(bytes, "bplist", 6) == 0)
-        lib.from_bin(bytes, (uint32_t)n, &p);
-    else
-        lib.from_xml(bytes, (uint32_t)n, &p);
+    lib.from_bin(bytes, (uint32_t)n, &p);
     int result = p && lib.type(p) == PLIST_DICT
                      ? write_value(&lib, p, 0, json, err)
                      : err_set(err, BK_E_INPUT, "not a property list that contains a dictionary");

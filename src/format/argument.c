@@ -266,8 +266,9 @@ bool blob_is_negated(const struct blob *b, const struct blob_node *n)
 {
     enum vocab_filter f = blob_filter_name(b, n->filter);
     struct graph_test t = {.filter = (uint16_t)f};
-    return f != FILTER_NONE && vocab_filters[f].arg == ARG_BOOL && n->arg == 0 &&
-           !blob_flag_is_zero(b, f) && !takes_nothing(b, &t);
+    return f != FILTER_NONE && f != FILTER_ENTITLEMENT_BOOLEAN &&
+           vocab_filters[f].arg == ARG_BOOL && n->arg == 0 && !blob_flag_is_zero(b, f) &&
+           !takes_nothing(b, &t);
 }
 
 int blob_tests(const struct blob *b, struct budget *g, const struct blob_node *n,

@@ -58,7 +58,7 @@ static bool is_value(const struct decoder *d, const struct blob_node *n)
 
 static bool is_load(const struct decoder *d, const struct blob_node *n)
 {
-    return !n->terminal && n->filter == BLOB_ENTITLEMENT_LOAD && d->b->era >= BLOB_C;
+    return !n->terminal && n->filter == BLOB_ENTITLEMENT_LOAD && d->b->era >= BLOB_B;
 }
 
 /* Finds the nodes from which a value is tested before another key is named. Edges lead to later
@@ -155,7 +155,8 @@ static int name_key(struct decoder *d, uint32_t key, const struct blob_node *n,
     if (blob_text(d->b, (uint16_t)key, &s, err) < 0)
         return -1;
     if (t->filter == FILTER_ENTITLEMENT_BOOLEAN) {
-        *t = (struct graph_test){.filter = FILTER_ENTITLEMENT_IS_BOOL_TRUE,
+        *t = (struct graph_test){.filter = n->arg ? FILTER_ENTITLEMENT_IS_BOOL_TRUE
+                                                  : FILTER_ENTITLEMENT_IS_BOOL_FALSE,
                                  .how = GRAPH_LITERAL,
                                  .str = (const char *)s.p,
                                  .len = (uint32_t)s.n};
@@ -372,8 +373,16 @@ static int refuse_unknown(const struct blob *b, struct bk_err *err)
         struct blob any = *b;
         return blob_choose_name(&any, NULL, err);
     }
+    if (b->era == BLOB_E && b->os == VOCAB_OS_ANY)
+        return err_set(err, BK_E_INPUT,
+                       "offset 0x4: the names of a version with %u operations (0x%02x) are not "
+                       "established",
+                       b->nops, b->nops);
     if (b->nstates && (!blob_is_collection(b) || b->npolicies))
-        return err_set(err, BK_E_INPUT, "offset 0x6: the states table is not established");
+        return err_set(err, BK_E_INPUT,
+                       "offset 0x6: the table of states (0x%02x) is not "
+                       "established",
+                       b->data[6]);
     return 0;
 }
 
@@ -399,7 +408,7 @@ static int note_words(struct decoder *d, struct bk_err *err)
 static int decode(struct decoder *d, struct graph **out, struct bk_err *err)
 {
     const struct graph_options opt = {.version = 1,
-                                      .fold_case = d->b->era == BLOB_E,
+                                      .fold_case = d->b->era == BLOB_E && !blob_minds_case(d->b),
                                       .no_implicit = true,
                                       .apart = d->apart,
                                       .max_bytes =
@@ -418,8 +427,19 @@ static int decode(struct decoder *d, struct graph **out, struct bk_err *err)
     return 0;
 }
 
-static int decode_blob(const struct blob *b, const char *name, bool apart, struct graph **out,
-                       struct bk_err *err)
+/* Adds to an error about unknown bytes how the file was read. */
+static int name_layout(const struct blob *b, struct bk_err *err)
+{
+    OWN(buf) struct buf names = {0};
+    blob_names_words(b, &names);
+    if (err && err->code == BK_E_INPUT && !err->hint[0] && buf_ok(&names))
+        err_hint(err, "read as era %s, %s; `buckle disasm` shows the bytes", blob_era_words(b->era),
+                 names.s);
+    return -1;
+}
+
+static int decode_checked(const struct blob *b, const char *name, bool apart, struct graph **out,
+                          struct bk_err *err)
 {
     OWN(budget) struct budget budget = {0};
     if (refuse_unknown(b, err) < 0)
@@ -435,6 +455,12 @@ static int decode_blob(const struct blob *b, const char *name, bool apart, struc
     int r = made && stack && needs_key ? decode(&d, out, err) : err_nomem(err);
     free(d.nested);
     return r;
+}
+
+static int decode_blob(const struct blob *b, const char *name, bool apart, struct graph **out,
+                       struct bk_err *err)
+{
+    return decode_checked(b, name, apart, out, err) < 0 ? name_layout(b, err) : 0;
 }
 
 int blob_decode(const struct blob *b, const char *name, struct graph **out, struct bk_err *err)

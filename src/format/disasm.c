@@ -83,14 +83,28 @@ static const struct field fields_e[] = {
     {0},
 };
 
+static const struct field fields_e_late[] = {
+    {0, 2, false, "flags"},
+    {2, 2, false, "nodes"},
+    {4, 1, false, "operations"},
+    {5, 1, false, "variables"},
+    {6, 1, false, "states"},
+    {7, 1, false, "more names"},
+    {8, 2, false, "still more names"},
+    {10, 2, false, "profiles"},
+    {12, 2, false, "regexes"},
+    {14, 2, false, "message filters"},
+    {0},
+};
+
 static void header(const struct blob *b, struct buf *out)
 {
-    static const struct field *const eras[] = {[BLOB_A] = fields_a,
-                                               [BLOB_B] = fields_b,
-                                               [BLOB_C] = fields_c,
-                                               [BLOB_D] = fields_d,
-                                               [BLOB_E] = fields_e};
-    const struct field *f = b->era == BLOB_C && b->late ? fields_c_late : eras[b->era];
+    static const struct field *const eras[][2] = {[BLOB_A] = {fields_a},
+                                                  [BLOB_B] = {fields_b},
+                                                  [BLOB_C] = {fields_c, fields_c_late},
+                                                  [BLOB_D] = {fields_d},
+                                                  [BLOB_E] = {fields_e, fields_e_late}};
+    const struct field *f = eras[b->era][b->late];
     for (; f->name; f++) {
         if (f->bundle && !blob_is_collection(b))
             continue;
@@ -208,6 +222,10 @@ static void filter_words(const struct blob *b, struct budget *g, const struct bl
         buf_safe(out, err.msg, strlen(err.msg));
         return;
     }
+    if (blob_filter_name(b, n->filter) == FILTER_ENTITLEMENT_BOOLEAN && !n->arg) {
+        buf_str(out, "(%entitlement-boolean #f)");
+        return;
+    }
     if (blob_is_negated(b, n))
         buf_str(out, "not ");
     if (any.n != 1)
@@ -273,14 +291,15 @@ static void rest(const struct blob *b, size_t from, struct buf *out)
 void blob_disasm(const struct blob *b, struct buf *out)
 {
     bool pool = b->era >= BLOB_D;
-    buf_fmt(out, "era %s, %zu bytes, ", blob_era_words(b->era), b->size);
+    buf_fmt(out, "era %s, %s%zu bytes, ", blob_era_words(b->era),
+            b->era == BLOB_E && b->late ? "with the header of iOS 26, " : "", b->size);
     blob_names_words(b, out);
     buf_str(out, "\n\nheader\n");
     header(b, out);
     table(b, "regexes: index, offset / 8", b->regexes, b->nregexes, out);
     text_table(b, "variables: index, offset / 8, name", b->vars, b->nvars, out);
     text_table(b, "messages: index, offset / 8, text", b->messages, b->nmessages, out);
-    table(b, "states", b->states, b->nstates, out);
+    (b->late ? text_table : table)(b, "states and other names", b->states, b->nstates, out);
     table(b, "message filters: index, node", b->policies, b->npolicies, out);
     profiles(b, out);
     operations(b, out);

@@ -52,7 +52,8 @@ static int add_pattern(struct encoder *e, const struct graph_test *const *tests,
     if (fits) {
         if (pool_add_counted(e, code.s, code.n, &at, err) < 0)
             return -1;
-        return wires_add(e, out, (unsigned)vocab_filters[tests[0]->filter].id_14_4_1, at, err);
+        return wires_add_record(e, out, (unsigned)vocab_filters[tests[0]->filter].id_14_4_1, at,
+                                REFERS_TO_RECORD, err);
     }
     if (n == 1)
         return cannot(tests[0], "the string cannot be written as a pattern", err);
@@ -92,8 +93,8 @@ static int add_regex(struct encoder *e, const struct graph_test *t, struct wires
     if (r < 0 || pool_add_counted(e, code.s, code.n, &at, err) < 0 ||
         encode_regex_index(e, at, &index, err) < 0)
         return -1;
-    return wires_add(e, out, (unsigned)vocab_filters[t->filter].id_14_4_1 | BLOB_REGEX_FORM, index,
-                     err);
+    return wires_add_record(e, out, (unsigned)vocab_filters[t->filter].id_14_4_1 | BLOB_REGEX_FORM,
+                            index, REFERS_TO_REGEX, err);
 }
 
 /* ---- the rest ---- */
@@ -109,7 +110,8 @@ static int add_name(struct encoder *e, const struct graph_test *t, struct wires 
     put8(&text, 0);
     if (!buf_ok(&text) || pool_add_counted(e, text.s, text.n, &at, err) < 0)
         return text.failed ? err_nomem(err) : -1;
-    return wires_add(e, out, (unsigned)vocab_filters[t->filter].id_14_4_1, at, err);
+    return wires_add_record(e, out, (unsigned)vocab_filters[t->filter].id_14_4_1, at,
+                            REFERS_TO_RECORD, err);
 }
 
 /* KEY=VALUE: a node that names the key, and behind it one that tests its value. */
@@ -130,6 +132,9 @@ static int add_entitlement(struct encoder *e, const struct graph_test *t, struct
     if (add_name(e, &load, out, err) < 0)
         return -1;
     out->at[out->n - 1].names = true;
+    if (t->filter == FILTER_ENTITLEMENT_IS_BOOL_FALSE)
+        return wires_add(e, out, (unsigned)vocab_filters[FILTER_ENTITLEMENT_BOOLEAN].id_14_4_1, 0,
+                         err);
     return t->how == GRAPH_REGEX ? add_regex(e, &rest, out, err)
                                  : add_pattern(e, &one, 1, out, err);
 }
@@ -151,7 +156,8 @@ static int add_network(struct encoder *e, const struct graph_test *t, struct wir
     put16(&record, any_port ? 0 : net->port_lo);
     if (!buf_ok(&record) || pool_add(e, record.s, record.n, &at, err) < 0)
         return record.failed ? err_nomem(err) : -1;
-    return wires_add(e, out, (unsigned)vocab_filters[t->filter].id_14_4_1, at, err);
+    return wires_add_record(e, out, (unsigned)vocab_filters[t->filter].id_14_4_1, at,
+                            REFERS_TO_RECORD, err);
 }
 
 static int add_other(struct encoder *e, const struct graph_test *t, struct wires *out,
@@ -177,22 +183,61 @@ static int add_other(struct encoder *e, const struct graph_test *t, struct wires
     }
 }
 
-static int tests_e(struct encoder *e, const struct graph_test *const *tests, uint32_t n,
+/* A regex that is ^ and plain bytes, and then $ or nothing or .*, is a string or a prefix. Regexes
+ * of a compiled profile stay as they are. */
+static int as_string(struct encoder *e, const struct graph_test *t, const struct graph_test **out,
+                     struct bk_err *err)
+{
+    uint8_t arg = vocab_filters[t->filter].arg;
+    *out = t;
+    if (t->how != GRAPH_REGEX || (arg != ARG_PATH && arg != ARG_STRING) || t->len < 2 ||
+        t->str[0] != '^' || graph_options_of(e->g)->apart)
+        return 0;
+    char *text = arena_alloc(&e->arena, t->len + 1u);
+    struct graph_test *plain = arena_new(&e->arena, struct graph_test);
+    if (!text || !plain)
+        return encode_nomem(e, err);
+    uint32_t n = 0, i = 1, end = t->len;
+    bool whole = t->str[end - 1] == '$' && t->str[end - 2] != '\\';
+    bool open =
+        !whole && end > 3 && memcmp(t->str + end - 2, ".*", 2) == 0 && t->str[end - 3] != '\\';
+    end -= whole ? 1 : open ? 2 : 0;
+    for (; i < end; i++) {
+        if (t->str[i] == '\\' && i + 1 < end)
+            i++;
+        else if (!t->str[i] || strchr("\\.^$*+?()[]{}|", t->str[i]))
+            return 0;
+        text[n++] = t->str[i];
+    }
+    if (!n)
+        return 0;
+    *plain = (struct graph_test){
+        .filter = t->filter, .how = whole ? GRAPH_LITERAL : GRAPH_PREFIX, .str = text, .len = n};
+    *out = plain;
+    return 0;
+}
+
+static int tests_e(struct encoder *e, const struct graph_test *const *written, uint32_t n,
                    struct wires *out, struct bk_err *err)
 {
     bool *done = arena_array(&e->arena, n, sizeof(*done));
-    if (!done)
+    const struct graph_test **tests = arena_array(&e->arena, n, sizeof(*tests));
+    if (!done || !tests)
         return encode_nomem(e, err);
+    for (uint32_t i = 0; i < n; i++)
+        if (as_string(e, written[i], &tests[i], err) < 0)
+            return -1;
     memset(done, 0, n * sizeof(*done));
     for (uint32_t i = 0; i < n; i++) {
         const struct graph_test *t = tests[i];
         if (done[i])
             continue;
-        if (vocab_filters[t->filter].id_14_4_1 < 0)
+        bool keyed = graph_test_is_keyed_value(t);
+        if (!keyed && vocab_filters[t->filter].id_14_4_1 < 0)
             return unknown_filter(t, e, err);
-        int r = graph_test_is_keyed_value(t) ? add_entitlement(e, t, out, err)
-                : is_string(t)               ? add_strings(e, tests, n, i, done, out, err)
-                                             : add_other(e, t, out, err);
+        int r = keyed          ? add_entitlement(e, t, out, err)
+                : is_string(t) ? add_strings(e, tests, n, i, done, out, err)
+                               : add_other(e, t, out, err);
         if (r < 0)
             return -1;
     }
@@ -214,6 +259,7 @@ static int put_modifier(struct encoder *e, const struct graph_mod *m, struct out
     out->bytes[4] = (uint8_t)info->id_13_0;
     out->bytes[6] = (uint8_t)at;
     out->bytes[7] = (uint8_t)(at >> 8);
+    out->refers = REFERS_TO_RECORD;
     return 0;
 }
 
@@ -258,6 +304,8 @@ static int decision_e(struct encoder *e, const struct graph_node *n, struct out_
 
 static int write_e(struct encoder *e, struct buf *out, struct bk_err *err)
 {
+    if (pool_sort(e, err) < 0)
+        return -1;
     put16(out, e->npolicies ? BLOB_MESSAGE_FILTERS : 0);
     put16(out, e->nnodes);
     put8(out, e->version->nops);

@@ -14,16 +14,20 @@
 
 enum { NOT_PLACED = 0xffffffffu };
 
+/* What a node's argument refers to. */
+enum refers { REFERS_TO_NOTHING, REFERS_TO_RECORD, REFERS_TO_REGEX };
+
 /* A future eight-byte node; a filter's edges are node numbers. */
 struct out_node {
     uint8_t bytes[8];
     bool terminal;
+    uint8_t refers;
     uint32_t match, unmatch;
 };
 
 /* A filter node's test, encoded. */
 struct wire {
-    uint8_t filter;
+    uint8_t filter, refers;
     uint16_t arg;
     bool names; /* it names the key whose value the next one tests */
 };
@@ -114,6 +118,12 @@ int pool_add(struct encoder *e, const void *bytes, size_t n, uint16_t *at, struc
 /* The same, preceded by their length as u16. */
 int pool_add_counted(struct encoder *e, const void *bytes, size_t n, uint16_t *at,
                      struct bk_err *err);
+/* The same for a filter whose argument is the position of a record, or the index of a regex. */
+int wires_add_record(struct encoder *e, struct wires *w, unsigned filter, unsigned arg,
+                     enum refers refers, struct bk_err *err);
+/* Puts the pool's records into the order in which a walk from the operations meets them: a node,
+ * what it leads to if it matches, and if not. */
+int pool_sort(struct encoder *e, struct bk_err *err);
 /* Finds the regex's bytes in the compiled profile that the graph comes from; false when there are
  * none. */
 bool encode_kept_regex(const struct encoder *e, const struct graph_test *t, uint32_t version,

@@ -14,6 +14,7 @@
 
 enum {
     FCNTL_COMMANDS = 112, /* what the compiler of 14.4.1 considers all of them */
+    FCNTL_LISTED = 1024,  /* higher ones are not in the list */
     LIST_MAX = 8191 * 8,
 };
 
@@ -77,6 +78,11 @@ static int name_numbers(struct encoder *e, uint32_t canon, struct numbers *out, 
     return 0;
 }
 
+static bool is_listed(const struct numbers *x, uint32_t i)
+{
+    return x->filter != FILTER_FCNTL_COMMAND || x->nums[i] < FCNTL_LISTED;
+}
+
 /* Sets the bits of numbers that are simply allowed; returns how many there are. */
 static uint32_t allowed_numbers(const struct encoder *e, const struct numbers *x, uint8_t *bits,
                                 size_t *bytes)
@@ -91,6 +97,8 @@ static uint32_t allowed_numbers(const struct encoder *e, const struct numbers *x
             bits[i / 8] |= (uint8_t)(1 << i % 8);
     }
     for (uint32_t i = 0; i < x->n; i++) {
+        if (!is_listed(x, i))
+            continue;
         uint8_t bit = (uint8_t)(1 << x->nums[i] % 8);
         bool allow = encode_is_plain_allow(node_of(e, x->decisions[i]));
         bits[x->nums[i] / 8] =
@@ -107,7 +115,8 @@ static uint32_t allowed_numbers(const struct encoder *e, const struct numbers *x
 /* Whether a number outside the list needs a separate test. */
 static bool needs_test(const struct encoder *e, const struct numbers *x, uint32_t i)
 {
-    return !encode_is_plain_allow(node_of(e, x->decisions[i])) && x->decisions[i] != x->otherwise;
+    bool allow = encode_is_plain_allow(node_of(e, x->decisions[i])) && is_listed(x, i);
+    return !allow && x->decisions[i] != x->otherwise;
 }
 
 static int place_others(struct encoder *e, const struct numbers *x, uint32_t *number,
@@ -150,7 +159,9 @@ int encode_numbers(struct encoder *e, uint32_t canon, bool *done, struct bk_err 
     if (encode_new_node(e, &n, &allow, err) < 0 || place_others(e, &x, &rest, err) < 0 ||
         pool_add(e, record.s, record.n, &at, err) < 0)
         return -1;
-    struct wire w = {.filter = (uint8_t)(vocab_filters[x.filter].id_14_4_1 | 0x80), .arg = at};
+    struct wire w = {.filter = (uint8_t)(vocab_filters[x.filter].id_14_4_1 | 0x80),
+                     .refers = REFERS_TO_RECORD,
+                     .arg = at};
     *done = true;
     return encode_new_filter(e, w, allow, rest, &e->placed[canon], err);
 }

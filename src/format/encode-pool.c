@@ -45,6 +45,15 @@ int wires_add(struct encoder *e, struct wires *w, unsigned filter, unsigned arg,
     return 0;
 }
 
+int wires_add_record(struct encoder *e, struct wires *w, unsigned filter, unsigned arg,
+                     enum refers refers, struct bk_err *err)
+{
+    if (wires_add(e, w, filter, arg, err) < 0)
+        return -1;
+    w->at[w->n - 1].refers = (uint8_t)refers;
+    return 0;
+}
+
 uint32_t encode_hash(const uint8_t *p, size_t n)
 {
     uint32_t h = 2166136261u;
@@ -114,6 +123,96 @@ int pool_add_counted(struct encoder *e, const void *bytes, size_t n, uint16_t *a
     put16(&record, (unsigned)n);
     buf_add(&record, bytes, n);
     return buf_ok(&record) ? pool_add(e, record.s, record.n, at, err) : err_nomem(err);
+}
+
+/* ---- the order of records ---- */
+
+struct sorter {
+    struct encoder *e;
+    struct buf bytes;   /* the new pool */
+    uint32_t *record;   /* by position in the old pool: number of the record + 1 */
+    uint32_t *moved;    /* by record: position in the new pool + 1, or 0 */
+    uint32_t *stack, n; /* nodes to visit */
+    bool *seen;
+};
+
+static uint16_t argument(const struct out_node *n)
+{
+    const uint8_t *p = n->bytes + (n->terminal ? 6 : 2);
+    return (uint16_t)(p[0] | p[1] << 8);
+}
+
+static void move_record(struct sorter *s, uint16_t at)
+{
+    const struct pool *p = &s->e->pool;
+    uint32_t i = s->record[at] - 1;
+    if (s->moved[i])
+        return;
+    put_padding(&s->bytes, 8);
+    s->moved[i] = (uint32_t)(s->bytes.n / 8) + 1;
+    buf_add(&s->bytes, p->bytes.s + p->starts[i], p->ends[i] - p->starts[i]);
+}
+
+static void visit(struct sorter *s, uint32_t root)
+{
+    const struct encoder *e = s->e;
+    s->stack[s->n++] = root;
+    while (s->n) {
+        uint32_t at = s->stack[--s->n];
+        const struct out_node *n = &e->nodes[at];
+        if (s->seen[at])
+            continue;
+        s->seen[at] = true;
+        if (n->refers == REFERS_TO_RECORD)
+            move_record(s, argument(n));
+        else if (n->refers == REFERS_TO_REGEX)
+            move_record(s, e->regexes[argument(n)]);
+        if (n->terminal)
+            continue;
+        s->stack[s->n++] = n->unmatch;
+        s->stack[s->n++] = n->match;
+    }
+}
+
+static void renumber(struct sorter *s)
+{
+    struct encoder *e = s->e;
+    for (uint32_t i = 0; i < e->nnodes; i++) {
+        struct out_node *n = &e->nodes[i];
+        if (n->refers != REFERS_TO_RECORD)
+            continue;
+        uint32_t to = s->moved[s->record[argument(n)] - 1] - 1;
+        n->bytes[n->terminal ? 6 : 2] = (uint8_t)to;
+        n->bytes[n->terminal ? 7 : 3] = (uint8_t)(to >> 8);
+    }
+    for (uint32_t i = 0; i < e->nregexes; i++)
+        e->regexes[i] = (uint16_t)(s->moved[s->record[e->regexes[i]] - 1] - 1);
+}
+
+int pool_sort(struct encoder *e, struct bk_err *err)
+{
+    struct pool *p = &e->pool;
+    struct sorter s = {.e = e};
+    s.record = arena_array(&e->arena, p->bytes.n / 8 + 1, sizeof(*s.record));
+    s.moved = arena_array(&e->arena, p->n + 1u, sizeof(*s.moved));
+    s.stack = arena_array(&e->arena, 2 * (size_t)e->nnodes + 1, sizeof(*s.stack));
+    s.seen = arena_array(&e->arena, e->nnodes + 1u, sizeof(*s.seen));
+    if (!s.record || !s.moved || !s.stack || !s.seen)
+        return encode_nomem(e, err);
+    memset(s.moved, 0, (p->n + 1u) * sizeof(*s.moved));
+    memset(s.seen, 0, (e->nnodes + 1u) * sizeof(*s.seen));
+    for (uint32_t i = 0; i < p->n; i++)
+        s.record[p->starts[i] / 8] = i + 1;
+    for (uint32_t id = 0; id < e->version->nops; id++)
+        visit(&s, e->ops[id]);
+    for (uint32_t i = e->nnodes; i-- > 0;) /* of message filters */
+        visit(&s, i);
+    for (uint32_t i = 0; i < p->n; i++) /* of nobody: a regex that was replaced */
+        move_record(&s, (uint16_t)(p->starts[i] / 8));
+    renumber(&s);
+    buf_free(&p->bytes);
+    p->bytes = s.bytes;
+    return s.bytes.failed ? err_nomem(err) : 0;
 }
 
 int encode_regex_index(struct encoder *e, uint16_t at, uint16_t *index, struct bk_err *err)

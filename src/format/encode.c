@@ -8,6 +8,7 @@
  * reverse order.
  */
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/own.h"
@@ -190,6 +191,7 @@ int encode_new_filter(struct encoder *e, struct wire w, uint32_t match, uint32_t
 {
     struct out_node n = {
         .bytes = {0, w.filter, (uint8_t)w.arg, (uint8_t)(w.arg >> 8)},
+        .refers = w.refers,
         .match = match,
         .unmatch = unmatch,
     };
@@ -214,30 +216,112 @@ static uint32_t row_end(const struct encoder *e, uint32_t canon)
     return at;
 }
 
-static int place_row(struct encoder *e, uint32_t canon, uint32_t end, struct bk_err *err)
+/* A row's tests, each once, with their rules. */
+struct row {
+    struct row_test {
+        const struct graph_test *test;
+        uint32_t rule, at;
+    } * tests;
+    uint32_t n;
+};
+
+static int by_rule(const void *a, const void *b)
+{
+    const struct row_test *x = a, *y = b;
+    return x->rule != y->rule ? (x->rule < y->rule ? -1 : 1) : (x->at > y->at) - (x->at < y->at);
+}
+
+/* Numbers of one filter that several rules name come in the order of the rules, although a later
+ * rule is asked first. */
+static void sort_numbers(struct row *r)
+{
+    for (uint32_t i = 0, k; i < r->n; i = k) {
+        for (k = i + 1; k < r->n && r->tests[i].test->how == GRAPH_INT &&
+                        r->tests[k].test->how == GRAPH_INT &&
+                        r->tests[k].test->filter == r->tests[i].test->filter;)
+            k++;
+        qsort(r->tests + i, k - i, sizeof(*r->tests), by_rule);
+    }
+}
+
+static int read_row(struct encoder *e, uint32_t canon, uint32_t end, struct row *r,
+                    struct bk_err *err)
 {
     uint32_t n = 0;
     for (uint32_t at = canon; at != end; at = unmatch_of(e, at))
         n++;
-    const struct graph_test **tests = arena_array(&e->arena, n, sizeof(*tests));
-    if (!tests)
+    *r = (struct row){.tests = arena_array(&e->arena, n, sizeof(*r->tests))};
+    if (!r->tests)
         return encode_nomem(e, err);
-    n = 0;
     e->row++;
     for (uint32_t at = canon; at != end; at = unmatch_of(e, at)) {
         uint32_t test = node_of(e, at)->test;
-        if (e->asked[test] != e->row) /* else a child repeats its parent's test */
-            tests[n++] = graph_test_at(e->g, test);
+        if (e->asked[test] == e->row) /* a child repeats its parent's test */
+            continue;
         e->asked[test] = e->row;
+        r->tests[r->n] = (struct row_test){graph_test_at(e->g, test), node_of(e, at)->rule, r->n};
+        r->n++;
     }
+    if (!was_compiled(e->g))
+        sort_numbers(r);
+    return 0;
+}
+
+/* Makes the nodes of a row: match and *number are nodes, *number the one behind the row. */
+static int make_row(struct encoder *e, uint32_t canon, uint32_t end, uint32_t match,
+                    uint32_t *number, struct bk_err *err)
+{
+    struct row r;
     struct wires w = {0};
-    if (e->era->tests(e, tests, n, &w, err) < 0)
+    if (read_row(e, canon, end, &r, err) < 0)
         return -1;
-    uint32_t match = e->placed[match_of(e, canon)], number = e->placed[end], past = number;
+    const struct graph_test **tests = arena_array(&e->arena, r.n, sizeof(*tests));
+    if (!tests)
+        return encode_nomem(e, err);
+    for (uint32_t i = 0; i < r.n; i++)
+        tests[i] = r.tests[i].test;
+    if (e->era->tests(e, tests, r.n, &w, err) < 0)
+        return -1;
+    uint32_t past = *number;
     for (uint32_t i = w.n; i-- > 0;) {
-        uint32_t yes = w.at[i].names ? number : match, no = w.at[i].names ? past : number;
+        uint32_t yes = w.at[i].names ? *number : match, no = w.at[i].names ? past : *number;
         past = no;
-        if (encode_new_filter(e, w.at[i], yes, no, &number, err) < 0)
+        if (encode_new_filter(e, w.at[i], yes, no, number, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static bool row_is_of(const struct encoder *e, uint32_t canon, uint32_t end, bool paths)
+{
+    for (; canon != end; canon = unmatch_of(e, canon)) {
+        uint16_t filter = graph_test_at(e->g, node_of(e, canon)->test)->filter;
+        if (paths ? vocab_filters[filter].arg != ARG_PATH : filter != FILTER_VNODE_TYPE)
+            return false;
+    }
+    return true;
+}
+
+/* Whether a row of paths leads to one about the kind of file, both of which must hold: the kind is
+ * asked first, because that is cheaper. */
+static bool asks_kind_first(const struct encoder *e, uint32_t canon, uint32_t end)
+{
+    uint32_t kind = match_of(e, canon);
+    return e->era->lists && !e->frugal && !was_compiled(e->g) && is_filter(e, kind) &&
+           row_end(e, kind) == end && row_is_of(e, canon, end, true) &&
+           row_is_of(e, kind, end, false);
+}
+
+static int place_row(struct encoder *e, uint32_t canon, uint32_t end, struct bk_err *err)
+{
+    uint32_t kind = match_of(e, canon), number = e->placed[end];
+    if (!asks_kind_first(e, canon, end)) {
+        if (make_row(e, canon, end, e->placed[kind], &number, err) < 0)
+            return -1;
+    } else {
+        uint32_t paths = number;
+        if (make_row(e, canon, end, e->placed[match_of(e, kind)], &paths, err) < 0 ||
+            make_row(e, kind, end, paths, &number, err) < 0)
             return -1;
     }
     e->placed[canon] = number;
@@ -259,6 +343,8 @@ static int waits_for(struct encoder *e, uint32_t canon, uint32_t *first, struct 
         return 0;
     }
     uint32_t match = match_of(e, canon), end = row_end(e, canon);
+    if (asks_kind_first(e, canon, end))
+        match = match_of(e, match);
     *first = e->placed[match] == NOT_PLACED ? match
              : e->placed[end] == NOT_PLACED ? end
                                             : NOT_PLACED;
@@ -311,7 +397,8 @@ static int lost_operation(const struct encoder *e, enum vocab_op op, struct bk_e
 /* Names that 14.4.1 still accepts, for operations that it no longer has. */
 static bool is_gone(uint16_t op)
 {
-    return op == OP_MACH_PER_USER_LOOKUP || op == OP_IPC_POSIX_SHM_READ_METADATA;
+    return op == OP_MACH_PER_USER_LOOKUP || op == OP_IPC_POSIX_SHM_READ_METADATA ||
+           op == OP_SYSTEM_CHUD || op == OP_QTN_DOWNLOAD;
 }
 
 static int check_rules(const struct encoder *e, struct bk_err *err)

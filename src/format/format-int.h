@@ -80,9 +80,35 @@ bool blob_flag_is_zero(const struct blob *b, enum vocab_filter filter);
 int blob_variable(const struct blob *b, uint32_t index, size_t offset, struct span *name,
                   struct bk_err *err);
 
+/* Bytes of patterns (docs/formats.md). */
+enum {
+    OP_END_OF_STRING = 0x00,
+    OP_LONG_VARIABLE = 0x01,
+    OP_THROUGH = 0x02,     /* to the next c, inclusive */
+    OP_THROUGH_ANY = 0x03, /* to some c, inclusive */
+    OP_LONG_LITERAL = 0x04,
+    OP_RESTORE = 0x05,
+    OP_SAVE = 0x06,
+    OP_FORGET = 0x07,
+    OP_LONG_JUMP = 0x08,
+    OP_ACCEPT = 0x0a,
+    OP_RANGES = 0x0b,
+    OP_GIVE_UP = 0x0f,
+    OP_VARIABLE = 0x10,
+    OP_VARIABLE_LAST = 0x1f,
+    OP_LITERAL = 0x40,
+    OP_JUMP = 0x80,
+    RANGES_REPEAT = 0x80,
+    LONG_LITERAL_MIN = 0x41,
+    LONG_JUMP_MIN = 0x81,
+};
+
 /* pattern.c: bytecode. filter is the graph's. */
 int pattern_tests(const struct blob *b, struct budget *g, struct span code, uint16_t filter,
                   struct alternatives *out, struct bk_err *err);
+
+/* case.c: whether a path is written with upper case. */
+bool blob_minds_case(const struct blob *b);
 
 /* regex.c: the bytes of entry `index` of the regex table. */
 int regex_span(const struct blob *b, uint16_t index, struct span *s, struct bk_err *err);

@@ -30,7 +30,7 @@ enum { BLOB_ERAS = BLOB_E + 1 };
 /* Offsets are in bytes from the start of the file. */
 struct blob {
     enum blob_era era;
-    bool late;           /* C: the iOS 12 variant */
+    bool late;           /* C: the iOS 12 variant; E: the header of iOS 26 */
     enum vocab_os os;    /* names its operations; VOCAB_OS_ANY: unknown */
     const uint8_t *data; /* the caller's */
     size_t size;

@@ -20,8 +20,10 @@ enum {
     C_LATE_HEADER = 12,
     D_HEADER = 12,
     E_HEADER = 14,
+    E_LATE_HEADER = 16,
     OLD_ROW_HEAD = 4,
     E_ROW_HEAD = 6,
+    E_LATE_ROW_HEAD = 8,
     OPS_LEAST = 32, /* for a bundle that does not record its number */
     OPS_MOST = 255,
     E_REGEX = 3,           /* version */
@@ -144,8 +146,10 @@ static int check_counts(const struct blob *b, struct bk_err *err)
         return err_set(err, BK_E_INPUT, "offset 0x2: a profile without nodes or operations");
     if (!(b->flags & BLOB_COLLECTION) != !b->nprofiles)
         return err_set(err, BK_E_INPUT, "offset 0x%x: %u profiles in a file that is %s",
-                       b->era == BLOB_D ? 6 : 8, b->nprofiles,
-                       b->nprofiles ? "no collection" : "a collection");
+                       b->era == BLOB_D ? 6
+                       : b->late        ? 10
+                                        : 8,
+                       b->nprofiles, b->nprofiles ? "no collection" : "a collection");
     return 0;
 }
 
@@ -175,8 +179,7 @@ static int open_d(struct blob *b, struct bk_err *err)
     return set_profile_layout(b, &at, OLD_ROW_HEAD, err);
 }
 
-/* There is no sample of a collection: by public descriptions, a profile's words are its name and
- * two more, or its name and one. */
+/* A profile's words are its name and two more (iOS 15 and 16), or its name and one (iOS 17). */
 static int open_e_profiles(struct blob *b, size_t at, struct bk_err *err)
 {
     struct blob with_two = *b;
@@ -194,8 +197,7 @@ static int open_e_profiles(struct blob *b, size_t at, struct bk_err *err)
     return 0;
 }
 
-/* iOS 26 has a further field at offset 8, which moves all tables: what would be regexes and
- * variables are none. Checked for versions without names only. */
+/* Whether regexes and variables are what they should be. With the other header they are not. */
 static int check_tables(const struct blob *b, struct bk_err *err)
 {
     struct span s;
@@ -206,49 +208,67 @@ static int check_tables(const struct blob *b, struct bk_err *err)
                       : blob_text(b, get16(b->data + at), &s, NULL);
         if (r < 0 || (regex && (s.n < 6 || get32_big(s.p) != E_REGEX)))
             return err_set(err, BK_E_INPUT,
-                           "offset 0x%zx: 0x%04x leads to no %s; the nearest layout is era E, and "
-                           "that of iOS 26, with a field more at offset 8, is not established",
-                           at, get16(b->data + at), regex ? "regex" : "variable");
+                           "offset 0x%zx: 0x%04x leads to no %s; the nearest layout is era E%s", at,
+                           get16(b->data + at), regex ? "regex" : "variable",
+                           b->late ? ", with the header of iOS 26" : "");
     }
-    if (b->npolicies && !(b->flags & BLOB_MESSAGE_FILTERS))
+    if (b->npolicies && !b->late && !(b->flags & BLOB_MESSAGE_FILTERS))
         return err_set(err, BK_E_INPUT,
                        "offset 0xc: 0x%04x message filters without flag 0x4000; the nearest layout "
-                       "is era E, and that of iOS 26, with a field more at offset 8, is not "
-                       "established",
+                       "is era E",
                        b->npolicies);
     return 0;
 }
 
-static int open_e(struct blob *b, struct bk_err *err)
+/* The late header has a count at offset 7 and a word more at offset 8: two more tables of names,
+ * behind the one of states. */
+static int open_e_as(struct blob *b, bool late, struct bk_err *err)
 {
     const uint8_t *p = b->data;
-    size_t at = E_HEADER;
-    if (b->size < E_HEADER)
+    size_t at = late ? E_LATE_HEADER : E_HEADER;
+    if (b->size < at)
         return too_short(b, err);
+    b->late = late;
     b->flags = get16(p);
     b->nnodes = get16(p + 2);
     b->nops = p[4];
     b->nvars = p[5];
-    b->nstates = p[6];
-    b->nprofiles = get16(p + 8);
-    b->nregexes = get16(p + 10);
-    b->npolicies = get16(p + 12);
-    if (b->flags & ~E_FLAGS || p[7])
+    b->nstates = late ? (uint32_t)p[6] + p[7] + get16(p + 8) : p[6];
+    b->nprofiles = get16(p + at - 6);
+    b->nregexes = get16(p + at - 4);
+    b->npolicies = get16(p + at - 2);
+    bool odd = p[7] && !late;
+    if (b->flags & ~E_FLAGS || odd)
         return err_set(err, BK_E_INPUT,
                        "offset 0x%x: 0x%04x is not known here; the nearest layout is era E, with "
                        "flags 0x8000, 0x4000, 0x1000 and 1, and 0 at offset 7",
-                       p[7] ? 7 : 0, p[7] ? p[7] : b->flags);
+                       odd ? 7 : 0, odd ? p[7] : b->flags);
     if (check_counts(b, err) < 0 ||
         set_layout(b, &at, b->nregexes, 2, "regexes", &b->regexes, err) < 0 ||
         set_layout(b, &at, b->nvars, 2, "variables", &b->vars, err) < 0 ||
         set_layout(b, &at, b->nstates, 2, "states", &b->states, err) < 0 ||
         set_layout(b, &at, b->npolicies, 2, "message filters", &b->policies, err) < 0)
         return -1;
+    if (late)
+        return set_profile_layout(b, &at, E_LATE_ROW_HEAD, err) < 0 ? -1 : check_tables(b, err);
     if (open_e_profiles(b, at, err) < 0)
         return -1;
     return b->flags & BLOB_COLLECTION || blob_os_of(BLOB_E, b->nops) != VOCAB_OS_ANY
                ? 0
                : check_tables(b, err);
+}
+
+static int open_e(struct blob *b, struct bk_err *err)
+{
+    struct blob early = *b, late = *b;
+    if (open_e_as(&early, false, err) == 0) {
+        *b = early;
+        return 0;
+    }
+    if (open_e_as(&late, true, NULL) < 0)
+        return -1;
+    *b = late;
+    return 0;
 }
 
 /* ---- eras A, B and C: offsets in the header; nodes end where the first other table begins ---- */
@@ -415,8 +435,10 @@ static int open_as(struct blob *b, enum blob_era era, struct bk_err *err)
 
 static bool looks_like_e(const uint8_t *p, size_t n)
 {
-    return n >= E_HEADER && !(get16(p) & ~E_FLAGS) && get16(p + 2) && p[4] && !p[7] &&
-           !(get16(p) & BLOB_COLLECTION) == !get16(p + 8);
+    bool many = get16(p) & BLOB_COLLECTION;
+    if (n < E_HEADER || get16(p) & ~E_FLAGS || !get16(p + 2) || !p[4])
+        return false;
+    return (!p[7] && !many == !get16(p + 8)) || (n >= E_LATE_HEADER && !many == !get16(p + 10));
 }
 
 static bool looks_like_d(const uint8_t *p, size_t n)

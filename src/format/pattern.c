@@ -18,28 +18,6 @@
 #include "format/format-int.h"
 #include "graph/regex/regex.h"
 
-enum {
-    OP_END_OF_STRING = 0x00,
-    OP_LONG_VARIABLE = 0x01,
-    OP_THROUGH = 0x02,     /* to the next c, inclusive */
-    OP_THROUGH_ANY = 0x03, /* to some c, inclusive */
-    OP_LONG_LITERAL = 0x04,
-    OP_RESTORE = 0x05,
-    OP_SAVE = 0x06,
-    OP_FORGET = 0x07,
-    OP_LONG_JUMP = 0x08,
-    OP_ACCEPT = 0x0a,
-    OP_RANGES = 0x0b,
-    OP_GIVE_UP = 0x0f,
-    OP_VARIABLE = 0x10,
-    OP_VARIABLE_LAST = 0x1f,
-    OP_LITERAL = 0x40,
-    OP_JUMP = 0x80,
-    RANGES_REPEAT = 0x80,
-    LONG_LITERAL_MIN = 0x41,
-    LONG_JUMP_MIN = 0x81,
-};
-
 /* A set of bytes. */
 struct bytes {
     uint64_t w[4];
@@ -80,7 +58,10 @@ struct walk {
 
 static int refuse(const struct walk *w, size_t pc, const char *why, struct bk_err *err)
 {
-    return err_set(err, BK_E_INPUT, "offset 0x%zx: %s", w->code.offset + pc, why);
+    if (pc >= w->code.n)
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: %s", w->code.offset + pc, why);
+    return err_set(err, BK_E_INPUT, "offset 0x%zx: byte 0x%02x: %s", w->code.offset + pc,
+                   w->code.p[pc], why);
 }
 
 static const struct bytes slash = {{(uint64_t)1 << '/'}};

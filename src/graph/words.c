@@ -54,7 +54,8 @@ static void print_number(const struct graph_test *t, struct buf *out)
 /* The key of a test for KEY=VALUE ends at the first =: keys that contain one are refused. */
 static uint32_t key_length(const struct graph_test *t)
 {
-    const char *equals = memchr(t->str, '=', t->len);
+    bool has_value = t->filter == FILTER_ENTITLEMENT_STRING;
+    const char *equals = has_value ? memchr(t->str, '=', t->len) : NULL;
     return equals ? (uint32_t)(equals - t->str) : t->len;
 }
 
@@ -86,6 +87,10 @@ static void print_entitlement(const struct graph_test *t, struct buf *out)
     }
     graph_entitlement_split(t, &key, &value);
     buf_sbpl(out, key.s ? key.s : "", key.n);
+    if (t->filter == FILTER_ENTITLEMENT_IS_BOOL_FALSE) {
+        buf_str(out, " (entitlement-value #f))");
+        return;
+    }
     struct graph_test rest = {.filter = t->filter, .how = t->how};
     rest.str = value.s ? value.s : "";
     rest.len = (uint32_t)value.n;
@@ -99,6 +104,8 @@ static void print_entitlement(const struct graph_test *t, struct buf *out)
 
 bool graph_test_is_keyed_value(const struct graph_test *t)
 {
+    if (t->filter == FILTER_ENTITLEMENT_IS_BOOL_FALSE)
+        return true;
     return t->filter == FILTER_ENTITLEMENT_STRING && graph_how_is_string(t->how) &&
            t->how != GRAPH_SUBPATH && memchr(t->str, '=', t->len);
 }

@@ -15,9 +15,9 @@ void graph_test_briefly(const struct graph_test *t, struct buf *out);
 
 /* Whether it is written as (require-entitlement "key" (entitlement-value …)). */
 bool graph_test_is_keyed(const struct graph_test *t);
-/* Whether it is a test for KEY=VALUE. */
+/* Whether it is a test for KEY=VALUE, or for a key whose value is #f. */
 bool graph_test_is_keyed_value(const struct graph_test *t);
-/* Appends KEY, and VALUE as a string or regex of its own. */
+/* Appends KEY, and VALUE as a string or regex of its own, or nothing if it is #f. */
 void graph_entitlement_split(const struct graph_test *t, struct buf *key, struct buf *value);
 
 /* A string test as a regex that matches the same strings. */

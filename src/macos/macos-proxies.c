@@ -149,6 +149,7 @@ int proxies_start(struct proxies *p, const struct graph *g, const struct parent_
                                  .parents = parents,
                                  .on_denial = on_denial,
                                  .answers = -1,
+                                 .no_tls = "Buckle does not decrypt TLS on macOS",
                                  .arg = &events_write,
                                  .until = stop_read};
         close(stop_write);

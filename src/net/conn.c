@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 #include "graph/net.h"
+#include "net/decide-request.h"
+#include "net/decider.h"
 #include "net/dns-stub.h"
 #include "net/gate-announce.h"
 #include "net/gate-ask.h"
@@ -49,6 +51,7 @@ void conn_close(struct conn *c)
     c->dial = NULL;
     if (c->asked)
         gate_ask_leave(g, c->asked);
+    decider_leave(c);
     if (c->state == CONN_DNS)
         lookup_forget(c);
     if (c->inbound)
@@ -88,7 +91,10 @@ void conn_free_closed(struct gate *g)
         next = c->next;
         g->nh2 -= c->h2 ? 1 : 0;
         h2_free(c->h2);
-        secrets_answer_free(&c->masked);
+        secrets_flow_free(&c->masked);
+        secrets_flow_free(&c->filled);
+        decide_forget(c);
+        g->nended -= c->client.tls ? 1 : 0;
         tls_end_free(c->client.tls);
         tls_end_free(c->server.tls);
         free(c);
@@ -210,7 +216,8 @@ static bool may_read(const struct conn *c, const struct side *from)
     const struct side *to = from == &c->client ? &c->server : &c->client;
     if (!from->readable || from->ended || !from->connected || queue_size(&to->out) > WAITING_BYTES)
         return false;
-    return from != &c->client || queue_size(&c->in) < HTTP_HEAD_MAX;
+    size_t room = c->wants > HTTP_HEAD_MAX ? c->wants : HTTP_HEAD_MAX;
+    return from != &c->client || queue_size(&c->in) < room;
 }
 
 /* How much to read at once: little while the bytes still have to be parsed. */
@@ -260,7 +267,7 @@ static void pass_end(struct conn *c, struct side *from, struct side *to)
 static bool is_cut_off(const struct conn *c)
 {
     return c->client.ended && queue_size(&c->in) && c->state != CONN_RELAY && !c->awaiting &&
-           !c->dial && !c->asked;
+           !c->dial && !c->asked && !c->deciding;
 }
 
 static bool has_ended(const struct conn *c)
@@ -274,7 +281,7 @@ static bool has_ended(const struct conn *c)
     /* the client closed both directions: no answer can reach it */
     if (c->client.shut && c->client.ended)
         return true;
-    if (c->asked)
+    if (c->asked || c->deciding)
         return false;
     if (c->server.watch.fd < 0)
         return !c->dial && c->client.ended && client_has_all;
@@ -349,7 +356,8 @@ void conn_pump(struct conn *c)
         mark_busy(c);
     if (c->server.ended)
         plain_http_answer_ended(c);
-    if (c->state == CONN_HTTP && c->server.ended && c->server.watch.fd >= 0 && !c->asked)
+    if (c->state == CONN_HTTP && c->server.ended && c->server.watch.fd >= 0 && !c->asked &&
+        !c->deciding)
         conn_finish(c);
     if (c->state == CONN_CLOSING)
         shut_client(c);
@@ -387,7 +395,8 @@ void conn_advance(struct conn *c)
         [CONN_HTTP] = plain_http_requests,
         [CONN_H2] = plain_http_h2,
     };
-    while (!c->dead && !c->asked && !c->unknown && c->state < CONN_RELAY && steps[c->state](c))
+    while (!c->dead && !c->asked && !c->deciding && !c->unknown && c->state < CONN_RELAY &&
+           steps[c->state](c))
         ;
     /* bytes held back for inspection go first */
     if (!c->dead && c->state == CONN_RELAY && queue_size(&c->in)) {
@@ -477,14 +486,16 @@ static const uint8_t loopback[2][16] = {{[10] = 0xff, [11] = 0xff, [12] = 127, [
                                         {[15] = 1}};
 
 /* The host's server may listen on IPv4 or IPv6, so dial the name. If a rule allows only the
- * address, dial that. Other loopback addresses have no name. */
+ * address, or denies the client's kind of socket, dial that. Other loopback addresses have no name.
+ */
 void conn_set_local(struct conn *c, const uint8_t addr[16])
 {
     static const char name[] = "localhost";
     bool named = memcmp(addr, loopback[0], 16) == 0 || memcmp(addr, loopback[1], 16) == 0;
     c->four = addr_is_v4(addr);
     peer_parse(name, sizeof(name) - 1, &c->host);
-    if (!named || !rules_ask(&c->gate->rules, &c->host, c->port, NET_TCP).allow)
+    uint16_t proto = c->four ? NET_TCP4 : NET_TCP6;
+    if (!named || !rules_ask(&c->gate->rules, &c->host, c->port, proto).allow)
         peer_from_address(addr, &c->host);
 }
 

@@ -23,6 +23,7 @@
 
 struct gate;
 struct conn;
+struct decision;
 struct listener;
 
 struct side {
@@ -62,6 +63,7 @@ struct conn {
     uint8_t state; /* enum conn_state */
     bool proxied;  /* HTTP requests name their host, and are rewritten */
     bool socks;
+    bool known;       /* another gate has checked its login (hand-over.h) */
     bool inbound;     /* from the host to a server of the command */
     bool six;         /* dials that server over IPv6 */
     struct peer host; /* the destination */
@@ -69,11 +71,18 @@ struct conn {
     struct dial *dial;
     uint64_t deadline_ms; /* 0: none */
     struct queue in;      /* from the client, not parsed yet */
+    size_t wants;         /* how much of it has to be there; 0: as for a header */
     struct gate_client who;
     bool local;     /* to the host's loopback, */
     bool four;      /* by IPv4 first */
     bool unknown;   /* the destination has not been announced yet */
     uint32_t asked; /* the question it waits for; 0: none */
+
+    /* decider.c */
+    bool asked_body;
+    uint64_t deciding; /* the request that another program decides about; 0: none, */
+    uint64_t decide_until_ms;
+    struct decision *decision; /* and what it decided; or NULL */
 
     /* inspect.c */
     struct first_line first;
@@ -96,9 +105,11 @@ struct conn {
     struct h2_place
         h2_place; /* in the server's frames, before the client is known to send HTTP/2 */
     struct http_body body, answer_body;
-    uint32_t inserts;             /* secrets for the request that is being read */
-    struct secrets_answer masked; /* an answer that may have secrets in it */
-    struct queue answer;          /* the incomplete header of an answer */
+    uint32_t inserts;           /* secrets for the request that is being read */
+    uint32_t fills;             /* … for its body */
+    struct secrets_flow filled; /* that body */
+    struct secrets_flow masked; /* an answer that may have secrets in it */
+    struct queue answer;        /* the incomplete header of an answer */
 };
 
 enum {

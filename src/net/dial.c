@@ -21,9 +21,11 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "graph/net.h"
+#include "net/handling.h"
 #include "system/descriptors.h"
 
 enum { STAGGER_MS = 250, GIVE_UP_MS = 30000, LOOKUP_MS = 5000, LOOKUP_TRIES = 2 };
@@ -79,12 +81,13 @@ ares_channel dialer_channel(struct dialer *d)
 }
 
 int dialer_init(struct dialer *d, struct loop *l, struct net_rules *rules,
-                const struct parent_proxies *parents)
+                const struct parent_proxies *parents, const struct handling *handling)
 {
     memset(d, 0, sizeof(*d));
     d->loop = l;
     d->rules = rules;
     d->parents = parents;
+    d->handling = handling;
     for (size_t i = 0; i < DIAL_ARES; i++)
         d->watches[i] = (struct ares_watch){{-1, on_ares}, d};
     d->here = OWN_ADDRESS_NONE;
@@ -175,6 +178,23 @@ void dialer_free(struct dialer *d)
 
 /* ---- attempts ---- */
 
+/* The proxy for some hosts, behind a Unix socket: connecting does not wait. */
+static int connect_to_socket(const char *path)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof(to.sun_path))
+        return -ENAMETOOLONG;
+    strcpy(to.sun_path, path);
+    int fd = fd_socket(AF_UNIX, SOCK_STREAM, FD_NONBLOCK);
+    if (fd < 0)
+        return -errno;
+    if (connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0)
+        return fd;
+    int err = -errno;
+    close(fd);
+    return err;
+}
+
 static int connect_to(const uint8_t addr[16], uint16_t port, enum dial_kind kind)
 {
     struct sockaddr_storage to;
@@ -211,7 +231,8 @@ static bool start_next(struct dial *dial)
             t = &dial->tries[i];
     while (t && dial->started < dial->naddresses) {
         size_t which = dial->started++;
-        int fd = connect_to(dial->addresses[which], dial->port, dial->kind);
+        int fd = dial->socket ? connect_to_socket(dial->socket)
+                              : connect_to(dial->addresses[which], dial->port, dial->kind);
         if (fd < 0) {
             dial->last_error = -fd;
             continue;
@@ -458,9 +479,18 @@ struct dial *dial_start(struct dialer *d, const struct peer *host, uint16_t port
     /* an address starts at the next tick, so that done is never called from here */
     dial->next_ms = d->loop->now_ms;
     dial->starting = true;
-    if (d->parents && kind <= DIAL_STREAM4)
+    static const struct upstream behind_socket; /* an HTTP proxy without a login */
+    dial->socket = kind <= DIAL_STREAM4 ? handling_via(d->handling, host, port) : NULL;
+    if (dial->socket)
+        dial->via = &behind_socket;
+    else if (d->parents && kind <= DIAL_STREAM4)
         dial->via = proxy_for(d, host, port, asked);
-    if (dial->via) {
+    if (dial->socket) {
+        dial->target = *host;
+        dial->exchange.port = port;
+        may_ask = true;
+        dial->naddresses = 1; /* of no meaning */
+    } else if (dial->via) {
         dial->target = *host;
         dial->exchange.port = port;
         host = &dial->via->host;
@@ -471,7 +501,9 @@ struct dial *dial_start(struct dialer *d, const struct peer *host, uint16_t port
     if (d->dials)
         d->dials->prev = dial;
     d->dials = dial;
-    if (!may_ask) {
+    if (dial->socket) {
+        /* the proxy looks the name up */
+    } else if (!may_ask) {
         dial->why = dialer_too_many;
         dial->not_looked_up = true;
     } else if (host->address) {

@@ -81,6 +81,7 @@ struct dial {
     bool address; /* the host was given as an address */
     bool here;    /* the client itself asked for loopback, not for a name that leads there */
     const struct upstream *via; /* dials this parent proxy, or NULL */
+    const char *socket;         /* at this Unix socket, or NULL */
     struct dial_try *proxy_try; /* the attempt that talks to the proxy */
     struct peer target;
     struct upstream_exchange exchange;
@@ -95,6 +96,7 @@ struct dialer {
     struct loop *loop;
     struct net_rules *rules;
     const struct parent_proxies *parents; /* or NULL */
+    const struct handling *handling;      /* or NULL: which hosts are behind another proxy */
     ares_channel channel;                 /* NULL until the first lookup */
     struct ares_watch watches[DIAL_ARES];
     struct dial *dials;
@@ -103,7 +105,7 @@ struct dialer {
 };
 
 int dialer_init(struct dialer *d, struct loop *l, struct net_rules *rules,
-                const struct parent_proxies *parents);
+                const struct parent_proxies *parents, const struct handling *handling);
 void dialer_free(struct dialer *d);
 
 /* The resolver channel, or NULL without memory. Created at first use, because it reads the

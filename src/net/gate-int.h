@@ -33,7 +33,7 @@ enum {
 
 enum {
     LISTENERS = NETNS_SOCKETS + NETNS_LOCAL * NETNS_LOCAL_KINDS +
-                (GATE_PUBLISHED + GATE_SERVERS) * GATE_FAMILIES + NETNS_PORTS
+                (GATE_PUBLISHED + GATE_SERVERS) * GATE_FAMILIES + NETNS_PORTS + GATE_PROXIES
 };
 
 struct listener {
@@ -69,7 +69,7 @@ struct gate {
     struct gate_refused refused[GATE_REFUSED];
     uint64_t reached[GATE_REACHED]; /* hashes of hosts that were reported */
     unsigned nrefused;
-    struct watch until, announcer, link;
+    struct watch until, announcer, link, handed;
     struct gate_announcement announced[GATE_ANNOUNCED];
     unsigned nannounced;
     struct conn *conns, *dead, *busy;
@@ -84,10 +84,12 @@ struct gate {
     bool sweeps;            /* something may expire */
     char login[HTTP_BASIC]; /* "Basic …" with the token */
     char scratch[SCRATCH_BYTES];
-    struct http_head head;
-    const struct secrets *secrets; /* or NULL */
-    struct tls_helper *tls;        /* NULL: TLS cannot be terminated */
-    char readings[REQUEST_ROOM];   /* of the target that is being checked */
+    struct http_head head, outgoing; /* as it came, and with secrets */
+    struct decider *decider;         /* or NULL */
+    size_t nended;                   /* connections whose TLS ends here */
+    const struct secrets *secrets;   /* or NULL */
+    struct tls_helper *tls;          /* NULL: TLS cannot be terminated */
+    char readings[REQUEST_ROOM];     /* of the target that is being checked */
 };
 
 /* Reports a denial, if the rule wants a report. */

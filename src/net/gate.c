@@ -17,11 +17,13 @@
 #include <unistd.h>
 
 #include "graph/net.h"
+#include "net/decider.h"
 #include "net/dns-stub.h"
 #include "net/gate-announce.h"
 #include "net/gate-ask.h"
 #include "net/gate-int.h"
 #include "net/gate-session.h"
+#include "net/hand-over.h"
 #include "net/inbound.h"
 #include "net/packets.h"
 
@@ -204,6 +206,8 @@ static int open_listeners(struct gate *g)
         for (unsigned k = 0; k < GATE_FAMILIES && err == 0; k++)
             err = gate_add_listener(g, g->o->published[i].fds[k], LISTEN_PUBLISHED,
                                     g->o->published[i].port, k);
+    for (size_t i = 0; i < g->o->nproxies && err == 0; i++)
+        err = gate_add_listener(g, g->o->proxies[i], NETNS_HTTP, 0, false);
     if (err == 0)
         err = open_ports(g);
     for (size_t k = 0; k < NETNS_FAMILIES; k++)
@@ -258,6 +262,7 @@ static int run_turn(struct gate *g, uint64_t *swept)
             g->o->packets->sweep(g);
         inbound_sweep(g);
         gate_ask_sweep(g);
+        decider_sweep(g);
     }
     conn_free_closed(g);
     return err;
@@ -276,6 +281,10 @@ static int serve(struct gate *g)
         err = gate_session_begin(g);
     if (err == 0)
         err = gate_ask_begin(g);
+    if (err == 0)
+        err = decider_begin(g);
+    if (err == 0)
+        err = hand_over_begin(g);
     while (err == 0 && !g->over)
         err = run_turn(g, &swept);
     while (g->conns)
@@ -284,6 +293,8 @@ static int serve(struct gate *g)
         g->o->packets->end(g);
     conn_free_closed(g);
     gate_ask_end(g);
+    decider_end(g);
+    hand_over_end(g);
     return err;
 }
 
@@ -301,7 +312,7 @@ int gate_run(const struct gate_options *o)
     if (err == 0 && (rules_init(&g->rules, o->graph) < 0 || name_address_init(&g->names) < 0))
         err = -ENOMEM;
     if (err == 0)
-        err = dialer_init(&g->dialer, &g->loop, &g->rules, o->parents);
+        err = dialer_init(&g->dialer, &g->loop, &g->rules, o->parents, o->handling);
     if (err == 0)
         err = serve(g);
     tls_helper_free(g->tls);

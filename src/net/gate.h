@@ -34,6 +34,8 @@ struct gate_client {
 
 /* A refused connection, datagram or lookup. */
 struct secrets;
+struct handling;
+struct gate_users;
 
 struct gate_denial {
     const struct peer *host;
@@ -58,7 +60,7 @@ struct gate_question {
 };
 
 /* Listeners on the host's loopback that lead to the command's servers. */
-enum { GATE_PUBLISHED = 16, GATE_FAMILIES = 2 };
+enum { GATE_PUBLISHED = 16, GATE_FAMILIES = 2, GATE_PROXIES = 16 };
 
 struct gate_port {
     uint16_t port;          /* 0: end of the list */
@@ -86,11 +88,18 @@ struct gate_options {
     int link;
     struct link_ports *link_ports; /* if so: where the session's other commands listen */
     struct netns_sockets sockets;
+    int proxies[GATE_PROXIES];          /* more listeners for HTTP and SOCKS, */
+    size_t nproxies;                    /* as many */
     const struct gate_packets *packets; /* NULL: there are only proxies (packets.h) */
     struct gate_port published[GATE_PUBLISHED];
-    const struct secrets *secrets; /* credentials to insert, or NULL */
-    struct tls_helper *tls; /* for connections whose requests are checked; the gate frees it */
-    const char *token;      /* the password of the proxies, or NULL */
+    const struct secrets *secrets;   /* credentials to insert, or NULL */
+    const struct handling *handling; /* of what is allowed, or NULL */
+    struct tls_helper *tls;   /* for connections whose requests are checked; the gate frees it */
+    const char *no_tls;       /* why there is none, if the policy needed it at the start */
+    const char *token;        /* the password of the proxies, or NULL */
+    struct gate_users *users; /* whose gates get all connections (hand-over.h), or NULL */
+    bool takes;               /* connections that another gate hands over, here: */
+    int handed;
     const struct parent_proxies *parents; /* or NULL */
     bool portable;                        /* wait with poll() (loop.h) */
     bool late_names; /* resolve denied names too, and refuse the connections instead */

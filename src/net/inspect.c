@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "net/gate-int.h"
+#include "net/handling.h"
 #include "net/plain-http.h"
 #include "net/terminate.h"
 #include "net/tls-hello.h"
@@ -64,7 +65,8 @@ static bool inspect_ssh(struct conn *c)
 
 static bool is_judged(struct conn *c)
 {
-    return rules_by_request(&c->gate->rules, &c->host, c->port);
+    return (c->gate->o->handling && c->gate->o->handling->only_requests) ||
+           rules_by_request(&c->gate->rules, &c->host, c->port);
 }
 
 static bool inspect_web(struct conn *c, const char *data, size_t n)
@@ -202,7 +204,8 @@ static bool inspect_any(struct conn *c, const char *data, size_t n)
         return begin_requests(c);
     if (got == FIRST_OTHER)
         return pass_unread(c);
-    send_ahead(c);
+    if (!handling_decides(c->gate->o->handling)) /* else nothing is sent that is not decided */
+        send_ahead(c);
     return false;
 }
 
@@ -214,8 +217,12 @@ static bool inspect_hello(struct conn *c, const struct hello *hello)
         plain_http_refuse_name(c, &hello->name, "the TLS hello");
         return false;
     }
-    if (is_judged(c))
+    if (is_judged(c) || handling_ends_tls(c->gate->o->handling, &c->host, c->port))
         return terminate_begin(c, hello);
+    if (c->gate->o->handling && c->gate->o->handling->only_requests) {
+        plain_http_refuse(c, "only requests are allowed, and its TLS is not decrypted");
+        return false;
+    }
     c->state = CONN_RELAY;
     return true;
 }

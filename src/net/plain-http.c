@@ -18,8 +18,11 @@
 
 #include "base/buf.h"
 #include "base/own.h"
+#include "net/decide-request.h"
 #include "net/gate-int.h"
+#include "net/handling.h"
 #include "net/h2-answer.h"
+#include "net/insert.h"
 #include "net/proxy.h"
 
 enum { H2_AT_ONCE = 1024 }; /* connections; each takes about ten kilobytes */
@@ -79,8 +82,8 @@ static struct graph_verdict ask_readings(struct conn *c, const struct request *r
     return v;
 }
 
-static void report_request(struct conn *c, struct slice method, struct slice target,
-                           const struct graph_verdict *v, const char *why)
+void plain_http_report(struct conn *c, struct slice method, struct slice target,
+                       const struct graph_verdict *v, const char *why)
 {
     char text[512];
     const char *query = memchr(target.s, '?', target.n); /* may have secrets */
@@ -110,7 +113,7 @@ static bool may_request(struct conn *c, struct slice method, struct slice target
         c->inserts = secrets_for_request(c->gate->secrets, &c->host, c->port, &r);
     }
     if (!v->allow || v->flags & VOCAB_FLAG_REPORT)
-        report_request(c, method, target, v, *why);
+        plain_http_report(c, method, target, v, *why);
     if (!v->allow && !*why && !rules_explicit(&c->gate->rules, v))
         *why = "it is not among the allowed requests"; /* the rule's message is about hosts */
     return v->allow;
@@ -124,23 +127,31 @@ static bool has_override(const struct http_head *h)
     return false;
 }
 
-static bool check_request(struct conn *c, const struct http_head *h, bool their_proxy)
+static bool check_rules(struct conn *c, const struct http_head *h, struct slice target)
 {
     c->inserts = 0;
     struct graph_verdict v;
     const char *why;
-    struct slice target =
-        h->form == HTTP_ABSOLUTE && h->path.n == 0 ? (struct slice){"/", 1} : h->path;
     if (!rules_by_request(&c->gate->rules, &c->host, c->port))
         return true;
-    if (their_proxy) {
-        plain_http_refuse(c, "requests through another proxy cannot be checked");
-        return false;
-    }
     if (may_request(c, h->method, target, has_override(h), &v, &why))
         return true;
     proxy_refuse_request(c, h->method, &v, why);
     return false;
+}
+
+static bool check_request(struct conn *c, const struct http_head *h, bool their_proxy)
+{
+    struct slice target =
+        h->form == HTTP_ABSOLUTE && h->path.n == 0 ? (struct slice){"/", 1} : h->path;
+    bool judged = rules_by_request(&c->gate->rules, &c->host, c->port) ||
+                  handling_decides(c->gate->o->handling);
+    if (judged && their_proxy) {
+        plain_http_refuse(c, "requests through another proxy cannot be checked");
+        return false;
+    }
+    /* with a decision, the rules have allowed it before */
+    return (c->decision || check_rules(c, h, target)) && decide_request(c, h, target);
 }
 
 /* ---- requests ---- */
@@ -158,34 +169,22 @@ static void begin_exchange(struct conn *c, const struct http_head *h)
     c->answer_raw = false;
 }
 
-/* What carries secrets is encrypted, and has no proxy between. */
-static bool send_secret_head(struct conn *c, const struct http_head *h)
+/* changed: the header with secrets; empty if it has none. */
+static void send_head(struct conn *c, const struct http_head *h, const struct buf *changed)
 {
     OWN(buf) struct buf out = {0};
-    uint32_t known = secrets_for_host(c->gate->secrets, &c->host, c->port);
-    if (!known || c->proxied || c->ahead || !c->server.tls)
-        return false;
-    secrets_write_head(c->gate->secrets, known & c->inserts, queue_data(&c->in), h->size, &out);
-    if (buf_ok(&out))
-        side_send(&c->server, out.s, out.n);
-    else
-        conn_reset(c);
-    return true;
-}
-
-static void send_head(struct conn *c, const struct http_head *h)
-{
-    OWN(buf) struct buf out = {0};
-    if (send_secret_head(c, h))
+    if (changed->n) {
+        decide_send_head(c, changed->s, changed->n);
         return;
+    }
     if (!c->proxied) {
-        side_send(&c->server, queue_data(&c->in) + c->ahead, h->size - c->ahead);
+        decide_send_head(c, queue_data(&c->in) + c->ahead, h->size - c->ahead);
         c->ahead = 0;
         return;
     }
     http_head_forward(h, &out);
     if (buf_ok(&out))
-        side_send(&c->server, out.s, out.n);
+        decide_send_head(c, out.s, out.n);
 }
 
 /* A proxy's client may switch to another host with each request. */
@@ -218,8 +217,20 @@ static const char *is_out_of_form(const struct conn *c, const struct http_head *
     return c->proxied && !h->named ? "the request names no host" : NULL;
 }
 
+static bool write_head(struct conn *c, const struct http_head *h, struct buf *out)
+{
+    const char *why = insert_head(c, h, out);
+    if (!why)
+        return true;
+    struct graph_verdict v = {.flags = VOCAB_FLAG_REPORT, .rule = GRAPH_NO_RULE};
+    plain_http_report(c, h->method, h->path, &v, why);
+    proxy_refuse_request(c, h->method, &v, why);
+    return false;
+}
+
 static bool begin_request(struct conn *c)
 {
+    OWN(buf) struct buf changed = {0};
     struct http_head *h = &c->gate->head;
     enum http_result got = http_head_read(queue_data(&c->in), queue_size(&c->in), h);
     if (queue_size(&c->in) == 0 || got == HTTP_MORE)
@@ -238,12 +249,10 @@ static bool begin_request(struct conn *c)
     }
     if (c->proxied && !switch_host(c, &h->host, h->port))
         return false;
-    if (!check_request(c, h, theirs))
+    if (insert_waits(c, h) || !check_request(c, h, theirs) || !write_head(c, h, &changed))
         return false;
     begin_exchange(c, h);
-    send_head(c, h);
-    if (c->dead)
-        return false;
+    send_head(c, h, &changed);
     queue_take(&c->in, h->size);
     if (c->server.watch.fd < 0 && !c->dial)
         conn_dial(c);
@@ -260,15 +269,13 @@ static void finish_exchange(struct conn *c)
 static bool pass_body(struct conn *c)
 {
     size_t n = queue_size(&c->in);
-    ssize_t used = n ? http_body_take(&c->body, queue_data(&c->in), n) : 0;
+    ssize_t used = n ? insert_body(c, queue_data(&c->in), n) : 0;
     if (used < 0) {
         plain_http_refuse(c, "the body does not match its framing");
         return false;
     }
-    if (used > 0) {
-        side_send(&c->server, queue_data(&c->in), (size_t)used);
+    if (used > 0)
         queue_take(&c->in, (size_t)used);
-    }
     if (!http_body_is_over(&c->body))
         return false;
     c->sending = false;
@@ -312,6 +319,11 @@ static bool begin_h2(struct conn *c)
     struct gate *g = c->gate;
     if (secrets_for_host(g->secrets, &c->host, c->port)) {
         plain_http_refuse(c, "it gets credentials, which need HTTP/1.1");
+        return false;
+    }
+    if (handling_needs_http1(g->o->handling)) {
+        plain_http_refuse(c, "its requests are decided about, or its answers changed, which needs "
+                             "HTTP/1.1");
         return false;
     }
     if (g->nh2 >= H2_AT_ONCE) {
@@ -418,12 +430,12 @@ static bool is_masked(const struct conn *c)
 static void send_masked(struct conn *c, bool end)
 {
     uint32_t which = secrets_for_host(c->gate->secrets, &c->host, c->port);
-    ssize_t n = secrets_answer_ready(c->gate->secrets, which, &c->masked, end);
+    ssize_t n = secrets_flow_ready(c->gate->secrets, which, &c->masked, end);
     if (n < 0) {
         conn_reset(c);
     } else if (n) {
         side_send(&c->client, c->masked.raw.s, (size_t)n);
-        secrets_answer_sent(&c->masked, (size_t)n);
+        secrets_flow_sent(&c->masked, (size_t)n);
     }
 }
 
@@ -438,6 +450,13 @@ static size_t take_answer_head(struct conn *c, const char *data, size_t n)
 {
     struct http_answer a;
     enum http_result got = http_answer_read(data, n, c->head_method, &a);
+    bool strips = c->gate->o->handling && c->gate->o->handling->strip.n;
+    if (got == HTTP_BAD && (strips || is_masked(c))) {
+        plain_http_refuse(c, strips
+                                 ? "its answer cannot be read, and fields of it are to be removed"
+                                 : "it gets credentials, and its answer is malformed");
+        return 0;
+    }
     if (got == HTTP_BAD)
         c->answer_raw = c->close_after =
             true; /* treat it as opaque, and allow no further request */
@@ -482,11 +501,25 @@ static size_t take_answer_body(struct conn *c, const char *data, size_t n, bool 
 static void forward(struct conn *c, const char *data, size_t n, bool masked)
 {
     if (masked && c->answer_raw)
-        secrets_answer_add(&c->masked, data, n, true);
+        secrets_flow_add(&c->masked, data, n, true);
     if (masked)
         send_masked(c, !c->awaiting);
     else
         side_send(&c->client, data, n);
+}
+
+/* Sends an answer's header without the fields that the client must not get. */
+static void pass_stripped(struct conn *c, const char *head, size_t n, bool masked)
+{
+    OWN(buf) struct buf out = {0};
+    const struct head_edit e = {.remove = c->gate->o->handling->strip};
+    handling_edit_head(head, n, &e, &out);
+    if (!buf_ok(&out))
+        conn_reset(c);
+    else if (masked)
+        secrets_flow_add(&c->masked, out.s, out.n, false);
+    else
+        side_send(&c->client, out.s, out.n);
 }
 
 /* Forwards the parsed part in one piece and returns its length. The rest is the start of
@@ -494,20 +527,26 @@ static void forward(struct conn *c, const char *data, size_t n, bool masked)
 static size_t take_answer(struct conn *c, const char *data, size_t n)
 {
     size_t used = 0, step = 1, noted = 0;
-    bool masked = is_masked(c);
+    bool masked = is_masked(c), strips = c->gate->o->handling && c->gate->o->handling->strip.n;
     while (used < n && step && c->awaiting && c->state == CONN_HTTP && !c->answer_raw) {
-        bool inside = c->answering;
+        bool inside = c->answering, head = !inside;
         step = inside ? take_answer_body(c, data + used, n - used, &inside)
                       : take_answer_head(c, data + used, n - used);
-        if (masked && !c->dead)
-            secrets_answer_add(&c->masked, data + used, step, inside);
+        if (!c->dead && strips && step && head) {
+            if (!masked)
+                side_send(&c->client, data + noted, used - noted);
+            pass_stripped(c, data + used, step, masked);
+            noted = used + step;
+        } else if (masked && !c->dead) {
+            secrets_flow_add(&c->masked, data + used, step, inside);
+        }
         used += step;
     }
     if (c->dead)
         return n;
-    noted = masked ? used : 0;
+    noted = masked ? used : noted;
     if (c->state == CONN_H2) {
-        side_send(&c->client, data, used);
+        side_send(&c->client, data + noted, used - noted);
         plain_http_h2_answer(c, data + used, n - used);
         return n;
     }

@@ -6,7 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "graph/eval.h"
 #include "graph/peer.h"
+#include "net/http.h"
 
 struct conn;
 
@@ -21,6 +23,9 @@ void plain_http_h2_answer(struct conn *c, const char *data, size_t n);
 
 /* Whether a client may use this name with its destination. */
 bool plain_http_agrees(const struct conn *c, const struct peer *named);
+/* Reports a denied request, without its query. */
+void plain_http_report(struct conn *c, struct slice method, struct slice target,
+                       const struct graph_verdict *v, const char *why);
 /* Both report the refusal and reset the connection. */
 void plain_http_refuse(struct conn *c, const char *why);
 void plain_http_refuse_name(struct conn *c, const struct peer *named, const char *how);

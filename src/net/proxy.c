@@ -15,11 +15,13 @@
 #include "base/buf.h"
 #include "base/own.h"
 #include "net/gate-int.h"
+#include "net/hand-over.h"
 #include "net/socks.h"
+#include "net/terminate.h"
 
 /* ---- refusing ---- */
 
-enum { PARENT_REASON = 200 };
+enum { PARENT_REASON = 200, FIELDS = 320, PHRASE = 400 };
 
 static void answer_http(struct conn *c, int status, const char *words, const char *fields,
                         const char *text)
@@ -43,38 +45,73 @@ static void answer_socks(struct conn *c, enum socks_code code)
         c->state = CONN_CLOSING;
 }
 
-/* The rule that decided, as a field for programs. */
-static void rule_field(const struct conn *c, const struct graph_verdict *v, char out[256])
+/* The rule that decided, and srt's mark, as fields for programs. */
+static void rule_field(const struct conn *c, const struct graph_verdict *v, const char *mark,
+                       char out[FIELDS])
 {
     const struct graph *g = c->gate->rules.graph;
     const struct graph_origin *o =
         v && v->rule < graph_rule_count(g) ? &graph_rule_at(g, v->rule)->origin : NULL;
     if (o && o->file)
-        snprintf(out, 256, "X-Buckle-Denied: network-outbound; rule=\"%.100s:%u\"\r\n", o->file,
-                 o->line);
+        snprintf(out, FIELDS,
+                 "X-Buckle-Denied: network-outbound; rule=\"%.100s:%u\"\r\nX-Proxy-Error: %s\r\n",
+                 o->file, o->line, mark);
     else
-        snprintf(out, 256, "X-Buckle-Denied: network-outbound\r\n");
+        snprintf(out, FIELDS, "X-Buckle-Denied: network-outbound\r\nX-Proxy-Error: %s\r\n", mark);
+}
+
+static const char *phrase_of(int status)
+{
+    static const struct {
+        int status;
+        const char *phrase;
+    } all[] = {{400, "Bad Request"},        {401, "Unauthorized"},
+               {403, "Forbidden"},          {404, "Not Found"},
+               {405, "Method Not Allowed"}, {421, "Misdirected Request"},
+               {429, "Too Many Requests"},  {503, "Service Unavailable"}};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        if (all[i].status == status)
+            return all[i].phrase;
+    return "Refused";
 }
 
 void proxy_refuse_request(struct conn *c, struct slice method, const struct graph_verdict *v,
                           const char *why)
 {
-    char text[PEER_TEXT + 768], name[PEER_TEXT], fields[256];
+    char text[PEER_TEXT + 768], name[PEER_TEXT], fields[FIELDS];
     peer_text(&c->host, c->port, name);
     if (!why && v->rule < graph_rule_count(c->gate->rules.graph))
         why = graph_rule_message(c->gate->rules.graph, v->rule);
     snprintf(text, sizeof(text), "buckle: this %.*s request to %s is denied%s%.600s\n",
              (int)method.n, method.s, name, why ? ": " : " by the sandbox's policy",
              why ? why : "");
-    rule_field(c, v, fields);
+    rule_field(c, v, PROXY_BLOCKED, fields);
     answer_http(c, 403, "Forbidden", fields, text);
     queue_free(&c->in);
+}
+
+void proxy_refuse_with(struct conn *c, int status, const char *mark, const char *why)
+{
+    char text[1200], fields[FIELDS];
+    snprintf(text, sizeof(text), "%.1100s\n", why);
+    snprintf(fields, sizeof(fields), "X-Proxy-Error: %.100s\r\n", mark);
+    answer_http(c, status, phrase_of(status), fields, text);
+    queue_free(&c->in);
+}
+
+/* Many clients show a refused CONNECT's status line and nothing else. */
+static void reason_phrase(const char *why, char out[PHRASE])
+{
+    size_t n = 0;
+    for (; why && why[n] && n < PHRASE - 1; n++)
+        out[n] = why[n] >= ' ' && why[n] <= '~' ? why[n] : '?';
+    snprintf(out + n, PHRASE - n, "%s", n ? "" : "Forbidden");
 }
 
 void proxy_refuse(struct conn *c, const struct peer *host, uint16_t port,
                   const struct graph_verdict *v, const char *why)
 {
-    char text[PEER_TEXT + 768], name[PEER_TEXT], fields[256];
+    char text[PEER_TEXT + 768], name[PEER_TEXT], fields[FIELDS], phrase[PHRASE];
     const struct graph_rule_info *rule = v && v->rule < graph_rule_count(c->gate->rules.graph)
                                              ? graph_rule_at(c->gate->rules.graph, v->rule)
                                              : NULL;
@@ -89,10 +126,12 @@ void proxy_refuse(struct conn *c, const struct peer *host, uint16_t port,
     peer_text(host, port, name);
     if (!why && rule)
         why = graph_rule_message(c->gate->rules.graph, v->rule);
-    snprintf(text, sizeof(text), "buckle: %s is denied%s%.600s\n", name,
-             why ? ": " : " by the sandbox's policy", why ? why : "");
-    rule_field(c, v, fields);
-    answer_http(c, 403, "Forbidden", fields, text);
+    snprintf(text, sizeof(text), "buckle: %s is denied%s%.600s\n%s", name,
+             why ? ": " : " by the sandbox's policy", why ? why : "",
+             v ? "Connection blocked by network allowlist\n" : "");
+    rule_field(c, v, v ? "blocked-by-allowlist" : PROXY_BLOCKED, fields);
+    reason_phrase(why, phrase);
+    answer_http(c, 403, phrase, fields, text);
 }
 
 static enum socks_code socks_code_of(int err)
@@ -179,16 +218,6 @@ void proxy_connected(struct conn *c)
 
 /* ---- SOCKS ---- */
 
-/* Takes the same time wherever the strings differ. */
-static bool same_secret(const char *a, const char *b)
-{
-    size_t n = strlen(a), m = strlen(b);
-    unsigned differ = n != m;
-    for (size_t i = 0; i < n && i < m; i++)
-        differ |= (unsigned)(a[i] ^ b[i]);
-    return differ == 0;
-}
-
 static const uint8_t *bytes_of(const struct conn *c)
 {
     return (const uint8_t *)queue_data(&c->in);
@@ -201,7 +230,8 @@ static bool socks_greet(struct conn *c)
     if (got == SOCKS_MORE)
         return false;
     c->socks = true;
-    bool wants_login = c->gate->o->token != NULL;
+    const struct gate_users *users = c->gate->o->users;
+    bool wants_login = users ? users->at[0].password != NULL : c->gate->o->token && !c->known;
     uint8_t method = wants_login ? SOCKS_PASSWORD : SOCKS_NO_LOGIN;
     if (got == SOCKS_BAD || !(wants_login ? hello.password : hello.no_login))
         method = SOCKS_NONE_FITS;
@@ -210,6 +240,8 @@ static bool socks_greet(struct conn *c)
     c->state = method == SOCKS_NONE_FITS ? CONN_CLOSING
                : wants_login             ? CONN_SOCKS_LOGIN
                                          : CONN_SOCKS_REQUEST;
+    if (users && c->state == CONN_SOCKS_REQUEST)
+        hand_over(c, &users->at[0]);
     return true;
 }
 
@@ -219,11 +251,17 @@ bool proxy_login(struct conn *c)
     enum socks_result got = socks_login_read(bytes_of(c), queue_size(&c->in), &login);
     if (got == SOCKS_MORE)
         return false;
-    bool known = got == SOCKS_FOUND && same_secret(login.password, c->gate->o->token);
+    const struct gate_users *users = c->gate->o->users;
+    const struct gate_user *user =
+        users && got == SOCKS_FOUND ? hand_over_by_login(users, login.user, login.password) : NULL;
+    bool known = users ? user != NULL
+                       : got == SOCKS_FOUND && hand_over_same(login.password, c->gate->o->token);
     side_send(&c->client, (uint8_t[]){1, known ? 0 : 1}, 2);
     if (got == SOCKS_FOUND)
         queue_take(&c->in, login.size);
     c->state = known ? CONN_SOCKS_REQUEST : CONN_CLOSING;
+    if (user)
+        hand_over(c, user);
     return true;
 }
 
@@ -263,6 +301,10 @@ static bool connect_request(struct conn *c, const struct http_head *h)
         proxy_refuse(c, &c->host, c->port, &v.rule, v.why);
     if (may != MAY)
         return false;
+    if (terminate_is_full(c)) {
+        proxy_refuse_with(c, 503, "too-many-tunnels", "too many TLS-terminated tunnels at once");
+        return false;
+    }
     queue_take(&c->in, h->size);
     c->state = CONN_INSPECT;
     conn_dial(c);
@@ -272,13 +314,13 @@ static bool connect_request(struct conn *c, const struct http_head *h)
 static bool is_known(const struct conn *c, const struct http_head *h)
 {
     char given[sizeof(c->gate->login)];
-    if (!c->gate->o->token)
+    if (!c->gate->o->token || c->known)
         return true;
     if (h->proxy_authorization.n == 0 || h->proxy_authorization.n >= sizeof(given))
         return false;
     memcpy(given, h->proxy_authorization.s, h->proxy_authorization.n);
     given[h->proxy_authorization.n] = '\0';
-    return same_secret(given, c->gate->login);
+    return hand_over_same(given, c->gate->login);
 }
 
 static bool http_first(struct conn *c)
@@ -294,10 +336,17 @@ static bool http_first(struct conn *c)
         answer_http(c, 400, "Bad Request", "", text);
         return false;
     }
-    if (!is_known(c, h)) {
+    const struct gate_users *users = c->gate->o->users;
+    const struct gate_user *user = users ? hand_over_by_field(users, h->proxy_authorization) : NULL;
+    if (user) {
+        hand_over(c, user);
+        return false;
+    }
+    if (users || !is_known(c, h)) {
         answer_http(c, 407, "Proxy Authentication Required",
                     "Proxy-Authenticate: Basic realm=\"buckle\"\r\n",
-                    "buckle: this proxy belongs to the sandbox and needs its token\n");
+                    users ? "buckle: this proxy needs the user and password of a policy\n"
+                          : "buckle: this proxy belongs to the sandbox and needs its token\n");
         return false;
     }
     if (h->form == HTTP_AUTHORITY)

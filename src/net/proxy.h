@@ -21,4 +21,9 @@ void proxy_refuse(struct conn *c, const struct peer *host, uint16_t port,
 void proxy_refuse_request(struct conn *c, struct slice method, const struct graph_verdict *v,
                           const char *why);
 
+/* Answers with this status, a mark for programs (X-Proxy-Error) and the reason, and ends the
+ * connection. */
+#define PROXY_BLOCKED "blocked-by-sandbox-runtime"
+void proxy_refuse_with(struct conn *c, int status, const char *mark, const char *why);
+
 #endif

@@ -95,7 +95,8 @@ void rules_free(struct net_rules *r)
 /* Datagrams carry no requests that could be checked. */
 static bool allows(const struct graph_range *range, uint16_t proto)
 {
-    return range->may_allow && (proto == NET_TCP || !range->may_deny);
+    bool stream = (proto | NET_IP) == NET_TCP;
+    return range->may_allow && (stream || !range->may_deny);
 }
 
 struct graph_verdict rules_ask(struct net_rules *r, const struct peer *host, uint16_t port,

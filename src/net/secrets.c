@@ -2,9 +2,6 @@
 /* Copyright The Buckle Authors */
 
 /*
- * A placeholder is as long as its secret, and differs only in letters and digits. So escapes of
- * both have the same length, too, and replacing one by the other changes no framing.
- *
  * Base64 of a text that contains the secret depends on where it starts, modulo three. For each of
  * these, the characters that depend on the secret alone are one form.
  */
@@ -15,71 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/random.h>
-#include <unistd.h>
-
-/* ---- placeholders ---- */
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-static size_t count_changing(const char *s, size_t n)
-{
-    size_t found = 0;
-    for (size_t i = 0; i < n; i++)
-        found += is_digit(s[i]) || is_letter(s[i]);
-    return found;
-}
-
-/* "ghp_", "sk-ant-": programs look at it. */
-static size_t prefix_of(const char *s, size_t n)
-{
-    enum { LONGEST = 12 };
-    size_t end = 0;
-    for (size_t i = 0; i < n && i < LONGEST; i++)
-        if (s[i] == '_' || s[i] == '-')
-            end = i + 1;
-    return count_changing(s + end, n - end) >= 2 * SECRET_LEAST ? end : 0;
-}
-
-static bool randomize(char *out, size_t n)
-{
-    uint8_t random[256];
-    for (size_t i = 0; i < n; i++) {
-        if (i % sizeof(random) == 0 && getentropy(random, sizeof(random)) < 0)
-            return false;
-        uint8_t r = random[i % sizeof(random)];
-        if (is_digit(out[i]))
-            out[i] = (char)('0' + r % 10);
-        else if (out[i] >= 'a' && out[i] <= 'z')
-            out[i] = (char)('a' + r % 26);
-        else if (is_letter(out[i]))
-            out[i] = (char)('A' + r % 26);
-    }
-    return true;
-}
-
-bool secret_fake(const char *value, size_t n, char *out)
-{
-    size_t prefix = prefix_of(value, n);
-    if (count_changing(value, n) < SECRET_LEAST || n > SECRET_BYTES)
-        return false;
-    for (int tries = 0; tries < 8; tries++) {
-        memcpy(out, value, n);
-        if (!randomize(out + prefix, n - prefix))
-            return false;
-        if (memcmp(out, value, n) != 0)
-            return true;
-    }
-    return false;
-}
 
 /* ---- forms ---- */
 
@@ -102,7 +34,8 @@ static size_t write_base64(const char *s, size_t n, unsigned place, const char *
 
 static bool is_plain_in_url(char c)
 {
-    return is_digit(c) || is_letter(c) || c == '-' || c == '_' || c == '.' || c == '~';
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (c && strchr("-_.~", c));
 }
 
 static size_t write_url(const char *s, size_t n, const char *digits, char *out)
@@ -120,37 +53,69 @@ static size_t write_url(const char *s, size_t n, const char *digits, char *out)
     return used;
 }
 
-/* slashes: as some writers escape them. */
-static size_t write_json(const char *s, size_t n, bool slashes, char *out)
+/* more: characters that some writers escape besides: slashes, or those of HTML. */
+static size_t write_json(const char *s, size_t n, const char *more, char *out)
 {
+    static const char plain[] = "\"\\\n\r\t", letters[] = "\"\\nrt";
     size_t used = 0;
     for (size_t i = 0; i < n; i++) {
-        if (s[i] == '"' || s[i] == '\\' || (slashes && s[i] == '/'))
+        const char *escape = s[i] ? strchr(plain, s[i]) : NULL;
+        if (escape) {
             out[used++] = '\\';
-        out[used++] = s[i];
+            out[used++] = letters[escape - plain];
+        } else if (s[i] == '/' && *more == '/') {
+            out[used++] = '\\';
+            out[used++] = '/';
+        } else if (s[i] && strchr(more, s[i])) {
+            used += (size_t)snprintf(out + used, 7, "\\u%04x", (unsigned)(uint8_t)s[i]);
+        } else {
+            out[used++] = s[i];
+        }
     }
     return used;
 }
 
-enum { PLAIN, URL_UPPER, URL_LOWER, JSON, JSON_SLASHES, HEX, BASE64, FORMS = BASE64 + 6 };
+static size_t write_hex(const char *s, size_t n, const char *digits, char *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        out[2 * i] = digits[(uint8_t)s[i] >> 4];
+        out[2 * i + 1] = digits[s[i] & 15];
+    }
+    return 2 * n;
+}
+
+/* Clients write the ones before HEX. A form is at most so many times as long as the secret. */
+enum {
+    PLAIN,
+    URL_UPPER,
+    URL_LOWER,
+    JSON,
+    JSON_SLASHES,
+    JSON_HTML,
+    HEX,
+    HEX_UPPER,
+    BASE64,
+    FORMS = BASE64 + 6,
+    FORM_TIMES = 6
+};
 
 static size_t write_form(unsigned form, const char *s, size_t n, char *out)
 {
+    static const char lower[] = "0123456789abcdef", upper[] = "0123456789ABCDEF";
     switch (form) {
     case PLAIN:
         memcpy(out, s, n);
         return n;
     case URL_UPPER:
-        return write_url(s, n, "0123456789ABCDEF", out);
     case URL_LOWER:
-        return write_url(s, n, "0123456789abcdef", out);
+        return write_url(s, n, form == URL_UPPER ? upper : lower, out);
     case JSON:
     case JSON_SLASHES:
-        return write_json(s, n, form == JSON_SLASHES, out);
+    case JSON_HTML:
+        return write_json(s, n, form == JSON ? "" : form == JSON_SLASHES ? "/" : "<>&\'", out);
     case HEX:
-        for (size_t i = 0; i < n; i++)
-            snprintf(out + 2 * i, 3, "%02x", (uint8_t)s[i]);
-        return 2 * n;
+    case HEX_UPPER:
+        return write_hex(s, n, form == HEX ? lower : upper, out);
     default:
         return write_base64(s, n, (form - BASE64) % 3, base64[(form - BASE64) / 3], out);
     }
@@ -165,9 +130,10 @@ static bool is_known(const struct secrets *s, unsigned which, const char *value,
     return false;
 }
 
-static unsigned two_bytes(const char *s)
+static void note_start(uint8_t *starts, const char *text)
 {
-    return (unsigned)(uint8_t)s[0] | (unsigned)(uint8_t)s[1] << 8;
+    unsigned two = secrets_two_bytes(text);
+    starts[two >> 3] |= (uint8_t)(1u << (two & 7));
 }
 
 static int add_form(struct secrets *s, bool inserted, const char *value, const char *fake, size_t n)
@@ -183,14 +149,17 @@ static int add_form(struct secrets *s, bool inserted, const char *value, const c
         return -1;
     memcpy(f->value, value, n);
     memcpy(f->fake, fake, n);
-    s->starts[two_bytes(value) >> 3] |= (uint8_t)(1u << (two_bytes(value) & 7));
+    note_start(s->starts[SECRETS_HIDE], value);
+    if (inserted)
+        note_start(s->starts[SECRETS_INSERT], fake);
     s->longest = n > s->longest ? n : s->longest;
     return 0;
 }
 
 int secrets_add(struct secrets *s, const struct secret *one)
 {
-    char *room = malloc(6 * SECRET_BYTES + 2), *fake = room ? room + 3 * SECRET_BYTES + 1 : NULL;
+    enum { ROOM = FORM_TIMES * SECRET_BYTES + 1 };
+    char *room = malloc(2 * ROOM), *fake = room ? room + ROOM : NULL;
     int err = room && s->n < SECRETS_MAX && one->n <= SECRET_BYTES ? 0 : -1;
     for (unsigned i = 0; i < FORMS && err == 0; i++) {
         size_t n = write_form(i, one->value, one->n, room);
@@ -204,6 +173,14 @@ int secrets_add(struct secrets *s, const struct secret *one)
     return err;
 }
 
+int secrets_add_pair(struct secrets *s, size_t id, size_t key)
+{
+    if (s->npairs == SECRETS_PAIRS || id >= s->n || key >= s->n)
+        return -1;
+    s->pairs[s->npairs++] = (struct secrets_pair){(uint8_t)id, (uint8_t)key};
+    return 0;
+}
+
 void secrets_free(struct secrets *s)
 {
     for (size_t i = 0; i < s->nforms; i++) {
@@ -215,6 +192,14 @@ void secrets_free(struct secrets *s)
 }
 
 /* ---- hosts and paths ---- */
+
+bool secret_place_read(const char *text, struct arena *a, struct secret_place *out)
+{
+    const char *colon = strrchr(text, ':');
+    char *name = arena_strndup(a, text, colon ? (size_t)(colon - text) : strlen(text));
+    *out = (struct secret_place){.host = name, .port = colon ? (uint16_t)atoi(colon + 1) : 0};
+    return name != NULL;
+}
 
 static bool is_host(const struct secret_place *p, const struct peer *host, uint16_t port)
 {
@@ -260,17 +245,17 @@ uint32_t secrets_for_request(const struct secrets *s, const struct peer *host, u
 
 /* ---- requests ---- */
 
+uint32_t secrets_in(const struct secrets *s, uint32_t which, unsigned part)
+{
+    for (size_t i = 0; s && i < s->n; i++)
+        if (!(s->at[i].parts & part))
+            which &= ~(1u << i);
+    return which;
+}
+
 static void insert(const struct secrets *s, uint32_t which, char *text, size_t n)
 {
-    for (size_t i = 0; i < s->nforms; i++) {
-        const struct secret_form *f = &s->forms[i];
-        char *at = text, *end = text + n;
-        while (f->inserted && which >> f->which & 1 &&
-               (at = memmem(at, (size_t)(end - at), f->fake, f->n))) {
-            memcpy(at, f->value, f->n);
-            at += f->n;
-        }
-    }
+    secrets_replace(s, which, SECRETS_INSERT, text, n);
 }
 
 static int from_base64(char c)
@@ -344,13 +329,30 @@ static void insert_line(const struct secrets *s, uint32_t which, struct buf *out
     char *at = first ? memchr(line, '?', n) : memchr(line, ':', n);
     if (!at)
         return;
+    which = secrets_in(s, which, first ? SECRET_IN_QUERY : SECRET_IN_HEADER);
     insert(s, which, at, n - (size_t)(at - line));
     if (begins(line, n, "authorization:"))
         insert_basic(s, which, line, n);
 }
 
-void secrets_write_head(const struct secrets *s, uint32_t which, const char *head, size_t n,
-                        struct buf *out)
+static bool is_named(const char *line, size_t n, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (begins(line, n, names[i]))
+            return true;
+    return false;
+}
+
+/* Encodings could hide a secret in the answer, and ranges divide it. */
+static bool hides_answers(const char *line, size_t n, bool ranges)
+{
+    static const char *const encodings[] = {"accept-encoding:", "a-im:", "te:", "want-digest:"};
+    static const char *const parts[] = {"range:", "if-range:", "request-range:", "x-range:"};
+    return is_named(line, n, encodings, 4) || (!ranges && is_named(line, n, parts, 4));
+}
+
+void secrets_write_head(const struct secrets *s, uint32_t which, bool ranges, const char *head,
+                        size_t n, struct buf *out)
 {
     for (size_t at = 0; at < n;) {
         const char *line = head + at, *end = memchr(line, '\n', n - at);
@@ -359,8 +361,7 @@ void secrets_write_head(const struct secrets *s, uint32_t which, const char *hea
         at += size;
         if (last)
             buf_str(out, "Accept-Encoding: identity\r\n");
-        else if (begins(line, size, "accept-encoding:") || begins(line, size, "range:") ||
-                 begins(line, size, "if-range:") || begins(line, size, "te:"))
+        else if (hides_answers(line, size, ranges))
             continue;
         buf_add(out, line, size);
         if (!buf_ok(out))
@@ -368,122 +369,4 @@ void secrets_write_head(const struct secrets *s, uint32_t which, const char *hea
         if (!last && !begins(line, size, "host:"))
             insert_line(s, which, out, from, first);
     }
-}
-
-/* ---- answers ---- */
-
-static const struct secret_form *form_at(const struct secrets *s, uint32_t which, const char *text,
-                                         size_t n)
-{
-    for (size_t i = 0; i < s->nforms; i++)
-        if (which >> s->forms[i].which & 1 && s->forms[i].n <= n &&
-            memcmp(s->forms[i].value, text, s->forms[i].n) == 0)
-            return &s->forms[i];
-    return NULL;
-}
-
-void secrets_hide(const struct secrets *s, uint32_t which, char *text, size_t n)
-{
-    for (size_t at = 0; at + 1 < n;) {
-        unsigned two = two_bytes(text + at);
-        bool may = s->starts[two >> 3] >> (two & 7) & 1;
-        const struct secret_form *f = may ? form_at(s, which, text + at, n - at) : NULL;
-        if (f)
-            memcpy(text + at, f->fake, f->n);
-        at += f ? f->n : 1;
-    }
-}
-
-void secrets_answer_add(struct secrets_answer *a, const char *data, size_t n, bool body)
-{
-    char marks[1024];
-    memset(marks, body, sizeof(marks));
-    buf_add(&a->raw, data, n);
-    for (size_t left = n; left;) {
-        size_t part = left < sizeof(marks) ? left : sizeof(marks);
-        buf_add(&a->marks, marks, part);
-        left -= part;
-    }
-}
-
-/* How many of the last bytes may be the start of a form. */
-static size_t count_open(const struct secrets *s, uint32_t which, const char *text, size_t n)
-{
-    for (size_t k = n + 1 < s->longest ? n : s->longest - 1; k; k--)
-        for (size_t i = 0; i < s->nforms; i++)
-            if (which >> s->forms[i].which & 1 && s->forms[i].n > k &&
-                memcmp(s->forms[i].value, text + n - k, k) == 0)
-                return k;
-    return 0;
-}
-
-/* A body without its framing, hidden, and put back. *open: how many of its last bytes may belong to
- * a secret that goes on. */
-static bool hide_body(const struct secrets *s, uint32_t which, struct secrets_answer *a,
-                      size_t *open)
-{
-    size_t n = 0, at = 0;
-    char *body = malloc(a->raw.n);
-    if (!body)
-        return false;
-    for (size_t i = 0; i < a->raw.n; i++)
-        if (a->marks.s[i])
-            body[n++] = a->raw.s[i];
-    secrets_hide(s, which, body, n);
-    for (size_t i = 0; i < a->raw.n; i++)
-        if (a->marks.s[i])
-            a->raw.s[i] = body[at++];
-    *open = count_open(s, which, body, n);
-    free(body);
-    return true;
-}
-
-ssize_t secrets_answer_ready(const struct secrets *s, uint32_t which, struct secrets_answer *a,
-                             bool end)
-{
-    if (!buf_ok(&a->raw) || !buf_ok(&a->marks))
-        return -1;
-    if (a->raw.n == 0)
-        return 0;
-    secrets_hide(s, which, a->raw.s, a->raw.n); /* header fields, also those at the end */
-    size_t open, n = a->raw.n;
-    if (!hide_body(s, which, a, &open))
-        return -1;
-    if (end)
-        return (ssize_t)n;
-    while (open)
-        open -= a->marks.s[--n] ? 1 : 0;
-    size_t others = a->raw.n - count_open(s, which, a->raw.s, a->raw.n);
-    return (ssize_t)(n < others ? n : others);
-}
-
-void secrets_answer_sent(struct secrets_answer *a, size_t n)
-{
-    memmove(a->raw.s, a->raw.s + n, a->raw.n - n);
-    memmove(a->marks.s, a->marks.s + n, a->marks.n - n);
-    a->raw.n -= n;
-    a->marks.n -= n;
-}
-
-void secrets_answer_free(struct secrets_answer *a)
-{
-    buf_free(&a->raw);
-    buf_free(&a->marks);
-}
-
-bool secrets_answer_is_encoded(const char *head, size_t n)
-{
-    static const char name[] = "content-encoding:";
-    for (const char *end; n && (end = memchr(head, '\n', n));) {
-        size_t size = (size_t)(end - head) + 1;
-        if (begins(head, size, name)) {
-            const char *at = head + sizeof(name) - 1;
-            at += strspn(at, " \t");
-            if (!begins(at, (size_t)(end - at), "identity"))
-                return true;
-        }
-        head += size;
-        n -= size;
-    }
-    return false;
 }

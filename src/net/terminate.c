@@ -17,6 +17,7 @@
 #include "base/bytes.h"
 #include "base/own.h"
 #include "net/gate-int.h"
+#include "net/handling.h"
 #include "net/plain-http.h"
 
 enum { HANDSHAKE_MS = 30000, WRITE_AT_ONCE = 64 << 10, READ_AT_ONCE = 64 << 10 };
@@ -89,19 +90,44 @@ void terminate_receive(struct side *from, const char *data, size_t n)
 /* ---- handshakes ---- */
 
 /* The authority is made when the gate starts. */
-static const char no_engine[] = "its requests are checked one by one, and cannot be decrypted: "
-                                "libexec/buckle/buckle-tls or libssl.so.3 is missing, or the rule "
-                                "came after the start";
+static void refuse_without(struct conn *c)
+{
+    const char *why = c->gate->o->no_tls;
+    char text[256];
+    snprintf(text, sizeof(text), "its requests are checked, and cannot be decrypted: %s",
+             why ? why : "the rule came after the start, so run the command again");
+    plain_http_refuse(c, text);
+}
+
+bool terminate_is_full(const struct conn *c)
+{
+    const struct handling *with = c->gate->o->handling;
+    return with && with->tunnels && c->gate->nended >= with->tunnels &&
+           (handling_ends_tls(with, &c->host, c->port) ||
+            rules_by_request(&c->gate->rules, &c->host, c->port));
+}
 
 bool terminate_begin(struct conn *c, const struct hello *hello)
 {
     struct gate *g = c->gate;
+    const struct handling *with = g->o->handling;
     const struct peer *name = hello->named ? &hello->name : &c->host;
-    if (!g->tls || c->client.tls) {
-        plain_http_refuse(c, c->client.tls ? "TLS inside TLS" : no_engine);
+    if (c->client.tls) {
+        plain_http_refuse(c, "TLS inside TLS");
+        return false;
+    }
+    if (handling_keeps_tls(with, &c->host, c->port) || terminate_is_full(c)) {
+        plain_http_refuse(c, terminate_is_full(c) ? "too many TLS-terminated tunnels at once"
+                                                  : "its requests are checked one by one, and "
+                                                    "tlsTerminate.excludeDomains lists it");
+        return false;
+    }
+    if (!g->tls) {
+        refuse_without(c);
         return false;
     }
     c->client.tls = tls_end_accept(g->tls, name);
+    g->nended += c->client.tls != NULL;
     if (!c->client.tls || !tls_end_feed(c->client.tls, queue_data(&c->in), queue_size(&c->in))) {
         plain_http_refuse(c, "no certificate could be made");
         return false;
@@ -116,10 +142,11 @@ bool terminate_begin(struct conn *c, const struct hello *hello)
         return false;
     }
     /* answers with secrets are read only in HTTP/1 */
-    bool one = secrets_for_host(g->secrets, &c->host, c->port) != 0;
+    bool one = secrets_for_host(g->secrets, &c->host, c->port) != 0 || handling_needs_http1(with);
     unsigned offered = tls_end_offered(c->client.tls);
     if (one && offered == TLS_H2) {
-        plain_http_refuse(c, "it gets credentials, which need HTTP/1.1");
+        plain_http_refuse(c, "it gets credentials, or a program decides about its requests, which "
+                             "needs HTTP/1.1");
         return false;
     }
     c->server.tls = tls_end_connect(g->tls, name, one ? offered & TLS_HTTP1 : offered);
@@ -128,7 +155,7 @@ bool terminate_begin(struct conn *c, const struct hello *hello)
         return false;
     }
     c->state = CONN_TLS;
-    conn_limit(c, HANDSHAKE_MS);
+    conn_limit(c, with && with->handshake_ms ? with->handshake_ms : HANDSHAKE_MS);
     return true;
 }
 
@@ -146,6 +173,7 @@ static bool fail_server(struct conn *c)
     gate_deny(c->gate, &d);
     tls_end_free(c->client.tls);
     c->client.tls = NULL;
+    c->gate->nended--;
     conn_finish(c);
     return false;
 }
@@ -199,16 +227,27 @@ bool terminate_step(struct conn *c)
 
 enum { PERMITTED_MAX = 200 };
 
-static bool is_by_request(struct net_rules *r, const struct peer *host)
+/* The names of an authority while they are listed. */
+struct name_list {
+    struct net_rules rules;
+    const struct handling *with;
+    struct buf *names;
+};
+
+/* Whether TLS to some port of the host ends here. */
+static bool is_ended(struct name_list *w, const struct peer *host)
 {
+    struct net_rules *r = &w->rules;
     for (size_t i = 0; i < r->nports; i++)
-        if (rules_by_request(r, host, r->ports[i]))
+        if (rules_by_request(r, host, r->ports[i]) ||
+            (handling_ends_tls(w->with, host, r->ports[i]) &&
+             rules_ask(r, host, r->ports[i], NET_TCP).allow))
             return true;
     return false;
 }
 
 /* Adds the name of a (domain …) whose requests are checked. Names below it are included. */
-static void permit_domain(struct net_rules *r, const struct graph_test *t, struct buf *names)
+static void permit_domain(struct name_list *w, const struct graph_test *t)
 {
     char host[PEER_MAX + 1];
     struct peer peer;
@@ -219,20 +258,20 @@ static void permit_domain(struct net_rules *r, const struct graph_test *t, struc
     n -= below ? 2 : 0;
     int size = snprintf(host, sizeof(host), "%s%.*s", below ? "below." : "", (int)n, s);
     if (size > 0 && (size_t)size < sizeof(host) && peer_parse(host, (size_t)size, &peer) &&
-        is_by_request(r, &peer))
-        buf_fmt(names, ",permitted;%s:%.*s%s", peer.address ? "IP" : "DNS", (int)n, s,
+        is_ended(w, &peer))
+        buf_fmt(w->names, ",permitted;%s:%.*s%s", peer.address ? "IP" : "DNS", (int)n, s,
                 peer.address ? "/255.255.255.255" : "");
 }
 
 /* An address or a range accepts any name, so that no list of names would do. */
-static bool takes_any_name(struct net_rules *r, const struct graph_test *t)
+static bool takes_any_name(struct name_list *w, const struct graph_test *t)
 {
     struct peer peer = {.name = "host.invalid", .len = 12};
     if (t->filter != FILTER_REMOTE || t->how != GRAPH_NET || t->net.host == NET_HOST_LOCALHOST)
         return false;
     if (t->net.host == NET_HOST_ADDRESS)
         peer_from_address(t->net.addr, &peer);
-    return is_by_request(r, &peer);
+    return is_ended(w, &peer);
 }
 
 static bool is_bare_address(const struct graph_test *t)
@@ -241,21 +280,23 @@ static bool is_bare_address(const struct graph_test *t)
 }
 
 /* Returns false if the authority must be valid for all names. */
-static bool list_names(struct net_rules *r, struct buf *names)
+static bool list_names(struct name_list *w)
 {
     static const struct peer here = {.name = "localhost", .len = 9};
-    bool local = is_by_request(r, &here);
+    const struct graph *g = w->rules.graph;
+    struct buf *names = w->names;
+    bool local = is_ended(w, &here);
     size_t n = 0;
     buf_str(names, "critical");
-    for (uint32_t i = 0; i < graph_test_count(r->graph); i++) {
-        const struct graph_test *t = graph_test_at(r->graph, i);
-        if (takes_any_name(r, t) || n > PERMITTED_MAX)
+    for (uint32_t i = 0; i < graph_test_count(g); i++) {
+        const struct graph_test *t = graph_test_at(g, i);
+        if (takes_any_name(w, t) || n > PERMITTED_MAX)
             return false;
         if (t->filter != FILTER_DOMAIN)
             continue;
         if (is_bare_address(t))
             return false;
-        permit_domain(r, t, names);
+        permit_domain(w, t);
         n++;
     }
     if (local)
@@ -266,13 +307,18 @@ static bool list_names(struct net_rules *r, struct buf *names)
     return true;
 }
 
-bool terminate_names(const struct graph *g, struct buf *names)
+bool terminate_may(const struct graph *g, const struct handling *with)
 {
-    struct net_rules rules;
-    if (rules_init(&rules, g) < 0)
+    return graph_tests_requests(g) || (with && with->ends_tls);
+}
+
+bool terminate_names(const struct graph *g, const struct handling *with, struct buf *names)
+{
+    struct name_list w = {.with = with, .names = names};
+    if (rules_init(&w.rules, g) < 0)
         return false;
-    bool listed = list_names(&rules, names);
-    rules_free(&rules);
+    bool listed = !rules_are_open(&w.rules) && list_names(&w);
+    rules_free(&w.rules);
     bool ok = buf_ok(names);
     if (!listed)
         buf_free(names);

@@ -22,7 +22,8 @@ enum tls_result {
 enum { TLS_HTTP1 = 1, TLS_H2 = 2 };
 
 enum tls_op {
-    TLS_BEGIN,   /* in: the authority's names, "" for all. plain: its certificate */
+    TLS_BEGIN,   /* in: the authority's names, "" for all; or, with want, its certificate and key as
+                    PEM. plain: its certificate */
     TLS_ACCEPT,  /* in: the host. The reply has the new end's number */
     TLS_CONNECT, /* in: the host; protocols: what to offer */
     TLS_SHAKE,   /* in: encrypted bytes; protocols: the answer, if answered */

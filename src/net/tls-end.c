@@ -69,29 +69,34 @@ static bool call(struct tls_helper *h, const struct tls_call *c, struct tls_repl
 }
 
 struct tls_helper *tls_helper_new(int sock, struct tls_areas *areas, const char *names,
-                                  struct buf *pem)
+                                  const char *authority, struct buf *pem)
 {
+    const char *in = authority ? authority : names;
     struct timeval limit = {.tv_sec = ANSWER_S};
     struct tls_helper *h = calloc(1, sizeof(*h));
-    struct tls_call c = {.op = TLS_BEGIN, .n = names ? (uint32_t)strlen(names) : 0};
+    struct tls_call c = {
+        .op = TLS_BEGIN, .n = in ? (uint32_t)strlen(in) : 0, .want = authority != NULL};
     struct tls_reply r;
     if (!h || c.n > TLS_AREA) {
         close(sock);
         munmap(areas, sizeof(*areas));
         free(h);
+        errno = ENOMEM;
         return NULL;
     }
     *h = (struct tls_helper){.sock = sock, .areas = areas};
     setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
     setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-    if (names)
-        memcpy(areas->in, names, c.n);
-    if (call(h, &c, &r) && r.result == TLS_DONE && r.nplain) {
+    if (in)
+        memcpy(areas->in, in, c.n);
+    bool answers = call(h, &c, &r);
+    if (answers && r.result == TLS_DONE && r.nplain) {
         buf_add(pem, areas->plain, r.nplain);
         if (buf_ok(pem))
             return h;
     }
     tls_helper_free(h);
+    errno = answers ? ENOTSUP : ENOEXEC;
     return NULL;
 }
 

@@ -21,9 +21,11 @@
 /* The other process. */
 struct tls_helper;
 /* Takes over the socket and the memory, and makes an authority for these hosts (NULL: all), whose
- * certificate is appended as PEM. Returns NULL on failure. */
+ * certificate is appended as PEM. authority: certificate and key of the one to use instead, or
+ * NULL. On failure it returns NULL, with errno: ENOEXEC if the process does not answer, ENOTSUP if
+ * it can make none. */
 struct tls_helper *tls_helper_new(int sock, struct tls_areas *areas, const char *names,
-                                  struct buf *pem);
+                                  const char *authority, struct buf *pem);
 void tls_helper_free(struct tls_helper *h); /* NULL is fine */
 
 struct tls_end;

@@ -292,3 +292,11 @@ int own_rules_world(struct buf *out, struct bk_err *err)
     buf_str(out, world_rules);
     return buf_ok(out) ? 0 : err_nomem(err);
 }
+
+int own_rules_socket(const char *path, struct buf *out, struct bk_err *err)
+{
+    buf_str(out, "(allow network-outbound (remote unix-socket (path-literal ");
+    buf_sbpl(out, path, strlen(path));
+    buf_str(out, ")))\n");
+    return buf_ok(out) ? 0 : err_nomem(err);
+}

@@ -24,4 +24,7 @@ int own_rules_record(const char *path, struct buf *out, struct bk_err *err);
 /* A command in a world (world/world.h) writes to its layers only, whatever the policy opens. */
 int own_rules_world(struct buf *out, struct bk_err *err);
 
+/* A socket of ours, which the command may connect to. */
+int own_rules_socket(const char *path, struct buf *out, struct bk_err *err);
+
 #endif

@@ -200,6 +200,9 @@ void run_spec_use(struct run_spec *spec, const struct assembly *a)
     spec->caches = &r->policy.layered;
     spec->writable = &r->policy.allow_write;
     spec->set_credentials = &r->policy.credentials;
+    spec->handling = settings_handles(&r->handling) ? &r->handling : NULL;
+    spec->masks = r->policy.masks;
+    spec->set_ssh = &r->policy.ssh;
     spec->plan.keep_userns |= r->nested_userns;
     if (!spec->upstream && (r->policy.allowed_domains.n ||
                             r->policy.allowed_requests.n)) /* without hosts nothing leads there */

@@ -6,6 +6,8 @@
  * on-macos/ have the rest (run-int.h).
  */
 
+#include "run/masked.h"
+#include "run/ssh-agent.h"
 #include "run/run.h"
 
 #include <errno.h>
@@ -18,6 +20,7 @@
 #include "base/own.h"
 #include "policy/target.h"
 #include "run/credentials.h"
+#include "run/handling.h"
 #include "run/own-rules.h"
 #include "run/private-places.h"
 #include "run/run-int.h"
@@ -87,17 +90,36 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
         r->private_tmpdir = *spec->private_tmpdir;
     else if (!spec->tmpdir && !spec->bare && tmpdir_name(&r->private_tmpdir, err) < 0)
         return -1;
-    if (find_parents(r, err) < 0)
+    if (find_parents(r, err) < 0 || run_handling(r, err) < 0)
         return -1;
     /* on Linux init creates its namespaces meanwhile */
     if (run_policy_link_targets(&r->targets, spec, err) < 0 ||
         (!run_system_is_inside(r) && own_rules(spec->launch.cwd, &r->own_rules, err) < 0) ||
         (spec->launch.world && own_rules_world(&r->own_rules, err) < 0) ||
+        (run_ssh_count(spec) && run_ssh_rules(r, err) < 0) ||
         (spec->record.path && own_rules_record(spec->record.path, &r->own_rules, err) < 0) ||
         run_policy_gather(&r->policy, spec, run_tmpdir(r), &r->own_rules, err) < 0)
         return -1;
     run_policy_add_link_targets(&r->policy, &r->targets);
     return check_links(r, err);
+}
+
+int run_open_gate(struct run *r, const struct run_spec *spec, struct bk_err *err)
+{
+    static const struct buf none;
+    *r = (struct run){.spec = spec, .private_tmpdir.lock = -1};
+    arena_init(&r->arena, 64 << 20);
+    return find_parents(r, err) < 0 || run_handling(r, err) < 0 ||
+                   run_policy_gather(&r->policy, spec, "/tmp", &none, err) < 0
+               ? -1
+               : run_policy_word(&r->policy, err);
+}
+
+void run_close_gate(struct run *r)
+{
+    run_policy_free(&r->policy);
+    secrets_free(&r->secrets);
+    arena_free(&r->arena);
 }
 
 /*
@@ -123,7 +145,7 @@ int run_prepare_env(struct run *r, struct bk_err *err)
     static const char *const places[] = {"TMPDIR", "TMUX_TMPDIR", "XDG_RUNTIME_DIR"};
     enum { PLACES = sizeof(places) / sizeof(places[0]) };
     const char **set = arena_array(
-        &r->arena, PLACES + PRIVATE_PLACES + 1 + s->nset_env + run_credentials_count(s) + 1,
+        &r->arena, PLACES + PRIVATE_PLACES + 1 + s->nset_env + run_credentials_count(s) + 2,
         sizeof(*set));
     size_t n = 0;
     if (!set)
@@ -146,9 +168,14 @@ int run_prepare_env(struct run *r, struct bk_err *err)
     int secret = run_credentials(r, set + n, err);
     if (secret < 0)
         return -1;
+    if (run_ssh_count(s) && run_ssh_prepare(r, set + n + secret, err) < 0)
+        return -1;
     static const char *const all[] = {"*"};
     bool whole = s->whole_env || s->bare;
-    int made = environ_make(environ, whole ? all : s->keep_env, whole ? 1 : s->nkeep_env, set,
+    char *const *caller = s->masks ? masked_environ(r, s->masks, environ) : environ;
+    if (!caller)
+        return err_nomem(err);
+    int made = environ_make(caller, whole ? all : s->keep_env, whole ? 1 : s->nkeep_env, set,
                             &r->arena, &r->env);
     return made < 0 ? err_nomem(err) : 0;
 }
@@ -229,6 +256,7 @@ static void free_updates(struct run *r)
 
 void run_clean(struct run *r)
 {
+    run_ssh_stop(r);
     if (!tmpdir_remove_empty(&r->private_tmpdir)) {
         run_system_stop(r); /* its processes could still move files in there */
         tmpdir_remove(&r->private_tmpdir);

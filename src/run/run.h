@@ -6,12 +6,15 @@
 #include "command/environ.h"
 #include "command/launch.h"
 #include "command/tmpdir.h"
+#include "net/handling.h"
 #include "net/parent-proxy.h"
 #include "net/secrets.h"
 #include "run/run-policy.h"
 
 struct run_kernel;
 struct run_record;
+
+enum { RUN_SSH_MAX = 32 };
 
 /*
  * One run of a command: spec → policy → plan → launch. Front ends read what they show (the plan, a
@@ -28,6 +31,15 @@ struct run {
     struct arena arena;
     struct environ_result env;
     struct secrets secrets;
+    struct handling handling;
+    bool has_handling;
+    struct launch_cover *covers; /* files that have placeholders */
+    size_t ncovers;
+    char *ssh[RUN_SSH_MAX]; /* rules about keys of ssh, for the agent inside (ssh-agent.h) */
+    size_t nssh;
+    pid_t ssh_pid; /* its process; 0: none */
+    int ssh_until;
+    struct words unmasked; /* what settings mask, and has nothing to hide */
     struct parent_proxies parents;
     bool has_parents;      /* a flag, the settings or the caller's variables name a proxy */
     char connector[256];   /* this program if it is buckle itself; else empty */
@@ -42,6 +54,11 @@ extern const char *const run_usual_layers[];
  * plan that is printed; a launch finds out as it goes. On failure policy.unit.diags may say more
  * than *err. Free with run_close() whatever happened. */
 int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_err *err);
+
+/* Only what a gate needs, for a proxy without a command: the compiled policy, parent proxies,
+ * handling; with run_credentials() besides. Free with run_close_gate() whatever happened. */
+int run_open_gate(struct run *r, const struct run_spec *spec, struct bk_err *err);
+void run_close_gate(struct run *r);
 
 /* Compiles the policy and writes how it would be enforced here: the plan on Linux, the profile for
  * sandbox-exec on macOS. */

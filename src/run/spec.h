@@ -11,6 +11,7 @@
 #include "sbpl/sbpl.h"
 
 struct run;
+struct settings_handling;
 struct tmpdir;
 
 /*
@@ -61,6 +62,12 @@ struct run_spec {
     const char *const *credentials;
     size_t ncredentials;
     const struct words *set_credentials; /* the same, of settings; or NULL */
+    const char *const *ssh; /* logins that keys may sign, as settings/ssh-rule.h has them */
+    size_t nssh;
+    const struct words *set_ssh; /* the same, of settings; or NULL */
+    const struct masks *masks;   /* srt's, of settings (settings/masks.h); or NULL */
+
+    const struct settings_handling *handling; /* of what is allowed, or NULL */
 
     struct record_options record; /* of this run; without a path none */
     const char *command_text;     /* how people wrote the command, for the record; or NULL */

@@ -109,7 +109,7 @@ static void trim_slash(struct machine *m, const struct call *c, int i, struct gr
     if (n == t->len)
         return;
     struct diag *g = diag_add(m->diags, DIAG_WARNING, "trailing-slash", call_arg_pos(c, i),
-                              "a subpath must not end in /; ignoring the slash");
+                              "the slash at the end of this subpath is ignored");
     diag_hint(m->diags, g, "write \"%.*s\"", (int)n, t->str);
     t->str = arena_strndup(m->arena, t->str, n);
     t->len = n;

@@ -59,7 +59,7 @@ static enum outcome write_test(struct flattener *f, const struct graph_test *t, 
         return ALWAYS;
     if ((net && !is_plain_endpoint(&t->net)) || domain)
         return least ? NEVER : write_widened(t, out);
-    if (!vocab_filters[t->filter].extension) {
+    if (!vocab_filters[t->filter].extension || graph_test_is_keyed(t)) {
         graph_test_print(t, out);
         return WRITTEN;
     }

@@ -4,9 +4,9 @@
 /*
  * (require-entitlement "key") and (require-entitlement "key" (entitlement-value …)). As in Apple's
  * prelude, the first asks whether the key is true. The compiled form loads the key and then tests
- * "the" value; here each test names its key: whether it is present, is true, or has a string, as
- * KEY=VALUE. If entitlements are given, the tests are decided while the profile is read, because
- * they do not change while a process runs.
+ * "the" value; here each test names its key: whether it is present, is true or false, or has a
+ * string, as KEY=VALUE. If entitlements are given, the tests are decided while the profile is read,
+ * because they do not change while a process runs.
  */
 
 #include "sbpl/machine.h"
@@ -122,8 +122,15 @@ static bool is_true(const struct val *v)
     return v && v->type == V_BOOL && val_truth((struct val *)v);
 }
 
+static bool is_false(const struct val *v)
+{
+    return v && v->type == V_BOOL && !val_truth((struct val *)v);
+}
+
 static struct val *bind(struct keyed *k, const struct graph_expr *e, int depth)
 {
+    if (e->kind == GRAPH_TEST && e->test.filter == FILTER_ENTITLEMENT_IS_BOOL_FALSE)
+        return key_test(k, FILTER_ENTITLEMENT_IS_BOOL_FALSE, is_false(k->value));
     if (e->kind == GRAPH_TEST && e->test.filter == FILTER_ENTITLEMENT_BOOLEAN)
         return key_test(k, FILTER_ENTITLEMENT_IS_BOOL_TRUE, is_true(k->value));
     if (e->kind == GRAPH_TEST && e->test.filter == FILTER_ENTITLEMENT_STRING)
@@ -189,9 +196,14 @@ struct val *prim_require_entitlement(struct machine *m, const struct call *c)
     return value && k.negative ? filter_wrap(m, GRAPH_ALL, both, 2) : value;
 }
 
-/* (entitlement-value #t) or (entitlement-value "text" …) */
+/* (entitlement-value #t), (entitlement-value #f) or (entitlement-value "text" …). A value that is
+ * not #t need not be #f: it may be a string. */
 struct val *prim_entitlement_value(struct machine *m, const struct call *c)
 {
+    static const struct graph_test no = {
+        .filter = FILTER_ENTITLEMENT_IS_BOOL_FALSE, .how = GRAPH_LITERAL, .str = ""};
+    if (is_false(arg(c, 0)) && c->args->cdr->type == V_NIL)
+        return filter_from_test(m, &no);
     struct val maker = {.type = V_MAKER, .form = FORM_LITERAL};
     maker.id = arg(c, 0)->type == V_BOOL ? FILTER_ENTITLEMENT_BOOLEAN : FILTER_ENTITLEMENT_STRING;
     return filter_make(m, &maker, c);

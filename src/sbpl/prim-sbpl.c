@@ -205,7 +205,8 @@ struct val *prim_regex_quote(struct machine *m, const struct call *c)
     return checked_string(m, val_string_take(m->arena, text, (size_t)(to - text)), s);
 }
 
-/* (path-ancestors "/a/b/c"): the folders above it, "/", "/a" and "/a/b". */
+/* (path-ancestors "/a/b/c"): the folders above it, "/", "/a" and "/a/b". As at Apple's, a path may
+ * begin with a variable of a compiled profile, ${NAME}. */
 struct val *prim_path_ancestors(struct machine *m, const struct call *c)
 {
     struct val *found[256];
@@ -214,7 +215,8 @@ struct val *prim_path_ancestors(struct machine *m, const struct call *c)
         struct val *p = want(m, &at, 0, V_STRING);
         if (!p)
             return NULL;
-        if (p->n == 0 || p->s[0] != '/')
+        bool variable = p->n > 1 && p->s[0] == '$' && p->s[1] == '{';
+        if (!variable && (p->n == 0 || p->s[0] != '/'))
             return wrong_type(m, &at, 0, "an absolute path");
         size_t len = p->n;
         while (len > 1 && p->s[len - 1] == '/')

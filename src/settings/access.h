@@ -62,6 +62,8 @@ struct command_rule {
 enum { COMMAND_PATTERNS = 32 }; /* in all rules together */
 bool command_rule_narrows(const struct command_rule *r);
 
+struct masks;
+
 struct access {
     /* Reading: all, unless `reads_nothing`; then only allow_read (and writable places). A denied
      * place may have allowed ones inside, and those denied ones again: the more specific wins. */
@@ -93,6 +95,8 @@ struct access {
     bool requests_only; /* allowed hosts take nothing but requests that can be read */
     struct words allowed_requests, denied_requests; /* as in request-rule.h */
     struct words credentials;                       /* as in credential-rule.h */
+    struct words ssh;                               /* as in ssh-rule.h */
+    const struct masks *masks;                      /* srt's (masks.h), or NULL */
     struct words denied_reasons;   /* one for each denied domain, NULL for none; or an empty list */
     struct words denied_origins;   /* the same: where it was written */
     struct words denied_addresses; /* addresses and ranges that an allowed name must not lead to */

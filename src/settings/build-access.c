@@ -12,6 +12,7 @@
 
 #include "base/own.h"
 #include "settings/commands.h"
+#include "settings/masks.h"
 #include "settings/settings.h"
 #include "vocab/protected-classes.h"
 
@@ -265,6 +266,36 @@ static int add_proxies(struct builder *b)
     return 0;
 }
 
+/* Denied files are denied like others. */
+static int add_masks(struct builder *b)
+{
+    struct setting_values v;
+    const struct json *j = settings_value(b->s, SETTING_CREDENTIALS), *where;
+    struct access *p = &b->r->policy;
+    if (!j)
+        return 0;
+    if (settings_values(b->s, SETTING_CREDENTIALS, &v) < 0)
+        return err_nomem(b->err);
+    struct masks *m = arena_alloc(&b->s->arena, sizeof(*m));
+    const struct masks_base base = {b->s->home, b->s->cwd, &p->allowed_domains, &b->s->arena};
+    if (!m)
+        return err_nomem(b->err);
+    if (masks_read(j, &base, m, &where, b->err) < 0)
+        return -1;
+    for (size_t i = 0; i < m->n; i++) {
+        struct path_base from = {
+            .cwd = b->s->cwd, .home = b->s->home, .elsewhere = b->s->elsewhere};
+        const char *file = m->at[i].denied ? m->at[i].file : NULL;
+        struct path_entry e = {
+            .text = file, .n = file ? strlen(file) : 0, .origin = "credentials", .denies = true};
+        if (file && !p->writes_everything &&
+            path_places(&b->s->arena, &from, &e, &p->deny_read, b->err) < 0)
+            return -1;
+    }
+    p->masks = m;
+    return 0;
+}
+
 static int add_network(struct builder *b)
 {
     struct access *p = &b->r->policy;
@@ -275,6 +306,7 @@ static int add_network(struct builder *b)
         add_words(b, SETTING_ALLOWED_REQUESTS, &p->allowed_requests) < 0 ||
         add_words(b, SETTING_DENIED_REQUESTS, &p->denied_requests) < 0 ||
         add_words(b, SETTING_NETWORK_CREDENTIALS, &p->credentials) < 0 ||
+        add_words(b, SETTING_SSH, &p->ssh) < 0 ||
         add_words(b, SETTING_DENIED_ADDRESSES, &p->denied_addresses) < 0 ||
         add_words(b, SETTING_MACH_LOOKUP, &p->mach_lookups) < 0 ||
         add_opened(b, SETTING_UNIX_SOCKETS, &p->unix_sockets) < 0)
@@ -292,7 +324,7 @@ static int add_network(struct builder *b)
     p->local_binding = is_true(b, SETTING_LOCAL_BINDING, false);
     b->r->strict_allowlist =
         is_true(b, SETTING_STRICT_ALLOWLIST, false) || is_true(b, SETTING_MANAGED_DOMAINS, false);
-    return add_proxies(b);
+    return add_masks(b) < 0 ? -1 : add_proxies(b);
 }
 
 static int add_ignored(struct builder *b)
@@ -442,7 +474,8 @@ int settings_build(struct settings *s, const char *tmpdir, struct settings_resul
     struct settings_result r = {0};
     struct builder b = {.s = s, .r = &r, .err = err};
     r.policy.tmpdir = tmpdir;
-    if (add_files(&b) < 0 || add_network(&b) < 0 || add_ignored(&b) < 0 ||
+    if (add_files(&b) < 0 || add_network(&b) < 0 ||
+        settings_read_handling(s, &r.handling, err) < 0 || add_ignored(&b) < 0 ||
         add_words(&b, SETTING_EXCLUDED, &r.excluded) < 0 || add_record(&b) < 0 ||
         add_commands(&b) < 0 || add_words(&b, SETTING_AGREED, &r.policy.always) < 0 ||
         set_enabled(&b) < 0)

@@ -16,8 +16,10 @@
 #include "graph/net.h"
 #include "graph/proxy-url.h"
 #include "settings/credential-rule.h"
+#include "settings/masks.h"
 #include "settings/request-rule.h"
 #include "settings/settings.h"
+#include "settings/ssh-rule.h"
 #include "vocab/protected-classes.h"
 
 struct checker {
@@ -151,6 +153,26 @@ static void check_credential(struct checker *c, const struct json *j)
     FOUND(c, FINDING_ERROR, j->at, "%s: %s", path_of(c),
           strlen(j->s) == j->n ? why.msg : "this is not a credential");
     hint(c, "write NAME -> HOST, for example \"GITHUB_TOKEN -> api.github.com\"");
+}
+
+static void check_login(struct checker *c, const struct json *j)
+{
+    struct ssh_login rule;
+    struct bk_err why;
+    if (element_is(c, j, JT_STRING) && ssh_rule_read(j->s, c->out->arena, &rule, &why) < 0)
+        FOUND(c, FINDING_ERROR, j->at, "%s: %s", path_of(c), why.msg);
+}
+
+static void check_masks(struct checker *c, const struct json *j)
+{
+    struct masks *m = arena_alloc(c->out->arena, sizeof(*m));
+    const struct masks_base base = {.cwd = "/", .arena = c->out->arena};
+    const struct json *where = j;
+    struct bk_err why;
+    if (!wants(c, j, JT_OBJECT) || !m)
+        return;
+    if (masks_read(j, &base, m, &where, &why) < 0)
+        FOUND(c, FINDING_ERROR, where->at, "%s: %s", path_of(c), why.msg);
 }
 
 static void check_request(struct checker *c, const struct json *j)
@@ -364,6 +386,53 @@ static void check_proxy(struct checker *c, const struct json *j)
     }
 }
 
+static void check_range(struct checker *c, const struct json *object, const char *name, int64_t low,
+                        int64_t high)
+{
+    const struct json *j = jt_get(object, name);
+    if (j && j->kind == JT_NUMBER && (!j->integral || j->number < low || j->number > high))
+        FOUND(c, FINDING_ERROR, j->at, "%s: %s must be between %lld and %lld", path_of(c), name,
+              (long long)low, (long long)high);
+}
+
+static void check_terminate(struct checker *c, const struct json *j)
+{
+    static const struct member members[] = {{"caCertPath", JT_STRING, NULL},
+                                            {"caKeyPath", JT_STRING, NULL},
+                                            {"excludeDomains", JT_ARRAY, check_domain},
+                                            {"extraCaCertPaths", JT_ARRAY, check_path},
+                                            {"maxTunnels", JT_NUMBER, NULL},
+                                            {"handshakeTimeoutMs", JT_NUMBER, NULL}};
+    if (!wants(c, j, JT_OBJECT))
+        return;
+    check_members(c, j, members, sizeof(members) / sizeof(members[0]),
+                  setting_shape_word(SHAPE_TERMINATE));
+    check_range(c, j, "maxTunnels", 1, 65536);
+    check_range(c, j, "handshakeTimeoutMs", 100, 600000);
+    if (!jt_get(j, "caCertPath") != !jt_get(j, "caKeyPath"))
+        FOUND(c, FINDING_ERROR, j->at, "%s: caCertPath and caKeyPath belong together", path_of(c));
+}
+
+static void check_mitm(struct checker *c, const struct json *j)
+{
+    static const struct member members[] = {{"socketPath", JT_STRING, NULL},
+                                            {"domains", JT_ARRAY, check_domain}};
+    if (!wants(c, j, JT_OBJECT))
+        return;
+    check_members(c, j, members, 2, setting_shape_word(SHAPE_MITM));
+    const struct json *socket = jt_get(j, "socketPath"), *hosts = jt_get(j, "domains");
+    if (!socket || !socket->n || !hosts || !hosts->count)
+        FOUND(c, FINDING_ERROR, j->at, "%s needs socketPath and domains", path_of(c));
+}
+
+static void check_targets(struct checker *c, const struct json *j)
+{
+    if (!wants(c, j, JT_STRING) || strcmp(j->s, "refuse") == 0 || strcmp(j->s, "asSpelled") == 0 ||
+        strcmp(j->s, "normalize") == 0)
+        return;
+    FOUND(c, FINDING_ERROR, j->at, "%s must be %s", path_of(c), setting_shape_word(SHAPE_TARGETS));
+}
+
 /* ---- keys ---- */
 
 static void check_plain(struct checker *c, const struct json *j)
@@ -394,21 +463,30 @@ static void check_plain(struct checker *c, const struct json *j)
 static void check_value(struct checker *c, const struct json *j)
 {
     static void (*const elements[])(struct checker *, const struct json *) = {
-        [SHAPE_STRINGS] = check_string,    [SHAPE_PATHS] = check_path,
-        [SHAPE_DOMAINS] = check_domain,    [SHAPE_DENIED_DOMAINS] = check_domain,
-        [SHAPE_ADDRESSES] = check_address, [SHAPE_PORTS] = check_port,
-        [SHAPE_MACH] = check_mach,         [SHAPE_CLASSES] = check_class,
-        [SHAPE_REQUESTS] = check_request,  [SHAPE_DENIED_REQUESTS] = check_request,
-        [SHAPE_COMMANDS] = check_command,  [SHAPE_CREDENTIALS] = check_credential,
+        [SHAPE_STRINGS] = check_string,
+        [SHAPE_PATHS] = check_path,
+        [SHAPE_DOMAINS] = check_domain,
+        [SHAPE_DENIED_DOMAINS] = check_domain,
+        [SHAPE_ADDRESSES] = check_address,
+        [SHAPE_PORTS] = check_port,
+        [SHAPE_MACH] = check_mach,
+        [SHAPE_CLASSES] = check_class,
+        [SHAPE_REQUESTS] = check_request,
+        [SHAPE_DENIED_REQUESTS] = check_request,
+        [SHAPE_LOGINS] = check_login,
+        [SHAPE_COMMANDS] = check_command,
+        [SHAPE_CREDENTIALS] = check_credential,
+    };
+    static void (*const objects[])(struct checker *, const struct json *) = {
+        [SHAPE_REASONS] = check_reasons,     [SHAPE_IGNORES] = check_ignores,
+        [SHAPE_PROXY] = check_proxy,         [SHAPE_MITM] = check_mitm,
+        [SHAPE_TERMINATE] = check_terminate, [SHAPE_TARGETS] = check_targets,
+        [SHAPE_MASKS] = check_masks,
     };
     if (setting_is_list(c->key->shape))
         check_list(c, j, elements[c->key->shape]);
-    else if (c->key->shape == SHAPE_REASONS)
-        check_reasons(c, j);
-    else if (c->key->shape == SHAPE_IGNORES)
-        check_ignores(c, j);
-    else if (c->key->shape == SHAPE_PROXY)
-        check_proxy(c, j);
+    else if (c->key->shape >= SHAPE_REASONS)
+        objects[c->key->shape](c, j);
     else
         check_plain(c, j);
 }

@@ -97,6 +97,7 @@ const char *setting_shape_word(enum setting_shape shape)
         [SHAPE_REQUESTS] = "a list of requests",
         [SHAPE_DENIED_REQUESTS] = "a list of requests",
         [SHAPE_CREDENTIALS] = "a list of credentials",
+        [SHAPE_LOGINS] = "a list of logins",
         [SHAPE_ADDRESSES] = "a list of addresses and ranges",
         [SHAPE_PORTS] = "a list of ports",
         [SHAPE_MACH] = "a list of service names",
@@ -104,7 +105,12 @@ const char *setting_shape_word(enum setting_shape shape)
         [SHAPE_CLASSES] = "a list of classes",
         [SHAPE_REASONS] = "an object of strings",
         [SHAPE_IGNORES] = "an object of lists of strings",
+        [SHAPE_MASKS] = "an object of variables and files to hide",
         [SHAPE_PROXY] = "a proxy: {\"http\": \"http://host:port\"}",
+        [SHAPE_TERMINATE] = "an object of caCertPath, caKeyPath, excludeDomains, extraCaCertPaths, "
+                            "maxTunnels and handshakeTimeoutMs",
+        [SHAPE_MITM] = "a proxy: {\"socketPath\": …, \"domains\": […]}",
+        [SHAPE_TARGETS] = "refuse, asSpelled or normalize",
     };
     return words[shape];
 }

@@ -28,6 +28,7 @@ enum setting_shape {
     SHAPE_REQUESTS,
     SHAPE_DENIED_REQUESTS,
     SHAPE_CREDENTIALS,
+    SHAPE_LOGINS,
     SHAPE_ADDRESSES,
     SHAPE_PORTS,
     SHAPE_MACH,
@@ -37,6 +38,11 @@ enum setting_shape {
     SHAPE_REASONS,
     SHAPE_IGNORES,
     SHAPE_PROXY,
+    SHAPE_MASKS,
+    SHAPE_TERMINATE,
+    SHAPE_MITM,
+    /* one of some words */
+    SHAPE_TARGETS,
 };
 
 enum setting_stance { STANCE_PLAIN, STANCE_OPENS, STANCE_CLOSES };

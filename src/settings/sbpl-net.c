@@ -11,6 +11,7 @@
 
 #include "graph/net.h"
 #include "settings/credential-rule.h"
+#include "settings/masks.h"
 #include "settings/request-rule.h"
 #include "settings/sbpl-int.h"
 
@@ -85,6 +86,8 @@ static int write_credentials(struct writer *w)
             credential_rule_sbpl(&c, w->out);
     }
     arena_free(&arena);
+    if (w->p->masks)
+        masks_sbpl(w->p->masks, w->out);
     return result;
 }
 

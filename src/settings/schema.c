@@ -23,6 +23,8 @@ static const char *const shapes[] = {
     [SHAPE_DENIED_REQUESTS] = "{\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/request\"}}",
     [SHAPE_CREDENTIALS] = "{\"type\": \"array\", \"items\": {\"type\": \"string\", "
                           "\"pattern\": \"^[A-Za-z_][A-Za-z0-9_]*(=.+)? *-> *[^ ]\"}}",
+    [SHAPE_LOGINS] = "{\"type\": \"array\", \"items\": {\"type\": \"string\", "
+                     "\"pattern\": \"^.+ *-> *[^ ]\"}}",
     [SHAPE_ADDRESSES] = "{\"type\": \"array\", \"items\": {\"type\": \"string\", "
                         "\"pattern\": \"^[0-9A-Fa-f:.]+(/[0-9]+)?$\"}}",
     [SHAPE_PORTS] = "{\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/port\"}}",
@@ -33,9 +35,28 @@ static const char *const shapes[] = {
                       "\"minLength\": 1}}",
     [SHAPE_IGNORES] = "{\"type\": \"object\", \"additionalProperties\": {\"type\": \"array\", "
                       "\"items\": {\"type\": \"string\"}}}",
+    [SHAPE_MASKS] = "{\"type\": \"object\", \"properties\": {"
+                    "\"files\": {\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/mask\"}}, "
+                    "\"envVars\": {\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/mask\"}}, "
+                    "\"allowPlaintextInject\": {\"type\": \"boolean\"}, "
+                    "\"awsPairs\": {\"type\": \"array\", \"items\": {\"type\": \"object\"}}, "
+                    "\"sigv4\": {\"type\": \"object\"}}, \"additionalProperties\": false}",
     [SHAPE_PROXY] = "{\"type\": \"object\", \"properties\": {\"http\": {\"$ref\": "
                     "\"#/$defs/proxy\"}, \"https\": {\"$ref\": \"#/$defs/proxy\"}, "
                     "\"noProxy\": {\"type\": \"string\"}}, \"additionalProperties\": false}",
+    [SHAPE_TERMINATE] =
+        "{\"type\": \"object\", \"properties\": {\"caCertPath\": {\"type\": \"string\"}, "
+        "\"caKeyPath\": {\"type\": \"string\"}, \"excludeDomains\": {\"type\": \"array\", "
+        "\"items\": {\"$ref\": \"#/$defs/host\"}}, \"extraCaCertPaths\": {\"type\": \"array\", "
+        "\"items\": {\"type\": \"string\"}}, \"maxTunnels\": {\"type\": \"integer\", "
+        "\"minimum\": 1, \"maximum\": 65536}, \"handshakeTimeoutMs\": {\"type\": \"integer\", "
+        "\"minimum\": 100, \"maximum\": 600000}}, \"additionalProperties\": false}",
+    [SHAPE_MITM] =
+        "{\"type\": \"object\", \"properties\": {\"socketPath\": {\"type\": \"string\", "
+        "\"minLength\": 1}, \"domains\": {\"type\": \"array\", \"minItems\": 1, \"items\": "
+        "{\"$ref\": \"#/$defs/host\"}}}, \"required\": [\"socketPath\", \"domains\"], "
+        "\"additionalProperties\": false}",
+    [SHAPE_TARGETS] = "{\"enum\": [\"refuse\", \"asSpelled\", \"normalize\"]}",
 };
 
 static const char defs[] =
@@ -52,6 +73,20 @@ static const char defs[] =
     "          \"additionalProperties\": false\n"
     "        }\n"
     "      ]\n"
+    "    },\n"
+    "    \"mask\": {\n"
+    "      \"type\": \"object\",\n"
+    "      \"properties\": {\n"
+    "        \"name\": {\"type\": \"string\"}, \"path\": {\"type\": \"string\"},\n"
+    "        \"mode\": {\"enum\": [\"deny\", \"mask\"]}, \"extract\": {\"type\": \"string\"},\n"
+    "        \"decode\": {\"enum\": [\"jwt\"]},\n"
+    "        \"maskClaims\": {\"type\": \"array\", \"items\": {\"type\": \"string\"}},\n"
+    "        \"maskDuplicates\": {\"type\": \"boolean\"},\n"
+    "        \"onExtractNoMatch\": {\"enum\": [\"warn\", \"deny\", \"error\"]},\n"
+    "        \"injectHosts\": {\"type\": \"array\", \"items\": {\"type\": \"string\"}}\n"
+    "      },\n"
+    "      \"required\": [\"mode\"],\n"
+    "      \"additionalProperties\": false\n"
     "    },\n"
     "    \"pattern\": {\"type\": \"string\", \"minLength\": 1, \"maxLength\": 256},\n"
     "    \"command\": {\n"

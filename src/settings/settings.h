@@ -120,6 +120,29 @@ const char *settings_origin(struct settings *s, const struct settings_layer *l, 
 /* The value that counts, for keys with a single value; NULL if no layer has it. */
 const struct json *settings_value(struct settings *s, enum setting_id id);
 
+/* What happens to connections and requests that the policy allows. net/handling.h has the same for
+ * the gate, with files read. */
+struct settings_handling {
+    bool ends_tls;                /* TLS to every allowed host ends in the gate, */
+    struct words keep_tls;        /* except to these */
+    const char *ca_cert, *ca_key; /* files of the authority, or NULL */
+    struct words extra_cas;       /* files with more authorities, for the command */
+    uint32_t tunnels;             /* at most; 0: no limit of its own */
+    uint32_t handshake_ms;        /* 0: the usual */
+    struct words strip;           /* header fields of answers */
+    const char *via;              /* a proxy's Unix socket, or NULL, */
+    struct words via_hosts;       /* for these */
+    const char *decider;          /* another Unix socket, or NULL */
+    bool plain_headers;           /* it may set fields of requests that are not encrypted */
+    const char *targets;          /* "refuse", "asSpelled", "normalize"; or NULL */
+};
+
+/* Reads it from all layers; *h is zeroed. */
+struct settings;
+int settings_read_handling(struct settings *s, struct settings_handling *h, struct bk_err *err);
+/* Whether the gate has to do anything of it. */
+bool settings_handles(const struct settings_handling *h);
+
 struct ignored_violation {
     const char *command; /* part of it; "*" for any */
     const char *text;    /* part of the report line */
@@ -131,7 +154,8 @@ struct settings_result {
     bool nested_userns, strict_allowlist;
     const char *upstream; /* URL of the parent proxy, or NULL */
     const char *no_proxy; /* hosts that are reached without it, or NULL */
-    struct words env;     /* NAME=value */
+    struct settings_handling handling;
+    struct words env; /* NAME=value */
     struct ignored_violation *ignored;
     size_t nignored;
     struct settings_record {

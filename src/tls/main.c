@@ -5,7 +5,8 @@
  * buckle-tls: the TLS library's process beside the gate, which starts it for policies that check
  * requests. It has the authority's key and every connection's keys, and reads what strangers send.
  * So it has no sockets but the one to the gate, writes no file and starts nothing. It is a program
- * of its own because it loads a library, and Buckle itself is static.
+ * of its own because it loads a library, and Buckle itself is static. As `buckle-tls ssh` it is the
+ * agent that a command with rules about keys of ssh gets (ssh-serve.c).
  */
 
 #include <errno.h>
@@ -13,6 +14,7 @@
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -21,6 +23,7 @@
 #include "kernel/launch/walls.h"
 #include "kernel/shared/own-filter.h"
 #include "tls/serve.h"
+#include "tls/ssh-serve.h"
 #include "tls/tls-library.h"
 
 static const int needed[] = {
@@ -69,8 +72,10 @@ static int confine(void)
     return err < 0 ? err : own_filter_install(&filter);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 2 && strcmp(argv[1], "ssh") == 0)
+        return capabilities_drop(0) < 0 ? 1 : ssh_serve(argc - 2, argv + 2);
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* keys */
     struct tls_areas *areas =

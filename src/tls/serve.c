@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/bytes.h"
 #include "base/own.h"
 #include "tls/tls.h"
 
@@ -68,7 +69,10 @@ static enum tls_result begin(struct server *s, const struct tls_call *c, struct 
     buf_add(&names, s->areas->in, c->n);
     if (!lib || !buf_ok(&names))
         return TLS_FAILED;
-    struct tls_authority *a = tls_authority_new(lib, c->n ? names.s : NULL);
+    struct tls_authority *a = c->want ? tls_authority_read(lib, names.s, names.n)
+                                      : tls_authority_new(lib, c->n ? names.s : NULL);
+    bytes_wipe(names.s, names.n); /* may be a key */
+    bytes_wipe(s->areas->in, c->n);
     if (a && tls_authority_pem(a, &pem) && pem.n <= TLS_AREA)
         s->engine = tls_engine_new(a, lib);
     if (!s->engine) {

@@ -121,6 +121,35 @@ struct tls_authority *tls_authority_new(const struct tls_library *lib, const cha
     return NULL;
 }
 
+static bool read_own(struct tls_authority *a, const char *pem, size_t n)
+{
+    const struct tls_library *l = a->lib;
+    BIO *one = l->BIO_new(l->BIO_s_mem()), *two = l->BIO_new(l->BIO_s_mem());
+    if (one && two && l->BIO_write(one, pem, (int)n) == (int)n &&
+        l->BIO_write(two, pem, (int)n) == (int)n) {
+        a->certificate = l->PEM_read_bio_X509(one, NULL, NULL, NULL);
+        a->key = l->PEM_read_bio_PrivateKey(two, NULL, NULL, NULL);
+    }
+    if (one)
+        l->BIO_free(one);
+    if (two)
+        l->BIO_free(two);
+    return a->certificate && a->key && l->X509_check_private_key(a->certificate, a->key);
+}
+
+struct tls_authority *tls_authority_read(const struct tls_library *lib, const char *pem, size_t n)
+{
+    struct tls_authority *a = calloc(1, sizeof(*a));
+    if (!a)
+        return NULL;
+    a->lib = lib;
+    a->leaf_key = lib->EVP_PKEY_Q_keygen(NULL, NULL, "EC", "P-256");
+    if (a->leaf_key && pem && read_own(a, pem, n))
+        return a;
+    tls_authority_free(a);
+    return NULL;
+}
+
 void tls_authority_free(struct tls_authority *a)
 {
     if (!a)

@@ -20,6 +20,8 @@ struct tls_authority;
 /* names: permitted hosts as OpenSSL's configuration has them, "permitted;DNS:a.b,permitted;IP:…";
  * NULL: all. Returns NULL on failure. */
 struct tls_authority *tls_authority_new(const struct tls_library *lib, const char *names);
+/* The same with a certificate and its key as PEM, which the caller wipes. */
+struct tls_authority *tls_authority_read(const struct tls_library *lib, const char *pem, size_t n);
 void tls_authority_free(struct tls_authority *a); /* NULL is fine */
 
 /* Appends its certificate as PEM. */

@@ -95,6 +95,9 @@ typedef struct v3_ext_ctx X509V3_CTX;
     X(X509_EXTENSION *, X509V3_EXT_conf_nid, (void *, X509V3_CTX *, int, const char *))            \
     X(int, X509_add_ext, (X509 *, X509_EXTENSION *, int))                                          \
     X(void, X509_EXTENSION_free, (X509_EXTENSION *))                                               \
+    X(int, X509_check_private_key, (const X509 *, const EVP_PKEY *))                               \
+    X(X509 *, PEM_read_bio_X509, (BIO *, X509 **, void *, void *))                                 \
+    X(EVP_PKEY *, PEM_read_bio_PrivateKey, (BIO *, EVP_PKEY **, void *, void *))                   \
     X(int, PEM_write_bio_X509, (BIO *, const X509 *))
 
 struct tls_library {

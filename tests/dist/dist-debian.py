@@ -50,6 +50,12 @@ def test_runs(root):
     for name, arguments in (("srt", "true"), ("cage", "true"), ("sandbox-exec", "-n no-network true")):
         done = roots.inside(root, f"mkdir -p /root/work; cd /root/work; PATH=/usr/libexec/buckle:$PATH {name} {arguments}")
         tap.equal((done.returncode, done.stdout), (0, ""), f"{name} is in /usr/libexec/buckle")
+    tls_is_checked(root, "installed")
+
+
+def tls_is_checked(root, name):
+    done = roots.inside(root, as_user(f"mkdir -p ~/tls; cd ~/tls; {roots.CHECKS_TLS}"))
+    tap.equal(done.stdout, "1\n", f"{name}: buckle-tls is found, and finds OpenSSL")
 
 
 def test_texts(root):
@@ -57,6 +63,29 @@ def test_texts(root):
                  "usr/share/bash-completion/completions/buckle", "usr/share/zsh/vendor-completions/_buckle",
                  "usr/share/fish/vendor_completions.d/buckle.fish", "usr/share/buckle/settings.schema.json"):
         tap.ok(os.path.exists(os.path.join(root, path)), f"installs {path}")
+
+
+def test_units(root):
+    """systemd reads them, and what the service starts tells a sound record from another."""
+    folder = os.path.join(root, "usr/lib/systemd/user")
+    tap.equal(sorted(os.listdir(folder)), ["buckle-verify.service", "buckle-verify.timer"], "units for users")
+    copied = os.path.join(roots.WORK, "units")
+    shutil.rmtree(copied, ignore_errors=True)
+    shutil.copytree(folder, copied)
+    with open(os.path.join(copied, "buckle-verify.service"), encoding="utf-8") as f:
+        text = f.read()
+    command = text.split("ExecStart=")[1].split("\n")[0]
+    with open(os.path.join(copied, "buckle-verify.service"), "w", encoding="utf-8") as f:
+        f.write(text.replace(command, "/bin/true"))  # the program is in the root only
+    done = roots.run(["systemd-analyze", "--user", "verify", *(os.path.join(copied, name) for name in os.listdir(copied))],
+                     env=dict(os.environ, XDG_RUNTIME_DIR=copied))
+    tap.equal((done.returncode, done.stdout), (0, ""), "systemd finds nothing wrong with them")
+    keep = 'mkdir -p ~/.config/buckle ~/kept; cd ~/kept; printf %s \'{"record": {"path": "~/record"}}\' >~/.config/buckle/settings.json; '
+    for name, spoil, status in (("sound", "", 0), ("changed", "sed -i 's/kept/other/' ~/record; ", 1)):
+        done = roots.inside(root, as_user(f"{keep} rm -rf ~/record; buckle run -- true; {spoil} {command}"))
+        tap.equal(done.returncode, status, f"the service, with a record that is {name}")
+        tap.ok(status == 0 or "record" in done.stdout, "and what it prints", done.stdout)
+    roots.inside(root, as_user("rm -rf ~/.config/buckle ~/record"))
 
 
 def test_library(root):
@@ -112,6 +141,7 @@ def test_feature(root, tarball):
     done = roots.inside(root, "NAMES='srt cage' /packages/feature/install.sh")
     tap.ok(done.returncode == 0, "feature: install.sh", done.stdout)
     example_runs(root, "own root", "user")
+    tls_is_checked(root, "feature")
     done = roots.inside(root, "mkdir -p /root/srt; cd /root/srt; srt 'echo hello'")
     tap.equal(done.stdout, "hello\n", "feature: the name srt")
     done = roots.inside(root, "NAMES=sh /packages/feature/install.sh")
@@ -122,7 +152,7 @@ def main():
     packages = roots.made("debian", "*.deb")
     test_lint(packages)
     root = roots.make_root("root", ["gcc", "git", "libc6-dev", "pkg-config", "libc-ares-dev", "libjansson-dev",
-                                    "libnghttp2-dev", "libyaml-dev"])
+                                    "libnghttp2-dev", "libssl3", "libyaml-dev"])
     if not root:
         return tap.done()
     roots.inside(root, "useradd --create-home joe; mkdir -p /etc/apparmor.d/abi; touch /etc/apparmor.d/abi/4.0")
@@ -136,6 +166,7 @@ def main():
         tap.ok(done.returncode == 0, f"installs: {command}", done.stdout)
     test_runs(root)
     test_texts(root)
+    test_units(root)
     test_library(root)
     test_apparmor(root)
     test_purge(root, before)

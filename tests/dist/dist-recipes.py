@@ -68,6 +68,7 @@ def test_alpine(recipe):
 NIX = """let
   flake = import %s;
   pkgs = { system = "x86_64-linux"; stdenv.mkDerivation = x: x; mkShell = x: x; lib.licenses.asl20 = "asl20";
+           stdenv.isLinux = true; openssl = "/openssl"; lib.getLib = x: x; lib.optionalString = yes: x: if yes then x else "";
            meson = 1; ninja = 1; pkg-config = 1; scdoc = 1; libplist = 1;
            pkgsStatic = { c-ares = 1; jansson = 1; nghttp2 = 1; libyaml = 1; }; };
   nixpkgs = { legacyPackages.x86_64-linux = pkgs; legacyPackages.aarch64-linux = pkgs;
@@ -84,6 +85,7 @@ def test_nix(recipe, version):
     roots.succeeds(["nix-instantiate", "--parse", recipe], "flake.nix: Nix parses it", env=env)
     done = roots.run(["nix-instantiate", "--eval", "--strict", "-E", NIX % recipe], env=env)
     tap.ok(done.returncode == 0 and f'\\"version\\":\\"{version}\\"' in done.stdout, "flake.nix: Nix evaluates it", done.stdout)
+    tap.ok("--add-rpath /openssl/lib " in done.stdout, "flake.nix: buckle-tls finds OpenSSL", done.stdout)
 
 
 def test_ruby(recipe):
@@ -118,6 +120,7 @@ def unpack_and_run(packed, unpack, name):
         for command, printed in roots.first_example():
             env = dict(os.environ, PATH=os.path.dirname(program) + ":" + os.environ["PATH"])
             tap.equal(roots.run(["sh", "-c", command], cwd=work, env=env).stdout, printed, f"{name}: {command[:60]}")
+        tap.equal(roots.run(["sh", "-c", roots.CHECKS_TLS], cwd=work, env=env).stdout, "1\n", f"{name}: buckle-tls is found, and finds OpenSSL")
 
 
 def test_rpm(recipe, source):

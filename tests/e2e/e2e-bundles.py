@@ -30,7 +30,8 @@ TEXTS = {
              '(allow mach-lookup (%entitlement-is-present "e"))',
     "long": '(allow file-read* (literal "%s"))' % ("/long" * 60),
 }
-ERAS = ["B", "C", "C12", "D", "E"]
+ERAS = ["B", "C", "C12", "D", "E", "E17", "E26"]
+ALONE = ["B", "C", "C12", "D", "E"]  # single profiles, too
 
 
 def graph(*argv):
@@ -56,6 +57,8 @@ def check_made():
         for name, source in made.items():
             r = buckle("diff", *fold(era), source, f"{path}:{name}")
             ok(r.status == 0, f"{era}: {name} in a bundle is its source", r)
+            if era not in ALONE:
+                continue
             alone = write("alone.bin", bundles.single(era, graphs[name]))
             forced = ["--era", letter] if era == "D" else []
             r = buckle("diff", *fold(era), *forced, source, alone)
@@ -128,9 +131,91 @@ def check_words():
     ok(r.status == 2 and f"offset {at + 4:#x}: no message" in r.err, "a message that is not there is an error", r)
 
 
+def keyed(w, key, values, match, unmatch):
+    """A node that names an entitlement, and behind it nodes for its values: (filter, argument)."""
+    at = unmatch
+    for number, value in reversed(values):
+        at = w.node(("filter", number, value, match, at))
+    return w.node(("filter", 0x1e, ("record", w.counted(key + b"\0")), at, unmatch))
+
+
+def check_entitlements():
+    """#t, #f and strings are different values of a key, named by the node in front of them."""
+    source = write("values.sb", HEAD + """(allow file-read-data
+        (require-entitlement "k" (entitlement-value #t)) (require-entitlement "k" (entitlement-value "v")))
+        (allow file-write-data (require-entitlement "k" (entitlement-value #f)))
+        (allow file-read-xattr (literal "/A"))""")
+    g = graph("-p", HEAD + '(allow file-read-xattr (literal "/A"))')
+    for era in ERAS:
+        w = bundles.Writer(era)
+        w.add("p", g)
+        allow, deny = w.node(("decision", 0)), w.node(("decision", 5))
+        text = struct.pack("<IB", 1, 0) + b"v" if era == "B" else None
+        v = ("record", w.record(text) if text else w.counted(bundles.pattern("literal", b"v")))
+        table = w.profiles[0][1]
+        table[w.ops.index("file-read-data")] = keyed(w, b"k", [(0x1f, 1), (0x20, v)], allow, deny)
+        table[w.ops.index("file-write-data")] = keyed(w, b"k", [(0x1f, 0)], allow, deny)
+        path = write(f"values-{era}.bin", w.write_old() if w.old else w.write_new()) + ":p"
+        r = buckle("diff", *fold(era), source, path)
+        ok(r.status == 0, f"{era}: values of an entitlement are those of the source", r)
+        r = buckle("decompile", "--verify", path)
+        ok(r.status == 0 and '(require-entitlement "k" (entitlement-value #f))' in r.out, f"{era}: and in its text", r)
+        r = buckle("disasm", path)
+        ok("(%entitlement-boolean #f)" in r.out and "(%entitlement-boolean)" in r.out, f"{era}: disasm shows both", r)
+
+
+def check_newest():
+    """iOS 26 has more operations than any version with published names: listed, but not decoded."""
+    w = bundles.Writer("E26")
+    w.ops = w.ops + [None] * 5
+    w.add("one", graph("strings.sb"))
+    data = w.write_new()
+    path = write("newest.bin", data)
+    equal(buckle("disasm", "--list", path).out.split(), ["one"], "iOS 26: profiles are listed")
+    r = buckle("disasm", path + ":one")
+    ok("with the header of iOS 26" in r.out and "op-194" in r.out, "iOS 26: disassembled, without names", r)
+    r = buckle("eval", path + ":one", "file-read-data", "/c")
+    ok(r.status == 2 and "offset 0x4" in r.err and "195 operations (0xc3)" in r.err and "read as era E" in r.err,
+       "iOS 26: no verdict without names", r)
+    data = bytearray(data)
+    data[7] += 1  # one name more than there are
+    r = buckle("disasm", write("shifted.bin", bytes(data)))
+    ok(r.status == 2 and "offset 0x" in r.err, "a header that does not fit is refused", r)
+
+
+def check_case():
+    """macOS lowers paths and ignores their case; a file with upper case in a path minds it."""
+    made = [("lower", graph("-p", HEAD + '(allow file-read* (subpath "/usr/lib"))')),
+            ("upper", graph("-p", HEAD + '(allow file-read* (subpath "/System"))'))]
+    for era, minds in (("E", False), ("E17", True)):
+        path = write(f"case-{era}.bin", bundles.bundle(era, made))
+        for name, asked, plain in (("lower", "/USR/LIB/a", False), ("upper", "/system/a", False), ("upper", "/System/a", True)):
+            verdict = "allow" if plain or not minds else "deny"
+            equal(buckle("eval", f"{path}:{name}", "file-read-data", asked).out.split()[:1], [verdict], f"{era}: {asked} is {verdict}")
+        r = buckle("decompile", "--verify", path + ":upper")
+        equal(r.status, 0, f"{era}: verified")
+
+
+def check_unknown_bytes():
+    """Errors name the offset, the byte and how the file was read."""
+    w = bundles.Writer("E")
+    w.add(None, graph("-p", HEAD + '(allow file-read* (literal "/x"))'))
+    good = w.write_new()
+    code = good.index(b"\x41/x\x0f\x00\x0f\x0a")
+    node = next(at for at in range(0, len(good), 8) if good[at:at + 2] == b"\0\1" and at > 14 + 2 * 190)
+    for at, byte, words in ((node + 1, 0x77, "unknown filter 0x77"), (code, 0x3c, "unknown pattern byte 0x3c"),
+                            (code + 3, 0x30, "byte 0x30: unknown jump")):
+        data = bytearray(good)
+        data[at] = byte
+        r = buckle("decompile", write("unknown.bin", bytes(data)))
+        where = at - 1 if "filter" in words else at
+        ok(r.status == 2 and f"offset {where:#x}: {words}" in r.err and "read as era E (macOS 14), 190 operations" in r.err,
+           f"{words}: offset, byte and layout", r)
+
+
 def check_corpus():
     found = [(name, argv, graph(*argv)) for name, argv in profiles()]
-    for era in ERAS:
+    for era in ALONE:
         able = [(f"p{i}", argv, g) for i, (_, argv, g) in enumerate(found)
                 if not bundles.can_express(era, g)]
         ok(len(able) >= 20, f"{era}: {len(able)} of {len(found)} profiles can be said in it")
@@ -147,6 +232,10 @@ def main():
     check_made()
     check_twins()
     check_words()
+    check_entitlements()
+    check_newest()
+    check_case()
+    check_unknown_bytes()
     if os.path.isdir(CORPUS):
         check_corpus()
     else:

@@ -6,22 +6,26 @@ answers that return a secret, and canaries. Prints TAP.
 
 import base64
 import gzip
+import hashlib
+import hmac
 import http.server
 import importlib.util
 import json
 import os
+import pwd
 import re
 import shutil
 import subprocess
 import sys
 import threading
 import time
+from urllib.parse import quote, unquote
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 
 import tap
 from drive import FOLDER
-from running import PEOPLE
+from running import BUCKLE, PEOPLE
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LOADED = importlib.util.spec_from_file_location("e2e_tls", os.path.join(HERE, "e2e-tls.py"))
@@ -71,6 +75,11 @@ class Echo(http.server.BaseHTTPRequestHandler):
             self.wfile.write(body[i:i + 7])
             self.wfile.flush()
         self.close_connection = "Connection: close" in fields
+
+    def do_POST(self):
+        body = Git.body(self)
+        self.server.seen.append((self.path, self.headers.get("authorization") or "", body.decode(), dict(self.headers)))
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
 
     def log_message(self, *_):
         pass
@@ -163,6 +172,46 @@ def test_sources(user, server):
     tap.ok(server.seen and server.seen[0][1] == "Bearer " + SECRET.replace("x", ""), f"{user.name}: from a command", done)
 
 
+def test_bodies(user, server):
+    send = 'curl -sS -d "{\\"t\\": \\"$TOKEN\\"}" URL/v1/token; '
+    done = run(user, server, send)
+    tap.ok(len(server.seen) == 1 and SECRET not in str(server.seen), f"{user.name}: a body gets none", done)
+    done = run(user, server, send + HEADER + "URL/v1/x", rule="TOKEN -> localhost:PORT/v1/** in body")
+    tap.equal([one[1:3] for one in server.seen], [("", '{"t": "%s"}' % SECRET), (f"Bearer {done.out.split(chr(34))[3]}", "")],
+              f"{user.name}: unless its rule says so, and then only a body")
+    tap.ok(SECRET not in done.out, f"{user.name}: and the answer has none", done)
+    big = "head -c 300000 /dev/zero | tr '\\0' x; printf %s $TOKEN; head -c 100 /dev/zero | tr '\\0' y"
+    done = run(user, server, f"({big}) | curl -sS -H 'Transfer-Encoding: chunked' -H 'Expect:' --data-binary @- -o /dev/null URL/v1/token",
+               rule="TOKEN -> localhost:PORT in body header")
+    tap.ok(len(server.seen) == 1 and server.seen[0][2] == "x" * 300000 + SECRET + "y" * 100, f"{user.name}: also in chunks", done)
+    for text in ("TOKEN -> a.b in", "TOKEN -> a.b in cookie"):
+        done = run(user, server, "echo started", rule=text)
+        tap.ok(done.status == 125 and "started" not in done.out, f"{user.name}: refused: {text}", done)
+
+
+def test_keyring(user, server):
+    """The Secret Service of a desktop, in a session of its own."""
+    if any(not shutil.which(one) for one in ("secret-tool", "gnome-keyring-daemon", "dbus-run-session")):
+        tap.skip("the Secret Service is not installed")
+        return
+    if user.uid not in {one.pw_uid for one in pwd.getpwall()}:
+        return  # the bus wants a user that has a name
+    home, port = user.folder("keyring"), server.server_address[1]
+    words = f"run --allow-request=localhost:{port} '--credential=TOKEN=keyring:service %s user me -> localhost:{port}' --"
+    script = f"""mkdir -p -m 700 run; export HOME=$PWD XDG_RUNTIME_DIR=$PWD/run
+printf pw | gnome-keyring-daemon --unlock --components=secrets >/dev/null 2>&1
+printf %s '{SECRET}' | secret-tool store --label=x service buckle-test user me || exit 9
+mkdir project; cd project
+"$1" {words % "buckle-test"} sh -c 'curl -sS -H "X-Api-Key: $TOKEN" https://localhost:{port}/v1/plain'
+"$1" {words % "none"} echo started
+"""
+    server.seen.clear()
+    done = user.call(["dbus-run-session", "--", "sh", "-c", script, "sh", BUCKLE], cwd=home,
+                     env={"SSL_CERT_FILE": os.path.join(TLS.PKI, "ca.pem")})
+    tap.ok(len(server.seen) == 1 and server.seen[0][1] == SECRET and SECRET not in done.out, f"{user.name}: from the keyring", done)
+    tap.ok("started" not in done.out and "its command" in done.err, f"{user.name}: which must have it", done)
+
+
 def test_settings(user, server):
     port = server.server_address[1]
     place = os.path.join(user.folder(), "settings.json")
@@ -233,6 +282,126 @@ def test_git(user):
     done = run(user, server, script, rest=("--allow-request=git-push localhost:PORT/me/mine",))
     tap.ok("pushed\n" in done.out and "refs/heads/main" in done.out and SECRET not in done.out + done.err, f"{user.name}: git clones and pushes", done)
     tap.ok("pushed too" not in done.out and not any("other" in one for one in server.seen), f"{user.name}: and only to that repository", done)
+
+
+# ---- AWS ----
+
+AWS = {"AWS_ACCESS_KEY_ID": "AKIAQ7X2M5LD9RPT4WZC", "AWS_SECRET_ACCESS_KEY": "hT7/kQ2mVx9+LpZ3wR8sNcB5yJ4gFdA6eU1oXiKq",
+       "AWS_SESSION_TOKEN": "IQoJb3JpZ2luX2VjEJr" + "k7Tz3/vQ9+" * 30 + "Zw=="}
+
+
+def aws_signature(method, target, headers, payload, names, scope, date, leave_out=()):
+    """An implementation of its own, with the real key; path as it was sent."""
+    path, _, query = target.partition("?")
+    pairs = sorted(tuple(quote(unquote(part), safe="-_.~") for part in (one + "=").split("=")[:2]) for one in query.split("&")
+                   if one and one.split("=")[0] not in leave_out)
+    fields = "".join(f"{name}:{' '.join((headers.get(name) or '').split())}\n" for name in names.split(";"))
+    text = "\n".join((method, path, "&".join("=".join(pair) for pair in pairs), fields, names, payload))
+    key = b"AWS4" + AWS["AWS_SECRET_ACCESS_KEY"].encode()
+    for part in scope.split("/"):
+        key = hmac.new(key, part.encode(), "sha256").digest()
+    text = f"AWS4-HMAC-SHA256\n{date}\n{scope}\n" + hashlib.sha256(text.encode()).hexdigest()
+    return hmac.new(key, text.encode(), "sha256").hexdigest()
+
+
+class Aws(http.server.BaseHTTPRequestHandler):
+    """Answers 200 to requests that are signed with the real keys."""
+
+    protocol_version = "HTTP/1.1"
+
+    def is_signed(self, body):
+        path, _, query = self.path.partition("?")
+        given = dict(one.partition("=")[::2] for one in query.split("&"))
+        if "X-Amz-Signature" in given:
+            key, _, scope = unquote(given["X-Amz-Credential"]).partition("/")
+            made = aws_signature(self.command, self.path, self.headers, "UNSIGNED-PAYLOAD", unquote(given["X-Amz-SignedHeaders"]), scope,
+                                 given["X-Amz-Date"], ("X-Amz-Signature",))
+            return key == AWS["AWS_ACCESS_KEY_ID"] and made == given["X-Amz-Signature"]
+        words = dict(one.strip().partition("=")[::2] for one in (self.headers.get("authorization") or "").partition(" ")[2].split(","))
+        key, _, scope = words.get("Credential", "").partition("/")
+        payload = self.headers.get("x-amz-content-sha256") or hashlib.sha256(body).hexdigest()
+        token = self.headers.get("x-amz-security-token")
+        made = aws_signature(self.command, self.path, self.headers, payload, words.get("SignedHeaders", ""), scope, self.headers.get("x-amz-date"))
+        return key == AWS["AWS_ACCESS_KEY_ID"] and made == words.get("Signature") and token in (None, AWS["AWS_SESSION_TOKEN"])
+
+    def answer(self):
+        body = Git.body(self)
+        good = self.is_signed(body)
+        self.server.seen.append((f"{self.command} {self.path}", good, dict(self.headers), body))
+        text = (self.headers.get("authorization") or "").encode() + b"\n" + (self.headers.get("x-amz-security-token") or "").encode()
+        self.wfile.write(b"HTTP/1.1 %d x\r\nContent-Length: %d\r\n\r\n" % (200 if good else 403, len(text)) + text)
+
+    do_GET = do_PUT = do_POST = answer
+
+    def log_message(self, *_):
+        pass
+
+
+# a client that signs by hand: curl has no queries, tokens and streams
+SIGN = r"""
+import hashlib, hmac, os, subprocess, sys
+from urllib.parse import quote
+how, url = sys.argv[1:]
+host = url.split("/")[2]
+key, secret, token = (os.environ[n] for n in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"))
+scope, date = "20260101/us-east-1/s3/aws4_request", "20260101T000000Z"
+fields = {"host": host, "x-amz-date": date, "x-amz-security-token": token,
+          "x-amz-content-sha256": {"stream": "STREAMING-AWS4-HMAC-SHA256-PAYLOAD", "trailer": "STREAMING-UNSIGNED-PAYLOAD-TRAILER"}.get(how, "UNSIGNED-PAYLOAD")}
+query, payload = "", fields["x-amz-content-sha256"]
+if how == "query":
+    fields = {"host": host}
+    query = "&".join(sorted(f"{n}={quote(v, safe='')}" for n, v in {
+        "X-Amz-Algorithm": "AWS4-HMAC-SHA256", "X-Amz-Credential": f"{key}/{scope}", "X-Amz-Date": date, "X-Amz-Expires": "60",
+        "X-Amz-Security-Token": token, "X-Amz-SignedHeaders": "host"}.items()))
+if how == "range":
+    fields["range"] = "bytes=0-5"
+names = ";".join(sorted(fields))
+text = "\n".join(("GET", "/b/k", query, "".join(f"{n}:{fields[n]}\n" for n in sorted(fields)), names, payload))
+k = b"AWS4" + secret.encode()
+for part in scope.split("/"):
+    k = hmac.new(k, part.encode(), "sha256").digest()
+made = hmac.new(k, f"AWS4-HMAC-SHA256\n{date}\n{scope}\n{hashlib.sha256(text.encode()).hexdigest()}".encode(), "sha256").hexdigest()
+if how == "wrong":
+    made = made[::-1]
+kind = "AWS4-ECDSA-P256-SHA256" if how == "sigv4a" else "AWS4-HMAC-SHA256"
+args = [f"{url}/b/k?{query}&X-Amz-Signature={made}"] if how == "query" else [
+    f"{url}/b/k", "-H", f"Authorization: {kind} Credential={key}/{scope}, SignedHeaders={names}, Signature={made}"]
+for n, v in fields.items():
+    if n != "host":
+        args += ["-H", f"{n}: {v}"]
+sys.exit(subprocess.call(["curl", "-sS", "-w", " %{http_code}\n", *args]))
+"""
+
+
+def run_aws(user, server, script, *flags):
+    names = [f"--credential={name} -> localhost:PORT" for name in AWS]
+    return run(user, server, script, *(one.replace("PORT", str(server.server_address[1])) for one in (*names, *flags)), rule="none", env=AWS)
+
+
+def test_aws(user):
+    handler, TLS.Handler = TLS.Handler, Aws
+    server = TLS.serve("good")
+    TLS.Handler = handler
+    place = os.path.join(user.folder(), "sign.py")
+    user.write(place, SIGN)
+    curl = 'curl -sS --aws-sigv4 aws:amz:us-east-1:%s -u "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY" -w " %%{http_code}" '
+    hidden = lambda done: not any(value in done.out + done.err for value in AWS.values())
+    for name, words in (("a list", "'URL/b?list-type=2&prefix=a'"), ("a call with a body", "-d Action=GetCallerIdentity URL/"),
+                        ("a large body", "--data-binary @big URL/")):
+        done = run_aws(user, server, "head -c 900000 /dev/zero | tr '\\0' z > big; " + curl % "sts" + words)
+        tap.ok(len(server.seen) == 1 and server.seen[0][1] and done.out.endswith(" 200") and hidden(done),
+               f"{user.name}: AWS: {name} of curl is signed anew", done, server.seen[0][2] if server.seen else "")
+    for how in ("plain", "query", "trailer", "range"):
+        done = run_aws(user, server, f"python3 {place} {how} URL", f"--allow-read={place}")
+        tap.ok(len(server.seen) == 1 and server.seen[0][1] and done.out.endswith(" 200\n") and hidden(done),
+               f"{user.name}: AWS: {how} is signed anew", done, server.seen[0][:3] if server.seen else "")
+    for how, why in (("stream", "single chunks"), ("sigv4a", "another kind"), ("wrong", "not the one that its keys give")):
+        done = run_aws(user, server, f"python3 {place} {how} URL", f"--allow-read={place}")
+        tap.ok(not server.seen and why in done.out and done.out.endswith(" 403\n"), f"{user.name}: AWS: {how} is refused", done)
+    other = serve()
+    port = other.server_address[1]
+    done = run_aws(user, server, curl % "s3" + f"https://localhost:{port}/v1/x", f"--allow-request=localhost:{port}")
+    tap.ok(len(other.seen) == 1 and not any(value in str(other.seen) for value in AWS.values()), f"{user.name}: AWS: not for another host", done)
 
 
 # ---- answers ----
@@ -326,9 +495,12 @@ def main():
         test_places(user, server)
         test_limits(user, server)
         test_sources(user, server)
+        test_bodies(user, server)
+        test_keyring(user, server)
         test_settings(user, server)
         test_answers(user, server)
         test_git(user)
+        test_aws(user)
         test_canaries(user, server)
         test_memory(user, server)
     return tap.done()

@@ -35,6 +35,42 @@ def holder(port=0):
     return s
 
 
+# ---- what an endpoint says about its socket ----
+
+
+CONNECT = """import socket
+for family, host, port in ((socket.AF_INET, "127.0.0.1", {four}), (socket.AF_INET6, "::1", {six})):
+    try:
+        print(socket.create_connection((host, port)).recv(9).decode())
+    except OSError:
+        print("no")
+"""
+
+
+def greeter(family, host):
+    """A server of this machine that greets by its family."""
+    server = socket.create_server((host, 0), family=family)
+
+    def serve():
+        while True:
+            server.accept()[0].sendall(b"four" if family == socket.AF_INET else b"six")
+    threading.Thread(target=serve, daemon=True).start()
+    return server.getsockname()[1]
+
+
+def test_sockets(who):
+    """A rule about a socket's family, type or protocol holds for connections, and its denial is reported."""
+    world = World(who)
+    code = CONNECT.format(four=greeter(socket.AF_INET, "127.0.0.1"), six=greeter(socket.AF_INET6, "::1"))
+    for denied, expected in (("(socket-domain AF_INET)", "no six"), ("(socket-domain AF_INET6)", "four no"),
+                             ("(require-all (socket-domain AF_INET) (socket-protocol 6))", "no six"),
+                             ("(socket-type SOCK_STREAM)", "no no"), ("(socket-protocol 17)", "four six")):
+        profile = world.profile(f"(version 1)(allow default)(deny network-outbound {denied})")
+        done = who.boxed(["python3", "-c", code], world, ["--profile", profile])
+        tap.ok(done.out.split() == expected.split() and done.err.count("  connect ") == expected.count("no"),
+               f"{who.name}: deny {denied}: {expected}", done)
+
+
 # ---- ports of this machine that lead inside ----
 
 
@@ -335,7 +371,7 @@ def test_called(who):
     child.communicate()
 
 
-TESTS = [test_in_a_row, test_taken, test_reach, test_programs, test_limits, test_called]
+TESTS = [test_sockets, test_in_a_row, test_taken, test_reach, test_programs, test_limits, test_called]
 
 
 def main():

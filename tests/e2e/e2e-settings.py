@@ -83,7 +83,7 @@ def test_layers(user, t):
 
 # settings of an untrusted project, and what applies: nothing that widens access
 WIDENS = {
-    "network": {"allowedDomains": ["evil.test"], "allowedRequests": ["evil.test/"], "credentials": ["HOME -> evil.test"], "allowAllDomains": True, "allowUnixSockets": ["/"],
+    "network": {"allowedDomains": ["evil.test"], "allowedRequests": ["evil.test/"], "credentials": ["HOME -> evil.test"], "ssh": ["* -> evil.test"], "allowAllDomains": True, "allowUnixSockets": ["/"],
                 "allowAllUnixSockets": True, "allowLocalBinding": True, "allowLocalPorts": [22], "httpProxyPort": 1,
                 "socksProxyPort": 2, "parentProxy": {"http": "http://evil.test:1"}, "strictAllowlist": False,
                 "allowMachLookup": ["x.*"], "requireHostMatch": False, "refuseOpaqueTunnels": False, "allowManagedDomainsOnly": False},
@@ -92,6 +92,7 @@ WIDENS = {
                    "allowManagedReadPathsOnly": False},
     "record": {"path": "/tmp/evil", "maxBytes": 1, "keep": 1, "files": False, "journal": True,
                "otlp": "http://evil.test:1"},
+    "credentials": {"envVars": [{"name": "HOME", "mode": "mask"}]},
     "enabled": False, "autoAllowBashIfSandboxed": True, "excludedCommands": ["sh"], "agreedCommands": ["sh *"], "allowUnsandboxedCommands": True,
     "ignoreViolations": {"*": ["/"]}, "allowNestedUserNamespaces": True, "allowPty": True, "allowAppleEvents": True,
     "enableWeakerNetworkIsolation": True, "enableWeakerNestedSandbox": True, "autoPresets": True,
@@ -508,7 +509,8 @@ BAD = [
     ("every host", '{"network": {"allowedDomains": ["*"]}}', ["every host"]),
     ("half the world", '{"network": {"allowedDomains": ["*.com"]}}', ["*.com"]),
     ("no port", '{"network": {"httpProxyPort": 70000}}', ["65535"]),
-    ("not yet", '{"credentials": {}}', ["not supported yet"]),
+    ("not yet", '{"network": {"mitmProxy": {}}}', ["not supported yet"]),
+    ("a wrong mask", '{"credentials": {"envVars": [{"name": "A"}]}}', ["name and mode"]),
     ("unset variable", '{"filesystem": {"denyRead": ["$NO_SUCH_VAR/x"]}}', ["NO_SUCH_VAR"]),
     ("slash behind a pattern", '{"filesystem": {"denyRead": ["a/*/"]}}', ["slash"]),
     ("literal without a path", '{"filesystem": {"denyRead": [{"literal": true}]}}', ["literal"]),
@@ -646,7 +648,7 @@ def test_edit(user, t):
     t.equal(json.loads(read()), {"filesystem": {"denyRead": ["~/a b"]}}, "removed, with an empty section")
     before = read()
     for words in (["set", "filesystem.denyRead", "[3]"], ["add", "network.allowedDomains", "http://x"],
-                  ["set", "nosuch", "1"], ["add", "network.httpProxyPort", "1"], ["set", "credentials", "{}"],
+                  ["set", "nosuch", "1"], ["add", "network.httpProxyPort", "1"], ["set", "credentials", "3"],
                   ["remove", "filesystem.allowWrite"], ["remove", "filesystem.denyRead", "b"],
                   ["set", "filesystem.denyRead", '["a", "b"']):
         r = settings(user, w, *words)

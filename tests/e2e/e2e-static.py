@@ -4,17 +4,17 @@
 else, and that a sandbox must not escape from."""
 
 import os
+import plistlib
 import shutil
-import struct
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import elf
 from drive import FOLDER
 from tap import done, equal, ok, skip
 
 STATIC = os.path.join(os.environ.get("TOOLS", "build/gcc/tests"), "..", "buckle-static")
-PT_INTERP, ET_DYN = 3, 3
 
 # What a command inside needs from the host; everything ends with the process.
 PLACE = """set -e
@@ -31,29 +31,31 @@ exec chroot . /buckle "$@"
 
 
 def test_file():
-    with open(STATIC, "rb") as f:
-        head = f.read(4096)
-    kind, = struct.unpack_from("<H", head, 16)
-    offset, = struct.unpack_from("<Q", head, 32)
-    size, count = struct.unpack_from("<HH", head, 54)
-    types = [struct.unpack_from("<I", head, offset + i * size)[0] for i in range(count)]
-    ok(PT_INTERP not in types, "nothing has to load it", types)
-    equal(kind, ET_DYN, "and it can lie anywhere in memory")
+    ok(elf.is_static(STATIC), "nothing has to load it")
+    equal(elf.kind_and_types(STATIC)[0], elf.ET_DYN, "and it can lie anywhere in memory")
 
 
 def test_installed():
-    """The installed program reads property lists, whichever way it is linked."""
+    """The installed program reads property lists, whichever way it is linked. A released one has no twin
+    with libraries beside it, so it reads no binary ones, and says what to do."""
     program = os.environ.get("BUCKLE")
     if not program:
         skip("no installed program")
         return
-    path = os.path.join(FOLDER, "given.plist")
-    with open(path, "w", encoding="utf-8") as f:
-        f.write('<?xml version="1.0"?><plist version="1.0"><dict><key>a</key><true/></dict></plist>')
+    path, binary = (os.path.join(FOLDER, name) for name in ("given.plist", "binary.plist"))
+    for name, form in ((path, plistlib.FMT_XML), (binary, plistlib.FMT_BINARY)):
+        with open(name, "wb") as f:
+            plistlib.dump({"a": True}, f, fmt=form)
     profile = '(version 1)(deny default)(if (entitlement "a") (allow file-read*))'
     for words in (["--entitlements", path], ["--entitlements=" + path]):
         got = run([program, "eval", *words, "--text", profile, "file-read-data", "/x"])
         ok(got.returncode == 0 and got.stdout.startswith("allow"), f"a property list: {words[0].split('=')[0]}", got)
+    got = run([program, "eval", "--entitlements", binary, "--text", profile, "file-read-data", "/x"])
+    alone = not os.path.exists(os.path.dirname(program) + "/../libexec/buckle/buckle-shared")
+    if alone and elf.is_static(program):
+        ok(got.returncode == 2 and "linked statically" in got.stderr and "JSON" in got.stderr, "a binary one: an error that helps", got)
+    else:
+        ok(got.returncode == 0 and got.stdout.startswith("allow"), "a binary one", got)
     got = run([program, "eval", "--entitlements", "/nowhere", "--text", profile, "file-read-data", "/x"])
     ok(got.returncode not in (0, 1), "one that is missing is an error", got)
 
@@ -84,11 +86,14 @@ def test_empty_root():
     ok("Landlock" in inside("doctor").stdout, "the doctor looks around")
     got = inside("run", "--here", "/buckle", "--version")
     ok(got.returncode == 125 and "/tmp" in got.stderr, "run says what it lacks", got)
-    with open(root + "/e.plist", "w", encoding="utf-8") as f:
-        f.write("<?xml version=\"1.0\"?><plist version=\"1.0\"><dict/></plist>")
-    got = inside("check", "--entitlements", "/e.plist", "--text", "(version 1)(deny default)"
-                 "(if (entitlement \"x\") (allow default))")
-    ok(got.returncode != 0 and "linked statically" in got.stdout, "property lists need a library", got)
+    text = "(version 1)(deny default)(if (entitlement \"x\") (allow default))"
+    for name, kind in (("xml", plistlib.FMT_XML), ("binary", plistlib.FMT_BINARY)):
+        with open(f"{root}/{name}.plist", "wb") as f:
+            plistlib.dump({"x": True}, f, fmt=kind)
+    got = inside("eval", "--entitlements", "/xml.plist", "--text", text, "file-read-data", "/a")
+    equal(got.stdout.split()[:1], ["allow"], "property lists in XML are read")
+    got = inside("check", "--entitlements", "/binary.plist", "--text", text)
+    ok(got.returncode != 0 and "linked statically" in got.stdout, "binary ones need a library", got)
 
 
 def test_bare_root():

@@ -15,6 +15,7 @@ import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 
+import sites
 import tap
 from drive import FOLDER
 from running import PEOPLE
@@ -123,7 +124,14 @@ CLIENTS = [
     ("Node's https", "node", f'node -e "{NODE_HTTPS}"'),
     ("git", "git", "git ls-remote URL/v1/x 2>&1 | grep -o 'not valid: is this a git repository' && echo GET /v1/x 0"),
 ]
+JAVA = """import java.net.URI; import java.net.http.*;
+public class A { public static void main(String[] a) throws Exception {
+  System.out.print(HttpClient.newHttpClient().send(HttpRequest.newBuilder(URI.create("URL/v1/x")).build(), HttpResponse.BodyHandlers.ofString()).body()); } }
+"""
+HTTPX = "import httpx; print(httpx.get('URL/v1/x').text)"
 MORE = [
+    ("Python's httpx", "python3", f'python3 -c "{HTTPX}"'),
+    ("Java's HttpClient", "java", f"cat > A.java <<'E'\n{JAVA}E\njava A.java"),
     ("Python's requests", "python3", f'python3 -c "{REQUESTS}"'),
     ("Ruby", "ruby", f'ruby -e "{RUBY}"'),
     ("Perl", "perl", f'perl -e "{PERL}"'.replace("$", "\\$")),
@@ -135,8 +143,9 @@ MORE = [
 def lacks(user, name, program):
     if not shutil.which(program, path=user.env["PATH"]):
         return f"{program} is not installed"
-    if name == "Python's requests" and user.call(["python3", "-c", "import requests"]).status != 0:
-        return "requests is not installed"
+    module = name.removeprefix("Python's ")
+    if module in ("requests", "httpx") and user.call(["python3", "-c", f"import {module}"]).status != 0:
+        return f"{module} is not installed"
     if name == "Perl" and user.call(["perl", "-MIO::Socket::SSL", "-e", "1"]).status != 0:
         return "IO::Socket::SSL is not installed"
     return None
@@ -159,6 +168,54 @@ def test_clients(user, server):
             continue
         done = run(user, port, script)
         tap.ok("GET /v1/x 0" in done.out and "denied" not in done.err, f"{user.name}: {name}", done)
+
+
+def test_git(user):
+    """Cloning, and pushing to one repository."""
+    backend = subprocess.run(["git", "--exec-path"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip() + "/git-http-backend"
+    site = os.path.join(FOLDER, f"repositories-{user.name}")
+    for name in ("mine", "other"):
+        subprocess.run(["git", "init", "-q", "--bare", "-b", "main", os.path.join(site, "me", name + ".git")], check=True)
+        subprocess.run(["git", "-C", os.path.join(site, "me", name + ".git"), "config", "http.receivepack", "true"], check=True)
+    server = sites.git_server(sys.modules[__name__], backend, site)
+    done = run(user, server.server_address[1], "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b; "
+               "git clone -q URL/me/mine.git a && cd a && echo hello >f && git add f && git commit -qm first && git push -q origin HEAD:main && cd .. && "
+               "git clone -q URL/me/mine.git b && cat b/f && git clone -q URL/me/other.git c && cd c && git commit -q --allow-empty -m x && "
+               "git push -q origin HEAD:main || echo refused", rules=("git-push localhost:PORT/me/mine", "read-only localhost:PORT/me/**"))
+    tap.ok(done.out == "hello\nrefused\n" and "git-receive-pack" in done.err, f"{user.name}: git clones, and pushes where it may", done)
+
+
+def test_npm(user):
+    if not shutil.which("npm"):
+        tap.skip("npm is not installed")
+        return
+    server = sites.npm_registry(sys.modules[__name__])
+    npm = "npm --registry URL/ --no-audit --no-fund --no-update-notifier --loglevel error"
+    done = run(user, server.server_address[1], "mkdir p q; export npm_config_cache=$PWD/k; cd p; echo '{\"name\": \"left-pad\", \"version\": \"9.9.9\"}' >package.json; "
+               f"echo '//localhost:PORT/:_authToken=abc' >.npmrc; {npm} publish >out 2>&1 && echo published; {npm} publish --tag other >out 2>&1; "
+               f"cd ../q; echo '{{}}' >package.json; {npm} install left-pad >out 2>&1; cat node_modules/left-pad/index.js || cat out",
+               rules=("read-only localhost:PORT", "PUT localhost:PORT/left-pad"))
+    tap.ok(done.out == "published\n// padded\n" and server.published, f"{user.name}: npm publishes and installs", done)
+
+
+def test_installers(user):
+    """pip and cargo, from a registry of their own kind."""
+    if "heavy" not in sys.argv:
+        return
+    pip, cargo = sites.python_index(sys.modules[__name__]), sites.cargo_registry(sys.modules[__name__])
+    if user.call(["python3", "-m", "pip", "--version"]).status == 0:
+        done = run(user, pip.server_address[1], "python3 -m pip install -q --disable-pip-version-check --no-cache-dir --target t --index-url URL/v1/ padded && "
+                   "PYTHONPATH=t python3 -m padded")
+        tap.ok(done.out.endswith("padded\n"), f"{user.name}: pip", done)
+    else:
+        tap.skip("pip is not installed")
+    if shutil.which("cargo", path=user.env["PATH"]):
+        done = run(user, cargo.server_address[1], "mkdir -p c/src h; cd c; printf '[package]\\nname = \"a\"\\nversion = \"0.1.0\"\\n[dependencies]\\npadded = "
+                   "{ version = \"1\", registry = \"r\" }\\n' >Cargo.toml; echo 'fn main() {}' >src/main.rs; export CARGO_HOME=$PWD/../h "
+                   "CARGO_REGISTRIES_R_INDEX=sparse+URL/v1/; cargo fetch -q && ls $CARGO_HOME/registry/src/*")
+        tap.ok("padded-1.0.0" in done.out, f"{user.name}: cargo", done)
+    else:
+        tap.skip("cargo is not installed")
 
 
 def test_requests(user, server):
@@ -188,6 +245,19 @@ def test_servers(user):
     done = run(user, server.server_address[1], "curl -sS URL/v1/x")
     tap.ok(done.out == "" and "client certificate" in done.err and not server.seen,
            f"{user.name}: a server that asks for a client certificate is refused", done)
+
+
+def test_pinned(user, server):
+    """Clients with a store of their own fail, and the report says why."""
+    port = server.server_address[1]
+    server.seen.clear()
+    done = run(user, port, f"openssl x509 -in {PKI}/good.pem -pubkey -noout >key; curl -sS --pinnedpubkey key URL/v1/x || echo status $?")
+    tap.ok(done.out == "status 90\n" and not server.seen, f"{user.name}: a client that pins the server's key", done)
+    if "heavy" not in sys.argv or not shutil.which("chromium"):
+        return
+    done = run(user, port, "timeout 60 chromium --headless --no-sandbox --disable-gpu --user-data-dir=$PWD/c --dump-dom URL/v1/x 2>/dev/null")
+    tap.ok("GET /v1/x" not in done.out and "certificate unknown" in done.err and not server.seen,
+           f"{user.name}: Chromium, which has a store of its own", done)
 
 
 def test_trust(user, server):
@@ -240,6 +310,41 @@ def test_h2(user):
            lines[-5:] == ["403", "200", "403", "200", ""] and "GET /other" in done.err, f"{user.name}: HTTP/2, and a denied request in it", done)
 
 
+# What is missing, how to take it away, and what the report names.
+MISSING = [
+    ("buckle-tls", "rm HELPER", "is not beside bin/buckle"),
+    ("its C library", "printf '\\177ELF no' >HELPER", "does not start here"),
+    ("OpenSSL", "for f in $(ldconfig -p | sed -n 's/.*libssl.so.3 .*=> //p'); do mount --bind /dev/null $f; done", "libssl.so.3 is missing"),
+]
+
+
+def test_missing(user, server):
+    """Without what buckle-tls needs, the connection is refused, and the report says what to install."""
+    url = f"localhost:{server.server_address[1]}"
+    # clients need the library, too; the first bytes of one are enough
+    out = ssl.MemoryBIO()
+    try:
+        ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), out, server_hostname="localhost").do_handshake()
+    except ssl.SSLWantReadError:
+        pass
+    client = f"import socket; s = socket.create_connection(('localhost', {server.server_address[1]})); " \
+             f"s.sendall(bytes.fromhex('{out.read().hex()}')); exit(s.recv(1) == b'')"
+    for what, take, said in MISSING:
+        if "mount" in take and os.geteuid() != 0:
+            tap.skip("only root can hide a library")
+            continue
+        folder = os.path.join(user.home, "release-" + what.replace(" ", "-"))
+        for name in ("bin/buckle", "libexec/buckle/buckle-tls"):
+            os.makedirs(os.path.dirname(os.path.join(folder, name)))
+            shutil.copy(os.path.join(FOLDER, name), os.path.join(folder, name))
+        server.seen.clear()
+        script = take.replace("HELPER", folder + "/libexec/buckle/buckle-tls") + '; cd "$1"; shift; exec "$@"'
+        drop = ["setpriv", f"--reuid={user.uid}", f"--regid={user.uid}", "--clear-groups"] if user.uid != os.geteuid() else []
+        done = PEOPLE[0].call(["unshare", "--mount", "sh", "-c", script, "sh", user.folder(), *drop, folder + "/bin/buckle", "run",
+                               f"--allow-request=GET {url}/v1/**", "--", "/usr/bin/python3", "-c", client], env=user.env)
+        tap.ok(done.status != 0 and said in done.err and not server.seen, f"{user.name}: without {what}", done)
+
+
 def main():
     if not shutil.which("openssl"):
         tap.skip("openssl is not installed")
@@ -247,17 +352,22 @@ def main():
     make_pki()
     server = serve("good")
     done = run(PEOPLE[0], server.server_address[1], "curl -sS URL/v1/x")
-    if "libssl.so.3" in done.err:
+    if "libssl.so.3 is missing" in done.err:
         tap.ok(done.out == "" and not server.seen, "without the library such connections are refused", done)
-        tap.skip("this program cannot load libssl.so.3")
+        tap.skip("libssl.so.3 is not installed")
         return tap.done()
     for user in PEOPLE[-1:] if "ONE_USER" in os.environ else PEOPLE:
         test_clients(user, server)
+        test_git(user)
+        test_npm(user)
+        test_installers(user)
         test_requests(user, server)
         test_servers(user)
+        test_pinned(user, server)
         test_trust(user, server)
         test_others(user, server)
         test_h2(user)
+        test_missing(user, server)
     return tap.done()
 
 

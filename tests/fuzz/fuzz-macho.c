@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Fuzzes the reader of Mach-O files, code signatures and entitlements in DER. Property lists are
- * left out: a library reads them. */
+/* Fuzzes the reader of Mach-O files, code signatures and entitlements, in DER and XML. Binary
+ * property lists are left out: a library reads them. */
 
 #include <stdlib.h>
 
@@ -28,8 +28,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         code_signature_flag_words(s.flags, &words);
         if (s.der.n)
             der_to_json((const unsigned char *)s.der.s, s.der.n, &json, &err);
+        if (s.plist.n)
+            plist_xml_to_json(s.plist.s, s.plist.n, &json, &err);
     }
-    OWN(buf) struct buf direct = {0};
+    OWN(buf) struct buf direct = {0}, list = {0};
     der_to_json(data, size, &direct, &err);
+    plist_xml_to_json((const char *)data, size, &list, &err);
     return 0;
 }

@@ -15,7 +15,9 @@ import struct
 from drive import buckle
 
 # The target of each era: the vocabulary's column of operations, and filters by their id.
-OS = {"B": "ios9.3", "C": "10.13", "C12": "10.14", "D": "ios13.0", "E": "14.4.1"}
+# E17 is a collection of iOS 17: case counts, and a profile has one word. E26 has the header of iOS 26.
+OS = {"B": "ios9.3", "C": "10.13", "C12": "10.14", "D": "ios13.0", "E": "14.4.1", "E17": "14.4.1",
+      "E26": "14.4.1"}
 SAME = ["path", "mount-relative-path", "xattr", "file-mode", "ipc-posix-name", "global-name",
         "local-name", "local", "remote", "control-name", "socket-domain", "socket-type",
         "socket-protocol", "target", "fsctl-command", "ioctl-command",
@@ -42,7 +44,7 @@ class Lacking(Exception):
 
 
 def filter_id(era, name):
-    if era == "E" and name in FILTERS_E:
+    if era[0] == "E" and name in FILTERS_E:
         return FILTERS_E[name]
     if name in SAME:
         return SAME.index(name) + 1
@@ -245,6 +247,7 @@ class Writer:
         self.records, self.regexes = [], []  # bytes; (text, index of its record)
         self.places = {}  # by bytes: index of a record
         self.profiles = []
+        self.names = (1, 2, 3)  # E26: the lengths of its further tables
 
     def record(self, body):
         if body not in self.places:
@@ -280,7 +283,7 @@ class Writer:
             return filter_id(self.era, name), ("record", self.record(body))
         number = filter_id(self.era, name)
         if how in ("integer", "mode"):
-            if name == "system-attribute" and self.era != "E":
+            if name == "system-attribute" and self.era[0] != "E":
                 raise Lacking(t["sbpl"])
             return number, value
         if how == "flag":
@@ -393,12 +396,17 @@ class Writer:
         kind = 0x8000 if many else 0
         if self.era == "D":
             out = struct.pack("<HHBBHHBB", kind, len(self.nodes), len(self.ops), 0, *counts, 1, 0)
+        elif self.era == "E26":
+            out = struct.pack("<HHBBBBHHHH", kind, len(self.nodes), len(self.ops), 1, *self.names, *counts, 0)
         else:
             out = struct.pack("<HHBBBBHHH", kind, len(self.nodes), len(self.ops), 1, 0, 0, *counts,
                               0)
         out += b"".join(struct.pack("<H", places[at]) for _, at in self.regexes)
         out += struct.pack("<H", places[name])
-        out += self.rows(0, places, [1] if self.era == "D" else [0, 0])
+        if self.era == "E26":
+            out += struct.pack("<H", places[name]) * sum(self.names)
+        words = {"D": [1], "E": [0, 0], "E17": [1], "E26": [0x804, 4, 0]}
+        out += self.rows(0, places, words[self.era])
         out += bytes(-len(out) % 8)
         return out + b"".join(self.node_bytes(n, 0, places) for n in self.nodes) + body
 

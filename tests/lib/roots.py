@@ -36,7 +36,10 @@ def stage():
     made = os.path.join(WORK, "stage")
     program = os.path.join(made, "linux-" + {"aarch64": "arm64"}.get(os.uname().machine, os.uname().machine), "bin", "buckle")
     os.makedirs(os.path.dirname(program), exist_ok=True)
+    helper = os.path.join(os.path.dirname(program), "..", "libexec", "buckle", "buckle-tls")
+    os.makedirs(os.path.dirname(helper), exist_ok=True)
     subprocess.run(["strip", "-o", program, os.path.join(TOP, "build", "gcc", "buckle-static")], check=True)
+    subprocess.run(["strip", "-o", helper, os.path.join(TOP, "build", "gcc", "src", "tls", "buckle-tls")], check=True)
     return made
 
 
@@ -98,6 +101,11 @@ def install_lines():
 def install_line(way):
     """The command that installs it in one way."""
     return install_lines()[way][0]
+
+
+# Where requests are checked, buckle-tls makes an authority, whose certificate is added to the store that is
+# named. Without it, or without OpenSSL, nothing is. Prints the number of certificates.
+CHECKS_TLS = """: >store; SSL_CERT_FILE=$PWD/store buckle run --allow-request='GET tls.test/x' -- sh -c 'grep -c BEGIN store'"""
 
 
 # ---- roots ----

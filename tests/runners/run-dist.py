@@ -28,6 +28,8 @@ import tarfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
+import elf
+import roots
 import tap
 
 sys.path.insert(0, os.path.join(TOP, "tools", "cross"))
@@ -36,6 +38,7 @@ import toolchain
 
 PLACE = os.path.join(TOP, "build", "check-dist")
 MOST_BYTES = 3 << 20
+HELPER = "libexec/buckle/buckle-tls"
 DEMO = """(version 1)
 (deny default)
 (allow file-read* (subpath "/usr"))
@@ -121,15 +124,10 @@ def unpack(path, name):
 
 
 def check_elf(path, name):
-    with open(path, "rb") as f:
-        head = f.read(4096)
-    kind, = struct.unpack_from("<H", head, 16)
-    offset, = struct.unpack_from("<Q", head, 32)
-    size, count = struct.unpack_from("<HH", head, 54)
-    types = [struct.unpack_from("<I", head, offset + i * size)[0] for i in range(count)]
-    tap.ok(3 not in types, f"{name}: needs no loader", types)
-    tap.equal(kind, 3, f"{name}: can be anywhere in memory")
-    tap.ok(0x6474e552 in types, f"{name}: tables become read-only", types)
+    kind, types = elf.kind_and_types(path)
+    tap.ok(elf.is_static(path), f"{name}: needs no loader", types)
+    tap.equal(kind, elf.ET_DYN, f"{name}: can be anywhere in memory")
+    tap.ok(elf.PT_RELRO in types, f"{name}: tables become read-only", types)
     tap.ok(os.path.getsize(path) <= MOST_BYTES, f"{name}: at most {MOST_BYTES} bytes", os.path.getsize(path))
 
 
@@ -160,23 +158,16 @@ def check_no_places(path, name, places):
     tap.equal([p for p in places if p.encode() in text], [], f"{name}: names no folder of the build")
 
 
-def first_example():
-    """The README's first console block: commands and what they print."""
-    with open(os.path.join(TOP, "README.md"), encoding="utf-8") as f:
-        block = re.search(r"```console\n(.*?)```", f.read(), re.DOTALL).group(1)
-    steps = re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]
-    return [step.split("\n", 1) for step in steps]
-
-
 def check_example(program):
     work = os.path.join(PLACE, "work")
     shutil.rmtree(work, ignore_errors=True)
     os.makedirs(work)
     env = {"PATH": os.path.dirname(program) + ":/usr/local/bin:/usr/bin:/bin", "HOME": os.path.join(PLACE, "unpacked"),
            "LC_ALL": "C.UTF-8"}
-    for command, printed in first_example():
+    for command, printed in roots.first_example():
         done = run(["sh", "-c", command], cwd=work, env=env)
         tap.equal(done.stdout, printed, f"README: {command[:60]}")
+    tap.equal(run(["sh", "-c", roots.CHECKS_TLS], cwd=work, env=env).stdout, "1\n", "buckle-tls is found, and finds OpenSSL")
 
 
 def check_words(program, prefix):
@@ -210,10 +201,10 @@ def check_target(dist, target, version):
     for wanted in ("share/man/man1/buckle-run.1.gz", "share/bash-completion/completions/buckle",
                    "share/zsh/site-functions/_buckle", "share/fish/vendor_completions.d/buckle.fish",
                    "share/buckle/profiles/default.sb", "share/buckle/settings.schema.json",
-                   "share/doc/buckle/LICENSE"):
+                   "share/doc/buckle/LICENSE", *([HELPER] if target.system == "linux" else [])):
         tap.ok(os.path.exists(os.path.join(root, wanted)), f"{name}: has {wanted}")
     places = [PLACE, TOP, toolchain.home()]
-    for path in [program, *glob.glob(os.path.join(debug, "**"), recursive=True)]:
+    for path in [program, os.path.join(root, HELPER), *glob.glob(os.path.join(debug, "**"), recursive=True)]:
         if os.path.isfile(path):
             check_no_places(path, f"{name}: {os.path.basename(path)}", places)
     if target.system != "linux":
@@ -265,7 +256,7 @@ def check_statement(statement):
     tap.equal([one for one in made["resolvedDependencies"] if ":" not in one["uri"]], [], "provenance: and sources a place")
 
 
-def check_papers(dist, version):
+def check_papers(dist, version, chosen):
     done = run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=dist)
     tap.ok(done.returncode == 0, "SHA256SUMS is right", done.stdout)
     with open(os.path.join(dist, f"buckle-{version}.cdx.json"), encoding="utf-8") as f:
@@ -274,6 +265,8 @@ def check_papers(dist, version):
     tap.ok({"jansson", "libyaml", "c-ares", "nghttp2", "musl"} <= names, "the bill of materials names what is linked", names)
     refs = {ref for one in bill["dependencies"] for ref in (one["ref"], *one["dependsOn"])}
     tap.equal(refs - names - {"buckle"}, set(), "and depends on nothing else")
+    helpers = {f"buckle-tls-{target.released}" for target in chosen if target.system == "linux"}
+    tap.ok(helpers <= names, "and buckle-tls for each system that has it", names)
     check_schema(os.path.join(dist, f"buckle-{version}.cdx.json"))
     with open(os.path.join(dist, f"buckle-{version}.provenance.json"), encoding="utf-8") as f:
         statement = json.load(f)
@@ -309,7 +302,7 @@ def main(words):
         check_target(dist, target, version)
     name = f"buckle-{version}-linux-x86_64"
     check_packages(dist, os.path.join(PLACE, "unpacked", name, name, "bin", "buckle"))
-    check_papers(dist, version)
+    check_papers(dist, version, chosen)
     return tap.done()
 
 

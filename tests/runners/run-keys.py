@@ -15,6 +15,7 @@ import tap
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PAGE = os.path.join(TOP, "docs", "settings.md")
+DROPIN = os.path.join(TOP, "docs", "dropin.md")
 BUCKLE = os.path.abspath(os.environ.get("BUCKLE", "buckle"))
 START, END = "from src/settings/keys.def -->\n", "<!-- /keys -->"
 EFFECTS = {"used": "", "macos": " *(macOS only)*", "host": " *(for programs that start commands)*",
@@ -31,6 +32,26 @@ def table():
     return "\n".join(rows) + "\n"
 
 
+def check_dropin():
+    """Every key of srt in docs/dropin.md is one of ours, or a member of one; and the effects agree."""
+    out = subprocess.run([BUCKLE, "settings", "--keys", "--json"], check=True, stdout=subprocess.PIPE).stdout
+    ours = {key["key"]: key["effect"] for key in json.loads(out)}
+    with open(DROPIN, encoding="utf-8") as f:
+        rows = f.read().split("<!-- srt keys -->")[1].split("<!-- /srt keys -->")[0].strip().split("\n")[2:]
+    listed = {}
+    for row in rows:
+        _, key, what, _ = (part.strip() for part in row.split("|"))
+        listed[key.strip("`")] = what
+    tap.ok(len(listed) == len(rows) > 50, "docs/dropin.md lists each key of srt once")
+    unknown = [key for key in listed if key not in ours and key.rsplit(".", 1)[0] not in ours]
+    tap.equal(unknown, [], "and all of them are settings")
+    inert = [key for key, what in listed.items() if key in ours and
+             what.startswith("no effect") != (ours[key] == "none") and ours[key] != "later" and key != "network.requireHostMatch"]
+    tap.equal(inert, [], "those without effect are those that it calls so")
+    macos = [key for key, what in listed.items() if key in ours and what.startswith("macOS only") != (ours[key] == "macos")]
+    tap.equal(macos, [], "so are those for macOS")
+
+
 def main():
     with open(PAGE, encoding="utf-8") as f:
         text = f.read()
@@ -41,6 +62,7 @@ def main():
             f.write(before + START + table() + END + after)
         return 0
     tap.equal(now, table(), "docs/settings.md has every key (make accept writes them)")
+    check_dropin()
     return tap.done()
 
 

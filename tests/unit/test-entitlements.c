@@ -138,10 +138,60 @@ static void test_der(void)
     }
 }
 
+static void is_xml(const char *text, const char *json, const char *what)
+{
+    OWN(buf) struct buf out = {0};
+    struct bk_err err = {0};
+    int r = plist_xml_to_json(text, strlen(text), &out, &err);
+    if (json)
+        is_str(r == 0 && out.s ? out.s : err.msg, json, "%s", what);
+    else
+        ok(r < 0 && err.msg[0], "%s", what);
+}
+
+static void test_xml(void)
+{
+    is_xml("<?xml version=\"1.0\"?><!DOCTYPE plist PUBLIC \"a\" \"b\"><!-- c -->\n"
+           "<plist version=\"1.0\"><dict><key>a</key><true/><key>b</key><false/></dict></plist>\n",
+           "{\"a\":true,\"b\":false}", "booleans, behind what XML begins with");
+    is_xml("<plist><dict><key>s</key><string>a &lt;&amp;&gt; &#65;&#x2603;</string>"
+           "<key>e</key><string/></dict></plist>",
+           "{\"s\":\"a <&> A\xe2\x98\x83\",\"e\":\"\"}", "strings with entities");
+    is_xml("<dict><key>l</key><array><string>x</string><integer>-3</integer><real>2</real>"
+           "<dict/><array/><data>AA==</data></array></dict>",
+           "{\"l\":[\"x\",-3,2.0,{},[],null]}", "lists, without a plist around");
+    static const char *const broken[] = {"",
+                                         "<",
+                                         "<plist>",
+                                         "<plist><array/></plist>",
+                                         "<dict><key>a</key></dict>",
+                                         "<dict><string>a</string></dict>",
+                                         "<dict><key>a</key><true/>",
+                                         "<dict/>x",
+                                         "<dict><key>a</key><true></false></dict>",
+                                         "<dict><key>a</key><string>&x;</string></dict>",
+                                         "<dict><key>a</key><string>&#0;</string></dict>",
+                                         "<dict><key>a</key><other/></dict>",
+                                         "<dict><key>a</key><integer>1x</integer></dict>",
+                                         "<dict><key>a</key><real>inf</real></dict>",
+                                         "<!DOCTYPE d [<!ENTITY e \"f\">]><dict/>",
+                                         "<!-- <dict/>",
+                                         "<dict a=\"b\"/>"};
+    for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++)
+        is_xml(broken[i], NULL, broken[i]);
+    OWN(buf) struct buf deep = {0}, out = {0};
+    struct bk_err err = {0};
+    for (int i = 0; i < 100000; i++)
+        buf_str(&deep, "<dict><key>a</key>");
+    ok(plist_xml_to_json(deep.s, deep.n, &out, &err) < 0 && err.code == BK_E_LIMIT,
+       "nesting is bounded");
+}
+
 int main(void)
 {
     test_good();
     test_damaged();
     test_der();
+    test_xml();
     return done_testing();
 }

@@ -69,11 +69,11 @@ static void test_head(const struct secrets *s)
         buf_fmt(b, "Authorization: Bearer %s\r\nX-%s: a %s,%s\r\n", t, fake, t, t);
         buf_str(b, i ? "Accept-Encoding: identity\r\n\r\n" : "\r\n");
     }
-    secrets_write_head(s, 1, in.s, in.n, &out);
+    secrets_write_head(s, 1, false, in.s, in.n, &out);
     is_str(out.s, want.s,
            "a header: fields' values and the query, not the path, names and the host");
     out.n = 0;
-    secrets_write_head(s, 0, in.s, in.n, &out);
+    secrets_write_head(s, 0, false, in.s, in.n, &out);
     ok(!strstr(out.s, value), "none for this request");
 }
 
@@ -82,7 +82,7 @@ static void test_basic(const struct secrets *s)
     OWN(buf) struct buf in = {0}, out = {0};
     buf_str(&in,
             "GET / HTTP/1.1\r\nAuthorization: basic !!notbase64\r\nAuthorization: Basic =\r\n\r\n");
-    secrets_write_head(s, 1, in.s, in.n, &out);
+    secrets_write_head(s, 1, false, in.s, in.n, &out);
     ok(strstr(out.s, "basic !!notbase64\r\n"), "what is no base64 stays");
     ok(strstr(out.s, "Basic =\r\n"), "nothing, too");
     OWN(buf) struct buf want = {0}, query = {0};
@@ -95,7 +95,7 @@ static void test_basic(const struct secrets *s)
     }
     buf_str(&query, " HTTP/1.1\r\n\r\n");
     out.n = 0;
-    secrets_write_head(s, 1, query.s, query.n, &out);
+    secrets_write_head(s, 1, false, query.s, query.n, &out);
     ok(strstr(out.s, want.s), "escaped in the query: %s", out.s);
 }
 
@@ -105,20 +105,51 @@ static void test_divided(const struct secrets *s, const char *text, const char *
     size_t n = strlen(text);
     unsigned wrong = 0;
     for (size_t cut = 0; cut <= n; cut++) {
-        struct secrets_answer a = {0};
+        struct secrets_flow a = {0};
         OWN(buf) struct buf got = {0};
         for (size_t i = 0; i < n; i++) {
-            secrets_answer_add(&a, text + i, 1, !marks || marks[i] == 'x');
+            secrets_flow_add(&a, text + i, 1, !marks || marks[i] == 'x');
             if (i + 1 != cut && i + 1 != n)
                 continue;
-            ssize_t ready = secrets_answer_ready(s, 1, &a, i + 1 == n);
+            ssize_t ready = secrets_flow_ready(s, 1, &a, i + 1 == n);
             buf_add(&got, a.raw.s, (size_t)ready);
-            secrets_answer_sent(&a, (size_t)ready);
+            secrets_flow_sent(&a, (size_t)ready);
         }
         wrong += got.n != n || memmem(got.s, got.n, value, strlen(value)) != NULL;
-        secrets_answer_free(&a);
+        secrets_flow_free(&a);
     }
     is_int(wrong, 0, "an answer, divided anywhere: %.40s", text);
+}
+
+/* A request's body, divided anywhere: the placeholder becomes the secret. */
+static void test_bodies(const struct secrets *s)
+{
+    char text[256], want[256];
+    snprintf(text, sizeof(text), "{\"a\": \"%s\"}", fake);
+    snprintf(want, sizeof(want), "{\"a\": \"%s\"}", value);
+    size_t n = strlen(text);
+    unsigned wrong = 0;
+    for (size_t cut = 1; cut <= n; cut++) {
+        struct secrets_flow f = {.way = SECRETS_INSERT};
+        OWN(buf) struct buf got = {0};
+        for (size_t from = 0; from < n; from += cut) {
+            size_t part = n - from < cut ? n - from : cut;
+            secrets_flow_add(&f, text + from, part, true);
+            ssize_t ready = secrets_flow_ready(s, 1, &f, from + part == n);
+            buf_add(&got, f.raw.s, (size_t)ready);
+            secrets_flow_sent(&f, (size_t)ready);
+        }
+        wrong += got.n != n || memcmp(got.s, want, n) != 0;
+        secrets_flow_free(&f);
+    }
+    is_int(wrong, 0, "a body gets the secret");
+    struct secrets_flow f = {.way = SECRETS_INSERT};
+    secrets_flow_add(&f, text, n, false);
+    is_int(secrets_flow_ready(s, 1, &f, true), (long long)n, "framing");
+    ok(memcmp(f.raw.s, text, n) == 0, "does not");
+    secrets_flow_free(&f);
+    is_int(secrets_in(s, 1, SECRET_IN_BODY), 0, "only if its rule says so");
+    is_int(secrets_in(s, 1, SECRET_IN_QUERY), 1, "as for the query");
 }
 
 static void test_answers(const struct secrets *s)
@@ -138,17 +169,19 @@ static void test_answers(const struct secrets *s)
         n += 6;
     }
     text[n] = '\0';
-    struct secrets_answer a = {0};
+    struct secrets_flow a = {0};
     for (size_t i = 0; i < n; i++)
-        secrets_answer_add(&a, text + i, 1, marks[i] == 'x');
-    is_int(secrets_answer_ready(s, 1, &a, false), (long long)n, "all of it is known");
+        secrets_flow_add(&a, text + i, 1, marks[i] == 'x');
+    is_int(secrets_flow_ready(s, 1, &a, false), (long long)n, "all of it is known");
     size_t same = 0;
     for (size_t i = 0; value[i]; i++)
         same += a.raw.s[6 * i + 3] == fake[i];
     is_int((long long)same, (long long)strlen(value), "chunks of one byte");
-    secrets_answer_free(&a);
+    secrets_flow_free(&a);
     ok(secrets_answer_is_encoded("HTTP/1.1 200 OK\r\ncontent-encoding: br\r\n\r\n", 42),
        "compressed");
+    ok(secrets_answer_is_encoded("HTTP/1.1 200 OK\r\nContent-Encoding: identity, br\r\n\r\n", 52),
+       "also after identity");
     ok(!secrets_answer_is_encoded("HTTP/1.1 200 OK\r\nContent-Encoding: identity\r\n\r\n", 48),
        "not");
 }
@@ -157,11 +190,13 @@ int main(void)
 {
     struct secrets s = {0};
     test_fake();
-    struct secret one = {value, fake, sizeof(value) - 1, places, 2};
+    struct secret one = {value,  fake, sizeof(value) - 1,
+                         places, 2,    SECRET_IN_HEADER | SECRET_IN_QUERY};
     is_int(secrets_add(&s, &one), 0, "a secret");
     test_hosts(&s);
     test_head(&s);
     test_basic(&s);
+    test_bodies(&s);
     test_answers(&s);
     secrets_free(&s);
     return done_testing();

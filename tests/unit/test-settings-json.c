@@ -207,8 +207,13 @@ static void test_keys(void)
         [SHAPE_REQUESTS] = "[\"GET x/y\"]",
         [SHAPE_DENIED_REQUESTS] = "[\"read-only x\"]",
         [SHAPE_CREDENTIALS] = "[\"X -> x.example/y\"]",
+        [SHAPE_LOGINS] = "[\"* -> git@x.example\"]",
         [SHAPE_IGNORES] = "{}",
         [SHAPE_PROXY] = "{}",
+        [SHAPE_TERMINATE] = "{}",
+        [SHAPE_MITM] = "{\"socketPath\": \"/s\", \"domains\": [\"a.b\"]}",
+        [SHAPE_TARGETS] = "\"refuse\"",
+        [SHAPE_MASKS] = "{\"envVars\": [{\"name\": \"X\", \"mode\": \"deny\"}]}",
         [SHAPE_CLASSES] = "[\"tools\"]",
         [SHAPE_COMMANDS] = "[{\"match\": \"x\", \"ask\": true}]",
     };

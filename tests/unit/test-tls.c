@@ -223,7 +223,7 @@ static struct tls_helper *start(pid_t *pid, const char *names, struct buf *pem)
         _exit(tls_serve(ends[1], areas) < 0);
     }
     close(ends[1]);
-    return tls_helper_new(ends[0], areas, names, pem);
+    return tls_helper_new(ends[0], areas, names, NULL, pem);
 }
 
 static void carry_end(struct tls_end *from, struct tls_end *to)

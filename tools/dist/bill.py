@@ -77,11 +77,16 @@ def toolchain_components(targets):
     return parts
 
 
-def program_component(target):
-    path = os.path.join(release.STAGE, target.released, "bin", "buckle")
-    return {"type": "application", "bom-ref": f"buckle-{target.released}", "name": f"buckle for {target.released}",
+def program_component(target, path="bin/buckle"):
+    name = os.path.basename(path)
+    return {"type": "application", "bom-ref": f"{name}-{target.released}", "name": f"{name} for {target.released}",
             "version": release.version(), "licenses": [{"license": {"id": "Apache-2.0"}}],
-            "hashes": [{"alg": "SHA-256", "content": release.sha256(path)}]}
+            "hashes": [{"alg": "SHA-256", "content": release.sha256(os.path.join(release.STAGE, target.released, path))}]}
+
+
+def helper_components(targets):
+    """buckle-tls loads the system's OpenSSL and C library; only the compiler's start-up code is in it."""
+    return [program_component(target, "libexec/buckle/buckle-tls") for target in targets if target.system == "linux"]
 
 
 def write_bill(targets):
@@ -97,13 +102,15 @@ def write_bill(targets):
                                     [one["bom-ref"] for one in own
                                      if one["bom-ref"] != "musl" or target.system == "linux"])}
                for target, found in used.items()]
+    helpers = helper_components(targets)
+    depends += [{"ref": one["bom-ref"], "dependsOn": ["compiler-rt"]} for one in helpers]
     when = datetime.datetime.fromtimestamp(release.epoch(), datetime.timezone.utc)
     bill = {"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1,
             "metadata": {"timestamp": when.strftime("%Y-%m-%dT%H:%M:%SZ"),
                          "component": {"type": "application", "bom-ref": "buckle", "name": "buckle",
                                        "version": release.version(),
                                        "licenses": [{"license": {"id": "Apache-2.0"}}]}},
-            "components": [*(program_component(target) for target in targets),
+            "components": [*(program_component(target) for target in targets), *helpers,
                            *(library_component(got[name], archives[name]) for name in sorted(archives)), *own],
             "dependencies": [{"ref": "buckle", "dependsOn": [one["ref"] for one in depends]}, *depends]}
     text = json.dumps(bill, sort_keys=True)

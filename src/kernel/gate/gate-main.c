@@ -32,7 +32,9 @@
 #include "kernel/shared/socket-table.h"
 #include "net/consent.h"
 #include "net/gate.h"
+#include "net/handling.h"
 #include "net/rules.h"
+#include "net/terminate.h"
 
 /* ---- finding the process ---- */
 
@@ -241,10 +243,11 @@ static bool listens_on_ports(const struct netns_sockets *net)
 }
 
 /* The certificate goes to the judge, which waits for it; the key stays in buckle-tls. */
-static struct tls_helper *make_authority(const struct graph *g, int to)
+static struct tls_helper *make_authority(const struct graph *g, const struct handling *with, int to,
+                                         const char **why)
 {
     OWN(buf) struct buf pem = {0};
-    struct tls_helper *e = tls_start(g, &pem);
+    struct tls_helper *e = tls_start(g, with, &pem, why);
     send(to, e ? pem.s : "-", e ? pem.n : 1, MSG_NOSIGNAL);
     return e;
 }
@@ -261,6 +264,7 @@ gate_main(const struct gate_process *n, const struct setup *s, int from, int ann
                              .packets = &gate_packets,
                              .parents = s->launch->parents,
                              .secrets = s->launch->secrets,
+                             .handling = s->launch->handling,
                              .late_names = s->launch->late_names,
                              .on_denial = on_denial,
                              .tells_hosts = s->launch->tells_hosts,
@@ -288,8 +292,8 @@ gate_main(const struct gate_process *n, const struct setup *s, int from, int ann
         dup2(null, fd);
     memcpy(o.published, n->published, sizeof(o.published));
     report_start(&reporter, n);
-    if (graph_tests_requests(s->graph))
-        o.tls = make_authority(s->graph, from);
+    if (terminate_may(s->graph, o.handling))
+        o.tls = make_authority(s->graph, o.handling, from, &o.no_tls);
     if (netns_sockets_receive(from, &o.sockets) < 0)
         _exit(1);
     bool listens = listens_on_ports(&o.sockets) || s->plan->publish_all;
@@ -449,16 +453,19 @@ int gate_process_hand_over(const struct gate_process *n, struct netns_sockets *n
     return err;
 }
 
-int gate_process_authority(const struct gate_process *n, const struct graph *g, struct buf *pem)
+int gate_process_authority(const struct gate_process *n, const struct graph *g,
+                           const struct handling *with, struct buf *pem)
 {
-    char text[8192];
-    if (!graph_tests_requests(g))
+    char text[16384];
+    if (!terminate_may(g, with))
         return 0;
     ssize_t got = recv(n->to, text, sizeof(text), 0);
     if (got <= 0)
         return got < 0 ? -errno : -EPIPE;
     if (got > 1) /* else there is no library for it */
         buf_add(pem, text, (size_t)got);
+    if (got > 1 && with && with->more_cas)
+        buf_str(pem, with->more_cas);
     return buf_ok(pem) ? 0 : -ENOMEM;
 }
 

@@ -49,7 +49,9 @@ struct netns_wishes gate_process_wishes(struct gate_process *n, const struct pla
 int gate_process_hand_over(const struct gate_process *n, struct netns_sockets *net);
 /* Waits for the certificate of the run's authority, and appends it as PEM; nothing if the gate
  * decrypts nothing. */
-int gate_process_authority(const struct gate_process *n, const struct graph *g, struct buf *pem);
+struct handling;
+int gate_process_authority(const struct gate_process *n, const struct graph *g,
+                           const struct handling *with, struct buf *pem);
 /* Without a network namespace: listens on loopback instead. */
 int gate_process_listen(struct gate_process *n);
 /* Announces that a connection from this loopback port to ports.tcp, or inside to NETNS_LOOP_PORT,

@@ -1,52 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/*
- * buckle-tls is beside this program (../libexec/buckle), or where Buckle was installed, for
- * programs that link the library. A file that another user could have put there is not started.
- */
+/* buckle-tls gets a socket to the gate, shared memory, and little else of the caller. */
 
 #include "kernel/gate/tls-start.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/own.h"
+#include "kernel/launch/helper-program.h"
+#include "net/handling.h"
 #include "net/terminate.h"
-#include "system/process.h"
-
-/* ---- the program ---- */
-
-static int open_program(const char *path)
-{
-    struct stat st;
-    OWN(fd) int fd = open(path, O_PATH | O_CLOEXEC);
-    bool ours = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-                (st.st_uid == 0 || st.st_uid == geteuid()) && !(st.st_mode & (S_IWGRP | S_IWOTH));
-    return ours ? steal_fd(&fd) : -1;
-}
-
-static int find_program(void)
-{
-    static const char below[] = "/../libexec/buckle/buckle-tls";
-    char path[PATH_MAX];
-    char *slash = process_own_path(path) == 0 ? strrchr(path, '/') : NULL;
-    int fd = -1;
-    if (slash && slash + sizeof(below) <= path + sizeof(path)) {
-        memcpy(slash, below, sizeof(below));
-        fd = open_program(path);
-    }
-    return fd >= 0 ? fd : open_program(BK_LIBEXEC "/buckle-tls");
-}
 
 /* ---- the process ---- */
 
@@ -82,7 +54,8 @@ static void __attribute__((noreturn)) become(int program, int sock, int memory)
     _exit(127);
 }
 
-static struct tls_helper *start(int program, const char *names, struct buf *pem)
+static struct tls_helper *start(int program, const char *names, const char *authority,
+                                struct buf *pem)
 {
     int ends[2];
     OWN(fd) int memory = memfd_create("tls", MFD_CLOEXEC);
@@ -100,14 +73,33 @@ static struct tls_helper *start(int program, const char *names, struct buf *pem)
     if (pid == 0)
         become(program, ends[1], memory);
     close(ends[1]); /* if there is no process, the first call fails */
-    return tls_helper_new(ends[0], areas, names, pem);
+    return tls_helper_new(ends[0], areas, names, authority, pem);
 }
 
-struct tls_helper *tls_start(const struct graph *g, struct buf *pem)
+/* Why there is no helper. */
+static const char *explain(int err)
+{
+    switch (err) {
+    case ENOENT:
+        return "libexec/buckle/buckle-tls is not beside bin/buckle; both come with each release";
+    case ENOEXEC:
+        return "buckle-tls does not start here; the released one needs glibc 2.28 or newer";
+    case ENOTSUP:
+        return "libssl.so.3 is missing; it comes with OpenSSL 3 (Debian's package is libssl3)";
+    default:
+        return "there is not enough memory";
+    }
+}
+
+struct tls_helper *tls_start(const struct graph *g, const struct handling *with, struct buf *pem,
+                             const char **why)
 {
     OWN(buf) struct buf names = {0};
-    OWN(fd) int program = find_program();
-    if (program < 0 || !terminate_names(g, &names))
-        return NULL;
-    return start(program, names.n ? names.s : NULL, pem);
+    OWN(fd) int program = helper_program_open();
+    struct tls_helper *h = NULL;
+    errno = program < 0 ? ENOENT : ENOMEM;
+    if (program >= 0 && terminate_names(g, with, &names))
+        h = start(program, names.n ? names.s : NULL, with ? with->authority : NULL, pem);
+    *why = h ? NULL : explain(errno);
+    return h;
 }

@@ -8,7 +8,9 @@
 #include "net/tls-end.h"
 
 /* Starts buckle-tls for a policy that checks requests, and appends its authority's certificate as
- * PEM. Returns NULL if it is not installed, or cannot load its library. */
-struct tls_helper *tls_start(const struct graph *g, struct buf *pem);
+ * PEM. Otherwise it returns NULL, and why says what is missing. */
+struct handling;
+struct tls_helper *tls_start(const struct graph *g, const struct handling *with, struct buf *pem,
+                             const char **why);
 
 #endif

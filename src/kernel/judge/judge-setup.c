@@ -21,10 +21,12 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/own.h"
 #include "command/own-record.h"
+#include "kernel/gate/cover-file.h"
 #include "kernel/gate/resolver-files.h"
 #include "kernel/gate/trust-files.h"
 #include "kernel/judge/ask.h"
@@ -305,7 +307,8 @@ static bool can_overlap_sentries(const struct judge_process *in)
 {
     const struct setup *s = in->s;
     char here[4096];
-    if (s->sentries < 0 || in->c.pids < 0 || s->pass || s->plan->gate || s->launch->on_held)
+    if (s->sentries < 0 || in->c.pids < 0 || s->pass || s->plan->gate || s->launch->on_held ||
+        s->launch->ncovers)
         return false;
     for (size_t i = 0; i < s->plan->nwalls; i++)
         if (s->plan->walls[i].loader || sentries_cover(s->plan, s->plan->walls[i].path))
@@ -361,13 +364,33 @@ static void set_up_trust(struct judge_process *in)
     struct setup *s = in->s;
     OWN(buf) struct buf pem = {0};
     const char *bundle = NULL;
-    judge_check(s, STEP_GATE, gate_process_authority(&in->gate, s->graph, &pem));
+    judge_check(s, STEP_GATE,
+                gate_process_authority(&in->gate, s->graph, s->launch->handling, &pem));
     if (!pem.n || !s->plan->mount_ns)
         return;
     char *const *env = s->env ? s->env : s->launch->env;
     judge_check(s, STEP_GATE, trust_files_mount(pem.s, pem.n, env, &bundle));
     s->env = trust_files_environ(env, bundle);
     judge_check(s, STEP_GATE, s->env ? 0 : -ENOMEM);
+}
+
+/* Files that the command sees with placeholders. What is there now has to be the cover. */
+static void cover_files(const struct setup *s)
+{
+    struct stat st, own;
+    char name[24];
+    if (!s->launch->ncovers)
+        return;
+    OWN(fd) int top = s->plan->mount_ns ? cover_begin("64m") : -EOPNOTSUPP;
+    judge_check(s, STEP_COVERS, top);
+    judge_check(s, STEP_COVERS, fstat(top, &own) < 0 ? -errno : 0);
+    for (size_t i = 0; i < s->launch->ncovers; i++) {
+        const struct launch_cover *c = &s->launch->covers[i];
+        snprintf(name, sizeof(name), "%zu", i);
+        judge_check(s, STEP_COVERS, cover_file(top, name, c->path, c->text, c->n));
+        bool there = stat(c->path, &st) == 0;
+        judge_check(s, STEP_COVERS, there && st.st_dev != own.st_dev ? -EBUSY : 0);
+    }
 }
 
 /* A network that is filtered by name must be ready before the command enters it. Does the judge's
@@ -498,6 +521,7 @@ void judge_phase_unconfined(struct judge_process *in)
         wait_for_sentries(in);
     if (!s->init)
         judge_check(s, STEP_DEVICES, devices_wall(s->plan, s->graph, NULL));
+    cover_files(s);
     if (s->plan->gate)
         set_up_gate(in);
     /* by path, so that mounts made since then count */

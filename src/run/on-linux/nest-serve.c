@@ -280,7 +280,9 @@ static int prepare_run(struct nested *n, struct run *outer, struct bk_err *err)
                       .kernel = &n->kernel,
                       .private_tmpdir.lock = -1,
                       .parents = outer->parents,
-                      .has_parents = outer->has_parents};
+                      .has_parents = outer->has_parents,
+                      .handling = outer->handling,
+                      .has_handling = outer->has_handling};
     run_kernel_init(r->kernel);
     r->kernel->init.below = n->taken.below;
     r->kernel->init.depth = n->taken.below ? around->init.depth + 1 : 0;

@@ -23,6 +23,7 @@
 #include "macos/macos-run.h"
 #include "policy/target.h"
 #include "run/credentials.h"
+#include "run/ssh-agent.h"
 #include "run/on-linux/leave.h"
 #include "run/on-linux/nest.h"
 #include "run/on-linux/policy-cache.h"
@@ -305,7 +306,8 @@ static int make_tmpdir(void *arg, struct bk_err *err)
 {
     struct run *r = arg;
     bool own = !r->spec->tmpdir && !r->spec->bare && r->private_tmpdir.lock < 0;
-    return own ? tmpdir_make_alone(&r->private_tmpdir, err) : run_make_tmpdir(r, err);
+    int made = own ? tmpdir_make_alone(&r->private_tmpdir, err) : run_make_tmpdir(r, err);
+    return made < 0 ? made : run_ssh_start(r, err);
 }
 
 static void complete_launch(struct run *r, struct launch *l)
@@ -327,6 +329,9 @@ static void complete_launch(struct run *r, struct launch *l)
     l->connector = r->connector[0] ? r->connector : NULL;
     l->parents = r->has_parents ? &r->parents : NULL;
     l->secrets = r->secrets.n ? &r->secrets : NULL;
+    l->handling = r->has_handling ? &r->handling : NULL;
+    l->covers = r->covers;
+    l->ncovers = r->ncovers;
     /* the sandbox as a whole where a control group can be had, else each process */
     if ((l->max_memory || l->max_procs) &&
         cgroup_make(&r->kernel->cgroup, l->max_memory, l->max_procs))
@@ -385,6 +390,8 @@ static int go_nested(struct run *r, struct launch_end *end, struct bk_err *err)
         return end->step = STEP_POLICY, run_refused(r, err);
     if (r->spec->upstream)
         return err_set(err, BK_E_INPUT, "upstream proxy: the outer sandbox decides how to connect");
+    if (run_ssh_count(r->spec))
+        return err_set(err, BK_E_INPUT, "ssh: the outer sandbox decides about keys");
     if (run_credentials_count(r->spec))
         return err_set(err, BK_E_INPUT, "credentials: the outer sandbox has its own gate");
     if (run_is_stacked(r->spec)) /* only texts go there */

@@ -17,6 +17,7 @@
 #include "base/own.h"
 #include "command/own-record.h"
 #include "run/credentials.h"
+#include "run/ssh-agent.h"
 #include "run/on-linux/policy-cache.h"
 #include "run/on-linux/run-kernel.h"
 #include "run/run-int.h"
@@ -84,7 +85,7 @@ static void put_environ(const struct run *r, struct buf *out)
 static bool can_wait(const struct run *r)
 {
     return r->kernel->channel < 0 && !run_system_is_inside(r) && !r->spec->record.path &&
-           !r->spec->may_leave && !run_credentials_count(r->spec);
+           !r->spec->may_leave && !run_credentials_count(r->spec) && !run_ssh_count(r->spec);
 }
 
 /* Reading them takes longer than everything else. The first comparison does so, after the watch was
@@ -108,7 +109,8 @@ bool run_put_inputs(struct run *r, struct run *planned, struct buf *out)
 {
     struct bk_err err;
     const struct run_spec *s = r->spec;
-    if (!can_wait(r) || (!planned->kernel->plan.opt.cwd && run_plan(planned, &err) < 0))
+    if (!can_wait(r) || r->has_handling ||
+        (!planned->kernel->plan.opt.cwd && run_plan(planned, &err) < 0))
         return false;
     if (!s->like)
         watch_mounts(r->kernel);

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * buckle-tls is beside this program (../libexec/buckle). For programs that link the library it is
+ * in the library's own folder, as in a wheel, or where Buckle was installed. A file that another
+ * user could have put there is not started.
+ */
+
+#include "kernel/launch/helper-program.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "system/process.h"
+
+static int open_program(const char *path)
+{
+    struct stat st;
+    OWN(fd) int fd = open(path, O_PATH | O_CLOEXEC);
+    bool ours = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+                (st.st_uid == 0 || st.st_uid == geteuid()) && !(st.st_mode & (S_IWGRP | S_IWOTH));
+    return ours ? steal_fd(&fd) : -1;
+}
+
+/* What has this path from the folder of a file, which is named by its full path. */
+static int open_beside(const char *file, const char *below)
+{
+    char path[PATH_MAX];
+    const char *slash = file[0] == '/' ? strrchr(file, '/') : NULL;
+    if (!slash)
+        return -1;
+    int n = snprintf(path, sizeof(path), "%.*s%s", (int)(slash + 1 - file), file, below);
+    return n < (int)sizeof(path) ? open_program(path) : -1;
+}
+
+int helper_program_open(void)
+{
+    char own[PATH_MAX];
+    Dl_info library;
+    int fd = -1;
+    if (process_own_path(own) == 0)
+        fd = open_beside(own, "../libexec/buckle/buckle-tls");
+    if (fd < 0 && dladdr(BK_LIBEXEC, &library) && library.dli_fname)
+        fd = open_beside(library.dli_fname, "buckle-tls");
+    return fd >= 0 ? fd : open_program(BK_LIBEXEC "/buckle-tls");
+}

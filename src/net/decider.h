@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_NET_DECIDER_H
+#define BK_NET_DECIDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "net/gate-int.h"
+
+/*
+ * Another program that decides about requests which the policy allows. Each request is one JSON
+ * object, each answer another:
+ *
+ *   {"t": "req", "id": 7, "method": "GET", "scheme": "https", "host": "a.b", "port": 443,
+ *    "path": "/x", "query": "y=1", "headers": {"accept": ["*"]}}
+ *   {"id": 7, "action": "allow", "setHeaders": {"x-a": ["1"]}, "removeHeaders": ["cookie"]}
+ *   {"id": 7, "action": "deny", "status": 403, "reason": "not today"}
+ *
+ * Over a Unix socket each is a line; over descriptors, a length of four bytes goes in front, both
+ * sides say hello first, and nothing but what `srt proxy` documents is sent. A request is refused
+ * unless a well-formed answer allows it in time.
+ */
+
+enum { DECIDER_MS = 5000, DECISION_REASON = 1024, DECIDER_FRAME = 1 << 20 };
+
+struct decision {
+    bool allow, asks_body;
+    uint16_t status;
+    char reason[DECISION_REASON + 1];
+    struct buf add;     /* lines of a header */
+    struct buf removed; /* names, each with its zero byte */
+};
+void decision_free(struct decision *d);
+#define OWN_decision decision_free
+
+/* Reads one answer. framed: with everything that `srt proxy` asks of it. On failure returns the
+ * reason; *d has to be freed either way. */
+const char *decision_read(const char *text, size_t n, bool framed, const struct peer *host,
+                          uint64_t *id, struct decision *d);
+
+int decider_begin(struct gate *g);
+void decider_sweep(struct gate *g);
+void decider_end(struct gate *g);
+
+/* Asks about the request whose header is at the front of c->in, or returns the answer. MAY: it is
+ * in c->decision. MAY_NOT: the client has its answer. */
+enum may decider_ask(struct conn *c, const struct http_head *h, struct slice target);
+/* c waits no more. */
+void decider_leave(struct conn *c);
+
+#endif

@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the gate does with connections and requests that are allowed: srt's keys tlsTerminate, mitmProxy, filterRequest,
+stripResponseHeaders, allowPlaintextHeaderSet and ambiguousRequestTarget. Prints TAP.
+"""
+
+import importlib.util
+import json
+import os
+import socket
+import sys
+import threading
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+
+import tap
+from running import PEOPLE
+
+SPEC = importlib.util.spec_from_file_location("tls", os.path.join(os.path.dirname(os.path.abspath(__file__)), "e2e-tls.py"))
+TLS = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(TLS)
+PKI = TLS.PKI
+
+
+# ---- servers ----
+
+
+class Echo(TLS.Handler):
+    """Answers with the header that arrived."""
+
+    def answer(self):
+        self.rfile.read(int(self.headers.get("content-length") or 0))
+        self.server.seen.append(f"{self.command} {self.path}")
+        text = "".join(f"{k}: {v}\n" for k, v in self.headers.items()).encode()
+        self.send_response(200)
+        self.send_header("Set-Cookie", "a=secret")
+        self.send_header("X_Inner.Name", "secret")
+        self.send_header("X-Plain", "plain")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(text)
+
+    do_GET = do_HEAD = do_POST = do_TRACE = answer
+
+
+def echo(secure):
+    server = TLS.serve("good") if secure else TLS.Quiet(("127.0.0.1", 0), Echo)
+    server.RequestHandlerClass = Echo
+    if not secure:
+        server.seen = []
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
+class Decider:
+    """Decides about requests by their path, or breaks the protocol."""
+
+    def __init__(self, path):
+        self.path, self.asked = path, []
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(path)
+        os.chmod(path, 0o777)
+        self.listener.listen(16)
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            client, _ = self.listener.accept()
+            threading.Thread(target=self.serve, args=(client,), daemon=True).start()
+
+    def serve(self, client):
+        with client, client.makefile("rwb") as io:
+            for line in io:
+                q = json.loads(line)
+                self.asked.append(q)
+                answer = self.decide(q)
+                if answer is None:
+                    continue
+                try:
+                    io.write(answer if isinstance(answer, bytes) else json.dumps(answer).encode() + b"\n")
+                    io.flush()
+                except OSError:
+                    return
+
+    @staticmethod
+    def decide(q):
+        yes = {"id": q["id"], "action": "allow"}
+        return {"/deny": {"id": q["id"], "action": "deny", "reason": "not this one"},
+                "/status": {"id": q["id"], "action": "deny", "status": 429, "reason": "later"},
+                "/set": dict(yes, setHeaders={"x-set": ["by the decider"], "accept": "changed"}, removeHeaders=["user_agent"]),
+                "/length": dict(yes, setHeaders={"content-length": ["5"]}),
+                "/smuggle": dict(yes, setHeaders={"x-a": ["1\r\nx-b: 2"]}),
+                "/unknown": dict(yes, more=1),
+                "/other": dict(yes, id=q["id"] + 1000),
+                "/twice": b'{"id": %d, "action": "deny", "action": "allow"}\n' % q["id"],
+                "/garbage": b"}{\n",
+                "/silent": None}.get(q["path"], yes)
+
+
+class Proxy:
+    """A proxy behind a Unix socket: connects, and records where to."""
+
+    def __init__(self, path, port):
+        self.asked, self.port = [], port
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(path)
+        os.chmod(path, 0o777)
+        self.listener.listen(16)
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            client, _ = self.listener.accept()
+            head = b""
+            while b"\r\n\r\n" not in head:
+                head += client.recv(1)
+            self.asked.append(head.split(b"\r\n")[0].decode())
+            server = socket.create_connection(("127.0.0.1", self.port))
+            client.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+            for a, b in ((client, server), (server, client)):
+                threading.Thread(target=self.relay, args=(a, b), daemon=True).start()
+
+    @staticmethod
+    def relay(a, b):
+        try:
+            while data := a.recv(65536):
+                b.sendall(data)
+            b.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+
+# ---- tests ----
+
+
+def run(user, network, script, **how):
+    folder = user.folder()
+    path = os.path.join(folder, "s.json")
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"network": network, "filesystem": {"allowWrite": ["."]}}, f)
+    env = {"SSL_CERT_FILE": os.path.join(PKI, "ca.pem"), **how.pop("env", {})}
+    return user.run("--settings", path, "--", "sh", "-c", script, cwd=folder, env=env, timeout=120, **how)
+
+
+ISSUER = "openssl s_client -connect localhost:{} -servername localhost </dev/null 2>/dev/null | openssl x509 -noout -issuer; "
+
+
+def test_terminate(user, server):
+    port = server.server_address[1]
+    hosts = [f"localhost:{port}"]
+    done = run(user, {"allowedDomains": hosts, "tlsTerminate": {}}, ISSUER.format(port) + f"curl -sS https://localhost:{port}/x")
+    tap.ok("Buckle, one run" in done.out and "Host: localhost" in done.out, f"{user.name}: tlsTerminate decrypts all allowed hosts", done)
+    done = run(user, {"allowedDomains": hosts, "tlsTerminate": {"excludeDomains": ["localhost"]}}, ISSUER.format(port))
+    tap.ok("a test's authority" in done.out, f"{user.name}: except excludeDomains", done)
+    done = run(user, {"allowedRequests": [f"GET localhost:{port}/**"], "tlsTerminate": {"excludeDomains": ["localhost"]}},
+               f"curl -sS https://localhost:{port}/x")
+    tap.ok(done.out == "" and "excludeDomains lists it" in done.err, f"{user.name}: a host whose requests are checked is refused then", done)
+    own = {"caCertPath": os.path.join(PKI, "ca.pem"), "caKeyPath": os.path.join(PKI, "ca.key")}
+    done = run(user, {"allowedDomains": hosts, "tlsTerminate": own}, ISSUER.format(port) + f"curl -sS https://localhost:{port}/x")
+    tap.ok("a test's authority" in done.out and "Host: localhost" in done.out, f"{user.name}: an authority of one's own", done)
+    done = run(user, {"allowedDomains": hosts, "tlsTerminate": dict(own, caKeyPath=os.path.join(PKI, "good.pem"))}, "true")
+    tap.ok(done.status != 0 and "has no" in done.err, f"{user.name}: a key that is none", done)
+    done = run(user, {"allowedDomains": hosts, "tlsTerminate": {"extraCaCertPaths": [os.path.join(PKI, "other.pem"), "/nonexistent"]}},
+               "grep -c BEGIN $SSL_CERT_FILE")
+    tap.equal(done.out, "3\n", f"{user.name}: extraCaCertPaths")
+    done = run(user, {"allowedDomains": hosts + ["a.test"], "tlsTerminate": {"maxTunnels": 1}},
+               "mkfifo stay; exec 9<>stay; "
+               f"openssl s_client -connect localhost:{port} -servername localhost <stay >log 2>&1 9>&- & "
+               "until grep -q 'Verify return' log 2>/dev/null; do sleep 0.1; done; "
+               f"curl -sS -D - -x $HTTPS_PROXY --noproxy none https://localhost:{port}/x; kill $!")
+    tap.ok("503" in done.out + done.err and "too-many-tunnels" in done.out, f"{user.name}: maxTunnels", done)
+
+
+def test_strip(user, server, plain):
+    for scheme, port in (("https", server.server_address[1]), ("http", plain.server_address[1])):
+        done = run(user, {"allowedDomains": [f"localhost:{port}"], "tlsTerminate": {},
+                          "stripResponseHeaders": ["SET_COOKIE", "x-inner-name"]},
+                   f"curl -sS -D - {scheme}://localhost:{port}/a {scheme}://localhost:{port}/b")
+        tap.ok("secret" not in done.out and done.out.count("X-Plain: plain") == 2 and done.out.count("Host: localhost") == 2,
+               f"{user.name}: stripResponseHeaders, {scheme}", done)
+
+
+def test_via(user, server):
+    port = server.server_address[1]
+    path = os.path.join(user.folder(), "mitm.sock")
+    proxy = Proxy(path, port)
+    done = run(user, {"allowedDomains": ["a.test", "localhost"], "mitmProxy": {"socketPath": path, "domains": ["*.sub.test", "a.test"]}},
+               f"curl -sSk https://a.test/x; curl -sSk https://localhost:{port}/y; curl -sS https://b.test/")
+    tap.ok(done.out.count("Host: ") == 2 and proxy.asked == ["CONNECT a.test:443 HTTP/1.1"], f"{user.name}: mitmProxy gets its hosts, and no others",
+           done)
+    done = run(user, {"allowedDomains": ["a.test"], "mitmProxy": {"socketPath": path + ".gone", "domains": ["a.test"]}}, "curl -sSk https://a.test/x")
+    tap.ok(done.out == "" and done.status != 0, f"{user.name}: without it nothing leaves", done)
+
+
+def test_decider(user, server, plain):
+    path = os.path.join(user.folder(), "decider.sock")
+    decider = Decider(path)
+    secure, clear = server.server_address[1], plain.server_address[1]
+    network = {"allowedDomains": [f"localhost:{secure}", f"localhost:{clear}"], "tlsTerminate": {}, "filterRequest": path}
+
+    def ask(script, **more):
+        script = script.replace("URL", f"https://localhost:{secure}").replace("CLEAR", f"http://localhost:{clear}")
+        return run(user, {**network, **more}, script)
+    done = ask("curl -sS URL/x?q=1 URL/y; curl -sS CLEAR/z")
+    tap.ok(done.out.count("Host: localhost") == 3 and [(q["method"], q["path"], q["scheme"]) for q in decider.asked] ==
+           [("GET", "/x", "https"), ("GET", "/y", "https"), ("GET", "/z", "http")] and decider.asked[0]["query"] == "q=1" and
+           decider.asked[0]["host"] == "localhost" and decider.asked[0]["headers"]["accept"] == ["*/*"],
+           f"{user.name}: a program is asked about each request", (done, decider.asked))
+    server.seen.clear()
+    done = ask("curl -sS -D - URL/deny; curl -sS -o /dev/null -w '%{http_code}\\n' URL/status; curl -sS -X TRACE -o /dev/null -w '%{http_code}\\n' URL/t")
+    tap.ok("403 Forbidden" in done.out and "not this one" in done.out and "X-Proxy-Error: blocked-by-sandbox-runtime" in done.out and
+           done.out.endswith("429\n405\n") and server.seen == [] and "GET /deny" in done.err, f"{user.name}: what it denies", done)
+    done = ask("curl -sS URL/set")
+    tap.ok("x-set: by the decider" in done.out and "accept: changed" in done.out and "User-Agent" not in done.out and "*/*" not in done.out,
+           f"{user.name}: fields that it sets and removes", done)
+    done = ask("curl -sS -o /dev/null -w '%{http_code}\\n' CLEAR/set")
+    tap.equal(done.out, "403\n", f"{user.name}: none in plain text")
+    done = ask("curl -sS CLEAR/set", allowPlaintextHeaderSet=True)
+    tap.ok("x-set: by the decider" in done.out, f"{user.name}: unless allowPlaintextHeaderSet", done)
+    for bad in ("length", "smuggle", "unknown", "other", "twice", "garbage"):
+        server.seen.clear()
+        done = ask(f"curl -sS -o /dev/null -w '%{{http_code}}\\n' URL/{bad}; curl -sS -o /dev/null -w '%{{http_code}}\\n' URL/fine")
+        tap.ok(done.out == "503\n200\n" and server.seen == ["GET /fine"], f"{user.name}: an answer that breaks the protocol: {bad}", done)
+    done = ask("curl -sS -o a -w '%{http_code}\\n' URL/silent & curl -sS -o b -w '%{http_code}\\n' URL/fine; wait")
+    tap.equal(done.out, "200\n503\n", f"{user.name}: no answer within five seconds, and others do not wait")
+    done = run(user, {**network, "filterRequest": path + ".gone"}, f"curl -sS -o a -w '%{{http_code}}\\n' https://localhost:{secure}/x")
+    tap.equal(done.out, "503\n", f"{user.name}: nobody to ask")
+    test_targets(user, ask, server, decider)
+
+
+def test_targets(user, ask, server, decider):
+    script = "curl -sS --path-as-is -o a -w '%{http_code}\\n' 'URL/a/../b?c=/../d'"
+    for mode, answer, seen in (("refuse", "400\n", []), ("asSpelled", "200\n", ["GET /a/../b?c=/../d"]), ("normalize", "200\n", ["GET /b?c=/../d"])):
+        server.seen.clear()
+        decider.asked.clear()
+        done = ask(script, ambiguousRequestTarget=mode)
+        tap.ok(done.out == answer and server.seen == seen and len(decider.asked) == len(seen), f"{user.name}: ambiguousRequestTarget {mode}",
+               (done, server.seen))
+
+
+def main():
+    TLS.make_pki()
+    server, plain = echo(True), echo(False)
+    for user in PEOPLE[-1:] if "ONE_USER" in os.environ else PEOPLE:
+        test_terminate(user, server)
+        test_strip(user, server, plain)
+        test_via(user, server)
+        test_decider(user, server, plain)
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
