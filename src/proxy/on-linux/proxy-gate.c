@@ -140,7 +140,7 @@ static void on_denial(void *arg, const struct gate_denial *d)
 
 /* The report to the first process: '+', the placeholders, a zero byte, the certificate; or '-' and
  * what is wrong. */
-static void tell(int report, const struct buf *text)
+static void report_text(int report, const struct buf *text)
 {
     bool sent = buf_ok(text) && write(report, text->s, text->n) == (ssize_t)text->n;
     close(report);
@@ -158,7 +158,7 @@ gate_main(struct maker *m, const struct proxy_options *o, int handed, int report
     reporter = (struct reporter){m->policy->user, o->quiet};
     if (make_policy(m, o, &err) < 0) {
         buf_fmt(&text, "-%s%s%s", err.msg, err.hint[0] ? "\n  hint: " : "", err.hint);
-        tell(report, &text);
+        report_text(report, &text);
     }
     struct gate_options with = {.graph = r->policy.graph,
                                 .parents = r->has_parents ? &r->parents : NULL,
@@ -183,7 +183,7 @@ gate_main(struct maker *m, const struct proxy_options *o, int handed, int report
         buf_fmt(&text, "%s\n", m->set[i]);
     buf_chr(&text, '\0');
     buf_add(&text, pem.s, pem.n);
-    tell(report, &text);
+    report_text(report, &text);
     _exit(gate_process_confine(0, false) < 0 || gate_run(&with) < 0);
 }
 
