@@ -452,8 +452,9 @@ static size_t take_answer_head(struct conn *c, const char *data, size_t n)
     enum http_result got = http_answer_read(data, n, c->head_method, &a);
     bool strips = c->gate->o->handling && c->gate->o->handling->strip.n;
     if (got == HTTP_BAD && (strips || is_masked(c))) {
-        plain_http_refuse(c, strips ? "its answer cannot be read, and fields of it are to be removed"
-                                    : "it gets credentials, and its answer is malformed");
+        plain_http_refuse(c, strips
+                                 ? "its answer cannot be read, and fields of it are to be removed"
+                                 : "it gets credentials, and its answer is malformed");
         return 0;
     }
     if (got == HTTP_BAD)
