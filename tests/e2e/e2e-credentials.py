@@ -455,13 +455,15 @@ def inside_of(marker):
     marked = {one for one, words in namespaces.values() if marker.encode() in words.split(b"\0")}
     marked.discard(os.readlink("/proc/self/ns/pid"))
     for pid, (namespace, words) in namespaces.items():
-        with open(f"/proc/{pid}/comm", encoding="utf-8") as f:
-            own = f.read().startswith("buckle-")
-        if namespace in marked and not own:
-            try:
+        if namespace not in marked:
+            continue
+        try:
+            with open(f"/proc/{pid}/comm", encoding="utf-8") as f:
+                own = f.read().startswith("buckle-")
+            if not own:
                 found.append(words + memory_of(pid))
-            except OSError:
-                continue
+        except OSError:
+            continue
     return found
 
 
