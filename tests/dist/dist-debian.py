@@ -77,7 +77,7 @@ def test_units(root):
     command = text.split("ExecStart=")[1].split("\n")[0]
     with open(os.path.join(copied, "buckle-verify.service"), "w", encoding="utf-8") as f:
         f.write(text.replace(command, "/bin/true"))  # the program is in the root only
-    done = roots.run(["systemd-analyze", "--user", "verify", *(os.path.join(copied, name) for name in os.listdir(copied))],
+    done = roots.run(["systemd-analyze", "--user", "--man=no", "verify", *(os.path.join(copied, name) for name in os.listdir(copied))],
                      env=dict(os.environ, XDG_RUNTIME_DIR=copied))
     tap.equal((done.returncode, done.stdout), (0, ""), "systemd finds nothing wrong with them")
     keep = 'mkdir -p ~/.config/buckle ~/kept; cd ~/kept; printf %s \'{"record": {"path": "~/record"}}\' >~/.config/buckle/settings.json; '
