@@ -19,6 +19,7 @@ import glob
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -517,6 +518,9 @@ def run_builds(names, install, total):
 def main(argv):
     if len(argv) < 2 or argv[1] not in MODES:
         sys.exit(__doc__)
+    # a shell starts what goes on in the background without them, and the tests end commands with them
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     builds, beside, install, suites = MODES[argv[1]]
     total, expected = Result(), expected_skips()
     if run_builds(builds, install, total):

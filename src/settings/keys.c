@@ -107,8 +107,8 @@ const char *setting_shape_word(enum setting_shape shape)
         [SHAPE_IGNORES] = "an object of lists of strings",
         [SHAPE_MASKS] = "an object of variables and files to hide",
         [SHAPE_PROXY] = "a proxy: {\"http\": \"http://host:port\"}",
-        [SHAPE_TERMINATE] = "an object of caCertPath, caKeyPath, excludeDomains, extraCaCertPaths, "
-                            "maxTunnels and handshakeTimeoutMs",
+        [SHAPE_TERMINATE] = ("an object of caCertPath, caKeyPath, excludeDomains, "
+                             "extraCaCertPaths, maxTunnels and handshakeTimeoutMs"),
         [SHAPE_MITM] = "a proxy: {\"socketPath\": …, \"domains\": […]}",
         [SHAPE_TARGETS] = "refuse, asSpelled or normalize",
     };

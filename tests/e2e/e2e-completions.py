@@ -46,7 +46,7 @@ def test_bash():
     equal(offered("graph", "-I", "fol"), ["folder"], "folders")
     ok("14.4.1" in offered("eval", "--os", "14"), "versions", offered("eval", "--os", "14"))
     equal(offered("completions", "z"), ["zsh"], "shells")
-    equal(offered("help", "exp"), ["explain"], "commands after help")
+    equal(offered("help", "expl"), ["explain"], "commands after help")
 
 
 def test_names():

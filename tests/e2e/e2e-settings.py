@@ -511,7 +511,7 @@ BAD = [
     ("every host", '{"network": {"allowedDomains": ["*"]}}', ["every host"]),
     ("half the world", '{"network": {"allowedDomains": ["*.com"]}}', ["*.com"]),
     ("no port", '{"network": {"httpProxyPort": 70000}}', ["65535"]),
-    ("not yet", '{"network": {"mitmProxy": {}}}', ["not supported yet"]),
+    ("half a proxy", '{"network": {"mitmProxy": {}}}', ["needs socketPath and domains"]),
     ("a wrong mask", '{"credentials": {"envVars": [{"name": "A"}]}}', ["name and mode"]),
     ("unset variable", '{"filesystem": {"denyRead": ["$NO_SUCH_VAR/x"]}}', ["NO_SUCH_VAR"]),
     ("slash behind a pattern", '{"filesystem": {"denyRead": ["a/*/"]}}', ["slash"]),
