@@ -9,6 +9,7 @@
 #include "net/secrets.h"
 
 #include <string.h>
+#include <sys/random.h> /* macOS has getentropy() here, others below */
 #include <unistd.h>
 
 static bool is_digit(char c)

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/bytes.h"
 #include "base/hex.h"
 #include "base/own.h"
 
@@ -392,7 +393,7 @@ static bool derive(const char *key, size_t nkey, struct slice scope, uint8_t out
     memcpy(first + 4, key, nkey);
     struct slice part = cut(&scope, '/');
     sha256_hmac(first, nkey + 4, part.s, part.n, out);
-    explicit_bzero(first, sizeof(first));
+    bytes_wipe(first, sizeof(first));
     while (scope.n) {
         part = cut(&scope, '/');
         sha256_hmac(out, SHA256_BYTES, part.s, part.n, out);

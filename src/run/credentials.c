@@ -24,6 +24,8 @@
 #include "settings/credential-rule.h"
 #include "system/descriptors.h"
 
+extern char **environ; /* not every C library declares it */
+
 _Static_assert((int)CREDENTIAL_HEADER == (int)SECRET_IN_HEADER &&
                    (int)CREDENTIAL_QUERY == (int)SECRET_IN_QUERY &&
                    (int)CREDENTIAL_BODY == (int)SECRET_IN_BODY,

@@ -3,6 +3,7 @@
 """Flags that a summary suggests suffice: the same command with them succeeds, and is denied nothing."""
 
 import os
+import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -49,8 +50,11 @@ def test_flags(user, t):
         work, outside = user.folder(), user.folder("outside")
         before, command = before.replace("{o}", outside), command.replace("{o}", outside)
         user.sh(before or "true", cwd=work)
-        r = user.run("bash", "-c", command, cwd=work)
-        flags = suggested_flags(r.err)
+        for _ in range(5):  # a random name with letters of one case alone looks like a chosen one
+            r = user.run("bash", "-c", command, cwd=work)
+            flags = suggested_flags(r.err)
+            if not re.search(r"\.([a-z]{6}|[A-Z]{6}|[0-9]{6})$", " ".join(flags)):
+                break
         t.ok(r.status != 0 and flags, f"{name}: denied, and a flag is suggested", command, r)
         t.ok(len(flags) <= 4, f"{name}: few words suffice", flags)
         again = user.run(*flags, "bash", "-c", command, cwd=work)
