@@ -50,7 +50,7 @@ static int publish_rule(const char *given, struct buf *out, struct bk_err *err)
     return 0;
 }
 
-/* At the end: a host that gets a credential is read, whoever allows it. */
+/* At the end: requests to a host that gets a credential are checked, whichever rule allows it. */
 static int credential_rules(const struct cli_args *args, struct buf *out, struct bk_err *err)
 {
     struct arena arena;

@@ -396,7 +396,8 @@ static void do_spare(struct session *k, int client, const json_t *m, struct buf 
     control_server_answer(out, json_pack("{s:b}", "ok", 1));
 }
 
-/* Whoever connects may want the spare. It looks whether it can be used while we look who that is.
+/* A client that connects may want the spare. It looks whether it can be used while we look who that
+ * is.
  */
 static void on_coming(void *arg)
 {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "import/docker-int.h"
+#include "import/keys.h"
 #include "settings/ytree.h"
 
 static const struct ynode *member(const struct ynode *map, const char *key)
@@ -39,34 +40,13 @@ static int long_volume(struct imp *im, const struct ynode *n, struct bk_err *err
     return imp_docker_bind(im, from, to, read_only, n->line, err);
 }
 
-#define TAKE(name, function)                                                                       \
-    {                                                                                              \
-        name, 1, IMP_TAKEN, NULL, function, 0                                                      \
-    }
-#define NOTHING(name)                                                                              \
-    {                                                                                              \
-        name, 1, IMP_NOTHING, NULL, NULL, 0                                                        \
-    }
-#define DIFFERS(name, why)                                                                         \
-    {                                                                                              \
-        name, 1, IMP_DIFFERS, why, NULL, 0                                                         \
-    }
-#define LOST(name, why)                                                                            \
-    {                                                                                              \
-        name, 1, IMP_LOST, why, NULL, 0                                                            \
-    }
-#define REFUSED(name, why)                                                                         \
-    {                                                                                              \
-        name, 1, IMP_REFUSED, why, NULL, 0                                                         \
-    }
-
 static const char shared[] = "the command keeps namespaces of its own";
 
 static const struct imp_option keys[] = {
-    TAKE("volumes", imp_docker_volume),
-    TAKE("network_mode", imp_docker_network),
-    TAKE("devices", imp_docker_device),
-    TAKE("security_opt", imp_docker_security),
+    TAKE("volumes", imp_docker_volume, 0),
+    TAKE("network_mode", imp_docker_network, 0),
+    TAKE("devices", imp_docker_device, 0),
+    TAKE("security_opt", imp_docker_security, 0),
     NOTHING("tmpfs"),
     NOTHING("read_only"),
     NOTHING("cap_drop"),

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "import/firejail-int.h"
+#include "import/keys.h"
 
 static int read_text(struct imp *im, struct firejail *f, const char *text, size_t n,
                      struct bk_err *err);
@@ -246,27 +247,6 @@ TAKER(take_include)
 }
 
 /* ---- the table ---- */
-
-#define TAKE(name, function, arg)                                                                  \
-    {                                                                                              \
-        name, 1, IMP_TAKEN, NULL, function, arg                                                    \
-    }
-#define NOTHING(name)                                                                              \
-    {                                                                                              \
-        name, 1, IMP_NOTHING, NULL, NULL, 0                                                        \
-    }
-#define DIFFERS(name, why)                                                                         \
-    {                                                                                              \
-        name, 1, IMP_DIFFERS, why, NULL, 0                                                         \
-    }
-#define LOST(name, why)                                                                            \
-    {                                                                                              \
-        name, 1, IMP_LOST, why, NULL, 0                                                            \
-    }
-#define REFUSED(name, why)                                                                         \
-    {                                                                                              \
-        name, 1, IMP_REFUSED, why, NULL, 0                                                         \
-    }
 
 static const char calls[] = "a profile has no list of system calls; Buckle has a filter of its own";
 static const char limits[] = "a profile has no limits";

@@ -5,29 +5,9 @@
  * systemd.resource-control(5). */
 
 #include "import/systemd-int.h"
+#include "import/keys.h"
 
 #define GRANT(grant, revoke) ((grant) | (revoke) << 8)
-#define TAKE(name, function, arg)                                                                  \
-    {                                                                                              \
-        name, 1, IMP_TAKEN, NULL, function, arg                                                    \
-    }
-#define NOTHING(name)                                                                              \
-    {                                                                                              \
-        name, 1, IMP_NOTHING, NULL, NULL, 0                                                        \
-    }
-#define DIFFERS(name, why)                                                                         \
-    {                                                                                              \
-        name, 1, IMP_DIFFERS, why, NULL, 0                                                         \
-    }
-#define LOST(name, why)                                                                            \
-    {                                                                                              \
-        name, 1, IMP_LOST, why, NULL, 0                                                            \
-    }
-#define REFUSED(name, why)                                                                         \
-    {                                                                                              \
-        name, 1, IMP_REFUSED, why, NULL, 0                                                         \
-    }
-
 static const char limits[] = "a profile has no limits";
 static const char calls[] = "a profile has no list of system calls; Buckle has a filter of its own";
 static const char kernel[] = "a profile has no rule for this";

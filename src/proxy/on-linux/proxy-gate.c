@@ -64,7 +64,7 @@ static int assemble(struct maker *g, const struct proxy_options *o, struct bk_er
     return policy_assemble(&q, &g->assembly, err);
 }
 
-/* Whoever decides about requests has to see them. */
+/* A program that decides about requests has to see them. */
 static void add_handling(struct maker *g, const struct proxy_options *o)
 {
     struct handling *h = &g->run.handling;
