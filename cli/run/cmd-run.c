@@ -338,6 +338,11 @@ static int join(struct invocation *r, struct bk_err *err)
         return -1;
     if (!args_has(r->args, "session") && args_has(r->args, "folder-of"))
         session_join_inner(r);
+    if (r->world && r->live.world[0])
+        return err_set(err, BK_E_INPUT, "the session has a world already; leave one of both out");
+    if (args_has(r->args, "session-world") && !r->live.world[0])
+        return err_set(err, BK_E_INPUT,
+                       "the session has no world, so the command could change real files");
     live_link(&r->live);
     spare_note_grants(&r->spare, &r->flags.rules, &r->flags.links);
     return 0;

@@ -40,6 +40,9 @@ struct change {
     uint8_t protected; /* enum protected_class */
     /* It is put into place by itself; else it comes with a folder above it. */
     bool root;
+    /* In a comparison with a checkpoint: where both sides are, if not the real folder and the
+     * world. */
+    bool old_since, new_real;
     bool copied;       /* the layer copied it from the real one, and then it was changed */
     uint32_t old_mode; /* 0: there is none */
     uint32_t new_mode;
@@ -65,6 +68,10 @@ typedef unsigned world_classify_fn(void *arg, const char *path);
  * or times may differ, or nothing. Free with changes_free() whatever happened. */
 int changes_read(const struct world *w, world_classify_fn *classify, void *arg, struct changes *out,
                  struct bk_err *err);
+/* What has changed since a checkpoint (checkpoints.h), of two lists against the real folder: *since
+ * is the world as it was then, *now as it is, or was later. */
+int changes_between(const struct world *w, struct changes *since, const struct changes *now,
+                    struct changes *out, struct bk_err *err);
 void changes_free(struct changes *c);
 #define OWN_changes changes_free
 

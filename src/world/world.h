@@ -19,6 +19,7 @@
  *     STATE/buckle/worlds/ID/journal   while changes are being kept (journal.h)
  *     STATE/buckle/worlds/ID/0/path    where place 0 is
  *     STATE/buckle/worlds/ID/0/upper   what was written there
+ *     STATE/buckle/worlds/ID/checkpoints, ID/0/checkpoint/1    (checkpoints.h)
  *
  * No command can write there (run/own-rules.h). But commands chose the names and contents of what
  * is in an upper side, so nothing in it is trusted.
@@ -30,6 +31,7 @@ struct world_place {
     int number;
     char *path;       /* absolute and canonical */
     int upper, lower; /* what was written, and the real folder; -1: it is gone */
+    int since;        /* what was written until a checkpoint, to compare with; -1: nothing */
 };
 
 struct world {
@@ -46,8 +48,12 @@ struct world {
 int world_make(struct world *w, const char *cwd, char *const *argv, struct bk_err *err);
 /* Finishes what an interrupted world_keep() began. id: NULL is the newest one. */
 int world_open(struct world *w, const char *id, struct bk_err *err);
+/* The same to look at it only: then another process may use it, and what is seen is as it is at that
+ * moment. */
+int world_look(struct world *w, const char *id, struct bk_err *err);
 /* Looks again which places there are: a command has run. Waits until it has gone. */
 int world_refresh(struct world *w, struct bk_err *err);
+int world_refresh_in_use(struct world *w, struct bk_err *err); /* without waiting */
 void world_close(struct world *w);
 #define OWN_world world_close
 

@@ -433,6 +433,8 @@ static void mount_layers(const struct judge_process *in, const int trees[LAYERS_
                                       .proc = in->proc};
     if (m.given && in->s->plan->nlayers)
         layer_server_take(l->layer_server, in->s->plan, given);
+    if (m.given && in->s->plan->nlayers && l->world)
+        layer_server_take_places(l->layer_server, in->s->plan, given);
     if (m.given)
         close(l->layer_server); /* the sentry has it, too */
     int err = layers_mount(in->s->plan, &m, in->layers);

@@ -468,7 +468,7 @@ int layers_mount(const struct plan *p, const struct layers_mounting *m, struct l
         struct layer *l = &out->at[out->n];
         int given = m->given ? m->given[i] : -1;
         l->plan = &p->layers[i];
-        if (given >= 0 && l->plan->guarded)
+        if (given >= 0 && l->plan->guarded && l->plan->kind != LAYER_TRY)
             close(steal_fd(&given));
         /* others may have removed or moved in it what has to stay real here: then one of our own */
         l->shared = given >= 0 && mount_layer(p, m, world, given, l) == 0;
@@ -493,6 +493,22 @@ int layers_hold(const char *path, bool user_ns)
     layers_prepare(paths, user_ns, trees);
     OWN(fd) int tree = trees[0];
     int err = tree < 0 ? -ENOSYS : attach(tree, on);
+    return err < 0 ? err : steal_fd(&tree);
+}
+
+int layers_hold_place(const char *path, bool user_ns, int world)
+{
+    struct stat st;
+    const struct plan_layer one = {.path = path, .kind = LAYER_TRY};
+    const struct uppers uppers = {NULL, world};
+    OWN(sides) struct sides s = {-1, -1, -1, -1, -1, -1};
+    s.lower = open_lower(path, &st);
+    if (s.lower < 0)
+        return s.lower;
+    OWN(fd) int tree = make_layer(&one, user_ns, &uppers, &st, &s);
+    int err = tree < 0 ? tree : attach(tree, s.lower);
+    if (err < 0 && s.lock >= 0)
+        close(steal_fd(&s.lock));
     return err < 0 ? err : steal_fd(&tree);
 }
 

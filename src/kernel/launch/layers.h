@@ -51,6 +51,9 @@ void layers_prepare(const char *const paths[LAYERS_PREPARED], bool user_ns,
  * working directory as for layers_prepare(). Returns a descriptor of the layer (O_PATH), or a
  * negative errno. */
 int layers_hold(const char *path, bool user_ns);
+/* The same for a place of a world, whose folder is open. It stays locked as long as the caller
+ * lives. */
+int layers_hold_place(const char *path, bool user_ns, int world);
 /* Opens the layer over a folder in this mount namespace. */
 int layers_find(const char *path);
 /* Another mount of a layer, to attach in any mount namespace. */

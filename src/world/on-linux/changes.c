@@ -50,7 +50,7 @@ struct entry {
 
 /* ---- the list ---- */
 
-static struct change *add_change(struct changes *c)
+struct change *changes_add(struct changes *c)
 {
     if (c->n == c->cap) {
         size_t cap = c->cap ? c->cap * 2 : 64;
@@ -82,7 +82,7 @@ static int push(struct walk *k, const char *path, bool merged)
 
 /* ---- comparing ---- */
 
-static bool same_bytes(int one, int other)
+bool same_bytes(int one, int other)
 {
     OWN(mem) char *room = malloc((size_t)BLOCK * 2);
     for (off_t at = 0; room;) {
@@ -200,7 +200,7 @@ static void mark(const struct walk *k, const struct entry *e, struct change *c)
 
 static struct change *note(struct walk *k, const struct entry *e, enum change_kind kind)
 {
-    struct change *c = add_change(k->out);
+    struct change *c = changes_add(k->out);
     if (!c)
         return NULL;
     c->path = e->path;
@@ -348,7 +348,7 @@ static int see_place(struct walk *k)
 {
     const struct world_place *p = &k->w->places[k->place];
     struct entry top = {.name = ".", .path = "", .upper = p->upper, .lower = p->lower};
-    if (p->lower < 0)
+    if (p->lower < 0 || p->upper < 0)
         return 0;
     if (fstat(p->upper, &top.now) < 0 || fstat(p->lower, &top.old) < 0)
         return -errno;
@@ -366,7 +366,7 @@ static int see_place(struct walk *k)
     return err;
 }
 
-static int by_path(const void *a, const void *b)
+int change_order(const void *a, const void *b)
 {
     const struct change *x = a, *y = b;
     return x->place != y->place ? (x->place < y->place ? -1 : 1) : path_order(x->path, y->path);
@@ -389,7 +389,7 @@ int changes_read(const struct world *w, world_classify_fn *classify, void *arg, 
         return err_sys(err, "cannot read the world's changes in %s", w->places[k.place].path);
     }
     if (out->n)
-        qsort(out->at, out->n, sizeof(*out->at), by_path);
+        qsort(out->at, out->n, sizeof(*out->at), change_order);
     conflicts_find(w, out);
     return 0;
 }
@@ -411,10 +411,12 @@ static int open_side(int folder, const struct change *c, uint32_t mode)
 
 int change_open_old(const struct world *w, const struct change *c)
 {
-    return open_side(w->places[c->place].lower, c, c->old_mode);
+    const struct world_place *p = &w->places[c->place];
+    return open_side(c->old_since ? p->since : p->lower, c, c->old_mode);
 }
 
 int change_open_new(const struct world *w, const struct change *c)
 {
-    return open_side(w->places[c->place].upper, c, c->new_mode);
+    const struct world_place *p = &w->places[c->place];
+    return open_side(c->new_real ? p->lower : p->upper, c, c->new_mode);
 }

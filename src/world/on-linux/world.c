@@ -44,7 +44,7 @@ static void start(struct world *w)
 {
     *w = (struct world){.fd = -1};
     for (size_t i = 0; i < WORLD_PLACES; i++)
-        w->places[i] = (struct world_place){.upper = -1, .lower = -1};
+        w->places[i] = (struct world_place){.upper = -1, .lower = -1, .since = -1};
 }
 
 /* ---- making ---- */
@@ -165,7 +165,7 @@ static int wait_for_place(int folder)
     return -1;
 }
 
-static int open_place(struct world *w, int number, struct bk_err *err)
+static int open_place(struct world *w, int number, bool waits, struct bk_err *err)
 {
     char name[16], path[PATH_MAX];
     struct world_place *p = &w->places[w->nplaces];
@@ -173,7 +173,7 @@ static int open_place(struct world *w, int number, struct bk_err *err)
     OWN(fd) int folder = openat(w->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder < 0)
         return 0;
-    if (wait_for_place(folder) < 0)
+    if (waits && wait_for_place(folder) < 0)
         return in_use(err, w->id);
     OWN(fd) int fd = openat(folder, "path", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : fd_read_all(fd, path, sizeof(path) - 1);
@@ -200,19 +200,31 @@ static void close_places(struct world *w)
             close(p->upper);
         if (p->lower >= 0)
             close(p->lower);
+        if (p->since >= 0)
+            close(p->since);
         free(p->path);
-        *p = (struct world_place){.upper = -1, .lower = -1};
+        *p = (struct world_place){.upper = -1, .lower = -1, .since = -1};
     }
     w->nplaces = 0;
 }
 
-int world_refresh(struct world *w, struct bk_err *err)
+static int open_places(struct world *w, bool waits, struct bk_err *err)
 {
     close_places(w);
     for (int i = 0; i < WORLD_PLACES; i++)
-        if (open_place(w, i, err) < 0)
+        if (open_place(w, i, waits, err) < 0)
             return -1;
     return 0;
+}
+
+int world_refresh(struct world *w, struct bk_err *err)
+{
+    return open_places(w, true, err);
+}
+
+int world_refresh_in_use(struct world *w, struct bk_err *err)
+{
+    return open_places(w, false, err);
 }
 
 static int find_newest(char id[WORLD_ID], struct bk_err *err)
@@ -231,7 +243,8 @@ static bool is_id(const char *id)
     return n > 0 && n < WORLD_ID && strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789") == n;
 }
 
-int world_open(struct world *w, const char *id, struct bk_err *err)
+/* Everything but the lock. */
+static int find_world(struct world *w, const char *id, struct bk_err *err)
 {
     char worlds[PATH_MAX], newest[WORLD_ID];
     start(w);
@@ -244,13 +257,36 @@ int world_open(struct world *w, const char *id, struct bk_err *err)
     snprintf(w->folder, sizeof(w->folder), "%.*s/%s", PATH_MAX - 64, worlds, id);
     if (access(w->folder, F_OK) < 0)
         return err_set(err, BK_E_INPUT, "there is no world %s", id);
-    if (lock_world(w, err) < 0)
-        return -1;
-    if (read_about(w->fd, &w->begun, &w->cwd, &w->command) < 0)
-        return err_set(err, BK_E_INPUT, "the world %s cannot be read", id);
-    if (world_refresh(w, err) < 0)
+    return 0;
+}
+
+static int read_world(struct world *w, struct bk_err *err)
+{
+    return read_about(w->fd, &w->begun, &w->cwd, &w->command) < 0
+               ? err_set(err, BK_E_INPUT, "the world %s cannot be read", w->id)
+               : 0;
+}
+
+int world_open(struct world *w, const char *id, struct bk_err *err)
+{
+    if (find_world(w, id, err) < 0 || lock_world(w, err) < 0 || read_world(w, err) < 0 ||
+        world_refresh(w, err) < 0)
         return -1;
     return journal_recover(w, err);
+}
+
+int world_look(struct world *w, const char *id, struct bk_err *err)
+{
+    struct bk_err used;
+    if (find_world(w, id, err) < 0)
+        return -1;
+    bool alone = lock_world(w, &used) == 0;
+    if (w->fd < 0)
+        return *err = used, -1;
+    if (read_world(w, err) < 0 ||
+        (alone ? world_refresh(w, err) : world_refresh_in_use(w, err)) < 0)
+        return -1;
+    return alone ? journal_recover(w, err) : 0;
 }
 
 void world_close(struct world *w)
