@@ -168,9 +168,10 @@ static void rewrite_command(struct answering *a, const struct decision *d, struc
     }
     if (session > 0)
         buf_fmt(out, " --session %d --ask-session --leave-background", (int)session);
-    if (args_has(args, "try"))
-        buf_str(out, " --session-world");
     bool inner = session <= 0 && getenv("SANDBOX_RUNTIME");
+    /* inside `buckle agent --try` everything is in that world */
+    if (args_has(args, "try") && !(inner && getenv("BUCKLE_WORLD")))
+        buf_str(out, " --session-world");
     if (inner)
         add_inner_tmpdir(getenv("TMPDIR"), out);
     if ((session > 0 || inner) && call->keeps_folder) {

@@ -16,6 +16,7 @@ static const struct cli_option options[] = {
     {"keep-on-success", 0, NULL, "keep all changes if the command exits with status 0", NULL},
     {"discard", 0, NULL, "show what has changed, and discard it", NULL},
     {"review", 0, "WHEN", "now: ask on a terminal (the default); later: leave the world as it is", "now later"},
+    {"real", 0, "PATH", "PATH is no part of the world: what the policy lets the command write there is real", "file"},
     {"world", 0, "ID", "run the command in this world, with the changes that are there", NULL},
     RUN_OPTIONS,
     {0},

@@ -161,7 +161,37 @@ def test_outside(user, t):
     buckle(user, "changes", "--prune", "--days", "0")
 
 
-TESTS = [test_mcp, test_beside, test_empty, test_hook, test_hook_without, test_outside]
+INSIDE = """
+import json, os, subprocess, sys
+def hook(command):
+    message = {"hook_event_name": "PreToolUse", "session_id": "s", "cwd": os.getcwd(), "tool_name": "Bash",
+               "tool_input": {"command": command}}
+    a = subprocess.run([sys.argv[1], "hook", "--try"], input=json.dumps(message), capture_output=True, text=True)
+    line = json.loads(a.stdout)["hookSpecificOutput"]["updatedInput"]["command"]
+    return subprocess.run(line, shell=True, capture_output=True, text=True)
+os.makedirs(os.path.expanduser("~/.claude/projects"), exist_ok=True)
+open(os.path.expanduser("~/.claude/projects/transcript"), "w").write("t")
+open("by-agent", "w").write("a")
+r = hook("cat by-agent; echo c >by-command; rm src/two")
+print(r.stdout, r.stderr, r.returncode, os.environ.get("BUCKLE_WORLD"), os.path.exists("by-command"))
+"""
+
+
+def test_agent(user, t):
+    folder = made(user)
+    before = tree(user, folder)
+    settings(user, autoAllowBashIfSandboxed=True)
+    r = buckle(user, "agent", "--try", "--program", "/usr/bin/python3", "claude", "--", "-c", INSIDE, BUCKLE, cwd=folder)
+    world = worlds(user)[0]["world"]
+    t.equal(r.out, f"a  0 {world} True\n", "the agent and its commands are in one world", r)
+    t.equal(tree(user, folder), before, "nothing has changed outside")
+    t.ok(os.path.exists(f"{user.home}/.claude/projects/transcript"), "but the agent's state is real")
+    t.equal(changed(user, world), {"by-agent": "added", "by-command": "added", "src/two": "removed"}, "the changes")
+    buckle(user, "keep", world)
+    t.ok(os.path.exists(f"{folder}/by-command"), "are kept")
+
+
+TESTS = [test_agent, test_mcp, test_beside, test_empty, test_hook, test_hook_without, test_outside]
 chosen = sys.argv[1:]
 for_everybody([test for test in TESTS if not chosen or test.__name__ in chosen])
 sys.exit(done())
