@@ -12,7 +12,8 @@
 /* Whether anything has changed that people see. */
 bool world_has_changes(const struct changes *c);
 
-/* At most so many rows (0: all of them), marked ones first; a new folder is one row. */
+/* At most so many rows (0: all of them): what is marked, what was there before, what is new. A new
+ * folder is one row. The counts are of files and folders. */
 void world_show_summary(const struct world *w, const struct changes *c, size_t most,
                         struct buf *out);
 /* One row for each change, in order. */

@@ -74,7 +74,7 @@ def test_mcp(user, t):
         t.ok(r.status == 2 and "in use" in r.err, f"{command} refuses a world in use", r)
     c.close()
     shown = c.child.stderr.read().decode()
-    t.ok(f"the world {world}: 2 added, 1 changed, 1 removed" in shown and f"buckle keep {world}" in shown,
+    t.ok(f"the world {world}: 3 added, 1 changed, 1 removed" in shown and f"buckle keep {world}" in shown,
          "at the end there is a summary", shown)
     t.equal(tree(user, folder), before, "still nothing has changed outside")
     r = buckle(user, "discard", "--after", "2", world)

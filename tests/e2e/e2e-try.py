@@ -152,7 +152,7 @@ def test_shown(person, t):
     r = trying(person, folder, "echo more >>src/two.txt; rm -r lib; mkdir new; printf x >new/tool; chmod +x new/tool; "
                                "ln -s /etc/passwd out; mkfifo pipe; mv run ran", "--review", "later")
     world = world_of(r)
-    for words in ("4 added, 1 changed", "[executable]", "[leads out of the folder]", "[cannot be kept]",
+    for words in ("5 added, 1 changed, 3 removed", "[executable]", "[leads out of the folder]", "[cannot be kept]",
                   f"buckle keep {world}"):
         t.ok(words in r.err, f"the summary has {words}", r)
     rows = {c["path"]: c for c in json.loads(buckle(person, "changes", world, "--json").out)["changes"]}
@@ -176,6 +176,21 @@ def test_shown(person, t):
     t.ok(r.status == 0 and not os.path.exists(f"{folder}/pipe") and not os.path.exists(f"{folder}/lib"),
          "then the rest, without the pipe", r)
     t.ok(buckle(person, "keep", world).status == 2, "the world is gone")
+
+
+def test_order(person, t):
+    """First what is marked, then what was there before, then what is new; the counts are those of the lines."""
+    folder = made(person)
+    r = trying(person, folder, f"{GIT} init -q clone; mkdir -p new/deep; echo x >new/x; echo more >>src/one.txt; rm -r lib; "
+                               "ln -s / clone/out; chmod 755 src/two.txt", "--review", "later")
+    lines = [line.split() for line in r.err.split("\n")[1:-2]]
+    t.equal([line[1] for line in lines], ["clone/out", "lib/", "src/one.txt", "src/two.txt", "clone/", "new/"], "the order", r)
+    rows = json.loads(buckle(person, "changes", world_of(r), "--json").out)["changes"]
+    clone = sum(c["path"].startswith("clone/") for c in rows)
+    files = sum(c["path"].startswith("clone/") and not c["mode"].startswith("4") for c in rows)
+    t.ok(f"{files} files, {clone - files} folders" in r.err, "a new folder's line counts what is in it", r)
+    t.ok(f": {clone + 1 + 3} added, 2 changed, 2 removed in " in r.err, "the counts", r)
+    buckle(person, "discard", world_of(r))
 
 
 def test_links(person, t):
@@ -288,9 +303,13 @@ def test_in_use(person, t):
     waits.stdout.readline()
     world = worlds(person)[0]
     t.ok(world["used"], "a world in use is listed so")
-    for command in ("keep", "discard", "changes"):
+    for command in ("keep", "discard"):
         r = buckle(person, command, world["world"])
         t.ok(r.status == 2 and "in use" in r.err, f"{command} refuses it", r)
+    r = buckle(person, "changes", world["world"])
+    t.ok(r.status == 0 and "+ new" in r.out, "changes shows it as it is", r)
+    r = buckle(person, "changes", world["world"], "--", "true", cwd=folder)
+    t.ok("in use" in r.err, "but runs nothing there", r)
     waits.communicate(b"\n")
     t.ok(buckle(person, "keep", world["world"]).status == 0 and os.path.exists(f"{folder}/new"), "afterwards it is kept")
 
@@ -366,7 +385,7 @@ def test_prune(person, t):
     t.equal(worlds(person), [], "an old one is")
 
 
-TESTS = [test_tasks, test_shown, test_links, test_success, test_outside, test_conflicts, test_protected, test_kills, test_in_use,
+TESTS = [test_tasks, test_shown, test_order, test_links, test_success, test_outside, test_conflicts, test_protected, test_kills, test_in_use,
                test_full, test_terminal, test_races, test_prune]
 chosen = sys.argv[1:]
 for_everybody([test for test in TESTS if not chosen or test.__name__ in chosen])

@@ -7,6 +7,7 @@
  * the real folder again. Unchanged files of two checkpoints are the same file.
  */
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -128,4 +129,47 @@ int changes_between(const struct world *w, struct changes *since, const struct c
         k += order >= 0;
     }
     return error < 0 ? err_nomem(err) : 0;
+}
+
+/* ---- counting ---- */
+
+enum { NAMES_MOST = 1000000, DEPTH_MOST = 256 };
+
+struct count {
+    size_t files, folders, names;
+    uint64_t bytes;
+};
+
+static void count_tree(int above, const char *name, int depth, struct count *n)
+{
+    struct stat st;
+    int fd = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    OWN(dir) DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d && fd >= 0)
+        close(fd);
+    for (struct dirent *e; d && n->names < NAMES_MOST && (e = readdir(d));) {
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+            fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+            continue;
+        n->names++;
+        n->folders += S_ISDIR(st.st_mode) != 0;
+        n->files += !S_ISDIR(st.st_mode);
+        n->bytes += S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+        if (S_ISDIR(st.st_mode) && depth < DEPTH_MOST)
+            count_tree(dirfd(d), e->d_name, depth + 1, n);
+    }
+}
+
+void change_count_old(const struct world *w, const struct change *c, size_t *files,
+                      size_t *folders, uint64_t *bytes)
+{
+    struct count n = {0};
+    const struct world_place *p = &w->places[c->place];
+    const char *name;
+    OWN(fd) int above = beneath_above(c->old_since ? p->since : p->lower, c->path, &name);
+    if (above >= 0)
+        count_tree(above, name, 0, &n);
+    *files += n.files;
+    *folders += n.folders;
+    *bytes += n.bytes;
 }
