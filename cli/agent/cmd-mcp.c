@@ -21,6 +21,7 @@ static const struct cli_option options[] = {
     {"mode", 0, "MODE", "who approves commands: client (default), prompt, open or none",
      "client prompt open none"},
     {"try", 0, NULL, "let commands write to a world of the session (see `buckle try`)", NULL},
+    {"on", 0, "ID", "with --try: begin with what is in the world ID", NULL},
     {"plan", 0, NULL, "plan mode: no command runs", NULL},
     {"grantable", 0, NULL, "skip kernel walls, so that `buckle grant` can allow anything", NULL},
     {"here", 0, NULL, "run commands even in / or the home directory", NULL},
@@ -80,13 +81,15 @@ static int cmd_mcp_run(struct cli_args *args)
         return cli_usage(args, "mcp takes options only");
     if (mode && !view_mode(mode, &o.mode, &o.planning))
         return cli_usage(args, "--mode must be client, prompt, open or none, not %s", mode);
+    if (args_has(args, "on") && !args_has(args, "try"))
+        return cli_usage(args, "--on needs --try");
     if (!files)
         return CLI_ERROR;
     o.planning |= args_has(args, "plan");
     o.settings = files;
     if (read_limits(args, &o, &err) < 0)
         return cli_fail(&err);
-    if (args_has(args, "try") && !(o.world = session_world_begin("buckle mcp", &err)))
+    if (args_has(args, "try") && !(o.world = session_world_begin("buckle mcp", args_value(args, "on"), &err)))
         return cli_fail(&err);
     int served = mcp_serve(&o, STDIN_FILENO, STDOUT_FILENO, &err);
     session_world_end(true);

@@ -125,7 +125,7 @@ static int run_session(pid_t owner, int ready_fd, const struct cli_args *args, u
     struct bk_err err;
     char place[PATH_MAX];
     const struct session_world *world = NULL;
-    if (args_has(args, "try") && !(world = session_world_begin("buckle session", &err)))
+    if (args_has(args, "try") && !(world = session_world_begin("buckle session", NULL, &err)))
         return cli_fail(&err);
     if (session_open(&k, "session", owner, tmpdir_place(place), world, &err) < 0) {
         session_world_end(false);

@@ -7,9 +7,11 @@
 
 #include <stddef.h>
 
-const struct session_world *session_world_begin(const char *command, struct bk_err *err)
+const struct session_world *session_world_begin(const char *command, const char *on,
+                                                struct bk_err *err)
 {
     (void)command;
+    (void)on;
     err_set(err, BK_E_INPUT, "there are no worlds on this system, so there is no --try");
     return NULL;
 }

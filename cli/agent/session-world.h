@@ -12,8 +12,10 @@
 
 struct session_world; /* agent/session.h */
 
-/* command: what lists say about the world. NULL: there is none. */
-const struct session_world *session_world_begin(const char *command, struct bk_err *err);
+/* command: what lists say about the world. on: the world to begin with, or NULL. Returns NULL if
+ * there is none. */
+const struct session_world *session_world_begin(const char *command, const char *on,
+                                                struct bk_err *err);
 /* After the session. A world without changes is removed; shows: prints a summary of another one. */
 void session_world_end(bool shows);
 

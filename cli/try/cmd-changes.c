@@ -48,6 +48,8 @@ static void put_world(const struct world_about *one, struct buf *out)
     buf_safe(out, one->cwd, strlen(one->cwd));
     buf_str(out, "  ");
     buf_safe(out, command, strlen(command));
+    if (one->on[0])
+        buf_fmt(out, "  on %s", one->on);
     buf_chr(out, '\n');
 }
 

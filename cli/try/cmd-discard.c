@@ -16,7 +16,10 @@ static int discard_one(const char *id)
 {
     OWN(world) struct world w = {.fd = -1};
     struct bk_err err;
-    return world_open(&w, id, &err) < 0 || world_discard(&w, &err) < 0 ? cli_fail(&err) : CLI_OK;
+    return world_open(&w, id, &err) < 0 || world_must_be_top(&w, &err) < 0 ||
+                   world_discard(&w, &err) < 0
+               ? cli_fail(&err)
+               : CLI_OK;
 }
 
 static int go_back(const struct cli_args *args)

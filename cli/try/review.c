@@ -84,10 +84,21 @@ static void report_failure(const struct bk_err *err, const struct buf *why, cons
                 w->id, w->id);
 }
 
+int world_must_be_top(const struct world *w, struct bk_err *err)
+{
+    char above[WORLD_ID];
+    return world_has_above(w->id, above)
+               ? err_set(err, BK_E_INPUT, "the world %s is on top of it; keep or discard that first",
+                         above)
+               : 0;
+}
+
 bool world_keep_these(struct world *w, struct changes *c, const char *const *paths, size_t n,
                       unsigned classes)
 {
     struct bk_err err;
+    if (world_must_be_top(w, &err) < 0)
+        return cli_fail(&err), false;
     OWN(buf) struct buf why = {0};
     char **list = calloc(n + 1, sizeof(*list));
     bool kept = false;

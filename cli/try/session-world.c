@@ -27,14 +27,15 @@ static void on_ended(void *arg, const char *command)
         cli_fail(&err);
 }
 
-const struct session_world *session_world_begin(const char *command, struct bk_err *err)
+const struct session_world *session_world_begin(const char *command, const char *on,
+                                                struct bk_err *err)
 {
     static struct session_world told = {.ended = on_ended};
     char cwd[PATH_MAX];
     char *const words[] = {(char *)command, NULL};
     if (!getcwd(cwd, sizeof(cwd)))
         return err_sys(err, "cannot find the working directory"), NULL;
-    if (world_make(&world, cwd, words, err) < 0)
+    if (world_make(&world, cwd, words, on, err) < 0)
         return NULL;
     told.folder = world.folder;
     return &told;

@@ -78,6 +78,8 @@ void world_list_json(const struct world_about *list, size_t n, struct buf *out)
         buf_str(out, ", \"command\": ");
         const char *command = list[i].command ? list[i].command : "";
         buf_json(out, command, strlen(command));
+        if (list[i].on[0])
+            buf_fmt(out, ", \"on\": \"%s\"", list[i].on);
         buf_chr(out, '}');
     }
     buf_str(out, "\n]\n");

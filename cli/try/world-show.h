@@ -50,6 +50,9 @@ int world_number(const struct cli_args *args, const char *option, unsigned *out,
 /* The classes that --allow-protected names, as bits. */
 int world_classes(const struct cli_args *args, unsigned *set, struct bk_err *err);
 
+/* A world with another one on top of it can be neither kept nor discarded. */
+int world_must_be_top(const struct world *w, struct bk_err *err);
+
 /* Keeps changes, or prints why not. paths: as they were given; none means everything. Returns
  * whether they were kept. */
 bool world_keep_these(struct world *w, struct changes *c, const char *const *paths, size_t n,

@@ -193,6 +193,66 @@ def test_order(person, t):
     buckle(person, "discard", world_of(r))
 
 
+def test_on(person, t):
+    """Worlds on top of worlds: each begins with what is in the one below, and is kept there."""
+    folder, bare = made(person), made(person)
+    steps = ["echo first >first; rm src/one.txt; mkdir -p gone/deep; echo g >gone/deep/g; rm -r lib",
+             "cat first >second; echo more >>first; rm -r gone; mkdir -p lib/new; echo l >lib/new/l; mkdir gone; echo o >src/one.txt",
+             "rm second; echo third >src/deep/er/third; chmod 700 src/deep; echo t >>lib/new/l; ln -s x link; echo g >gone/g"]
+    before, ids = manifest(person, folder), []
+    for script in steps:
+        person.sh(script, cwd=bare)
+        on = ["--on", ids[-1]] if ids else []
+        r = trying(person, folder, script, "--review", "later", *on)
+        ids.append(world_of(r))
+        t.ok(r.status == 0 and ids[-1], f"on {ids[:-1]}", r)
+    t.equal(manifest(person, folder), before, "nothing has changed outside")
+    rows = {c["path"]: c["change"] for c in json.loads(buckle(person, "changes", ids[1], "--json").out)["changes"]}
+    t.equal(rows, {"first": "changed", "gone": "changed", "lib": "added", "lib/new": "added", "lib/new/l": "added", "second": "added",
+                   "src/one.txt": "added"}, "the changes since the world below")
+    r = buckle(person, "changes", ids[1], "--diff")
+    t.ok("\n first\n+more\n" in r.out, "their differences", r)
+    inside = json.loads(buckle(person, "changes", ids[2], "--", "python3", "-c", MANIFEST, folder, cwd=folder).out)
+    plain = [[n, {k: v for k, v in row.items() if k != "time"}] for n, row in manifest(person, bare)]
+    t.equal([[n, {k: v for k, v in row.items() if k != "time"}] for n, row in inside], plain, "the last one shows everything")
+    r = buckle(person, "keep", ids[0])
+    t.ok(r.status == 1 and ids[1] in r.err and "on top" in r.err, "one that has another on top is not kept", r)
+    r = buckle(person, "discard", ids[1])
+    t.ok(r.status == 2 and ids[2] in r.err, "nor discarded", r)
+    for i in (2, 1):
+        r = buckle(person, "keep", ids[i])
+        t.ok(r.status == 0, f"kept in the world below: {i}", r)
+        t.equal(manifest(person, folder), before, "nothing has changed outside")
+    r = buckle(person, "keep", ids[0])
+    after = [[n, {k: v for k, v in row.items() if k != "time"}] for n, row in manifest(person, folder)]
+    t.ok(r.status == 0, "and at last outside", r)
+    t.equal(after, plain, "as without Buckle")
+    t.equal(worlds(person), [], "no world is left")
+
+
+def test_siblings(person, t):
+    """Two worlds on one: what both change is a conflict for the second."""
+    folder = made(person)
+    first = world_of(trying(person, folder, "echo 1 >file; echo a >a; echo b >b", "--review", "later"))
+    one = world_of(trying(person, folder, "echo 2 >>a; echo new >new", "--review", "later", "--on", first))
+    same = world_of(trying(person, folder, "echo 3 >>a; echo 3 >>b", "--review", "later", "--on", first))
+    other = world_of(trying(person, folder, "echo 4 >>b; rm file", "--review", "later", "--on", first))
+    t.ok(buckle(person, "keep", one).status == 0, "the first one")
+    r = buckle(person, "keep", same)
+    t.ok(r.status == 1 and f"{folder}/a: it has changed outside as well" in r.err and f"{folder}/b:" not in r.err, "the second one", r)
+    t.ok(buckle(person, "discard", same).status == 0, "is discarded")
+    r = buckle(person, "keep", other)
+    t.ok(r.status == 0, "one that changes something else", r)
+    t.ok(buckle(person, "keep", first).status == 0 and sorted(os.listdir(folder)) ==
+         ["a", "b", "lib", "new", "run", "src"] and open(f"{folder}/b").read() == "b\n4\n", "all of it", os.listdir(folder))
+    r = trying(person, folder, "echo x >src/x; echo y >y", "--review", "later", "--on", "nosuch")
+    t.ok(r.status == 125 and "no world nosuch" in r.err, "a world that is missing", r)
+    first = world_of(trying(person, folder, "echo x >src/x", "--review", "later"))
+    r = buckle(person, "try", "--on", first, "--review", "later", "--", "touch", "z", cwd=f"{folder}/src")
+    t.ok(r.status == 125 and not os.path.exists(f"{folder}/src/z"), "a folder that is in one of the places below", r)
+    buckle(person, "changes", "--prune", "--days", "0")
+
+
 def test_links(person, t):
     """A layer copies one name of a file. That is shown, and the others keep the old content."""
     folder = made(person, "echo one >one; ln one two; echo a >a; ln a b")
@@ -385,7 +445,7 @@ def test_prune(person, t):
     t.equal(worlds(person), [], "an old one is")
 
 
-TESTS = [test_tasks, test_shown, test_order, test_links, test_success, test_outside, test_conflicts, test_protected, test_kills, test_in_use,
+TESTS = [test_tasks, test_shown, test_order, test_on, test_siblings, test_links, test_success, test_outside, test_conflicts, test_protected, test_kills, test_in_use,
                test_full, test_terminal, test_races, test_prune]
 chosen = sys.argv[1:]
 for_everybody([test for test in TESTS if not chosen or test.__name__ in chosen])

@@ -20,6 +20,7 @@
 #include "base/own.h"
 #include "vocab/protected-classes.h"
 #include "world/on-linux/conflicts.h"
+#include "world/on-linux/old-side.h"
 #include "world/on-linux/upper.h"
 
 static const size_t MEMORY_MOST = (size_t)3 << 30;
@@ -44,6 +45,7 @@ struct walk {
 struct entry {
     const char *name, *path;
     int upper, lower; /* the folders it is in; lower: -1 if the real one does not count */
+    const struct old_side *olds;
     struct stat now, old;
     bool exists; /* old does */
 };
@@ -267,7 +269,9 @@ static int see(struct walk *k, struct entry *e)
 {
     if (fstatat(e->upper, e->name, &e->now, AT_SYMLINK_NOFOLLOW) < 0)
         return -errno;
-    e->exists = e->lower >= 0 && fstatat(e->lower, e->name, &e->old, AT_SYMLINK_NOFOLLOW) == 0;
+    int found = old_find(e->olds, e->name, &e->old);
+    e->exists = found >= 0;
+    e->lower = e->olds->n ? e->olds->fds[e->exists ? found : 0] : -1;
     if (upper_is_whiteout(e->upper, e->name, &e->now))
         return !e->exists || note(k, e, CHANGE_REMOVED) ? 0 : -ENOMEM;
     if (S_ISDIR(e->now.st_mode))
@@ -297,10 +301,10 @@ static bool is_dots(const char *name)
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-static int see_entries(struct walk *k, const struct folder *f, DIR *d, int lower)
+static int see_entries(struct walk *k, const struct folder *f, DIR *d, const struct old_side *olds)
 {
     for (struct dirent *one; (one = readdir(d));) {
-        struct entry e = {.name = one->d_name, .upper = dirfd(d), .lower = lower};
+        struct entry e = {.name = one->d_name, .upper = dirfd(d), .olds = olds};
         if (is_dots(one->d_name))
             continue;
         e.path = join(k, f->path, one->d_name);
@@ -338,19 +342,19 @@ static int see_all_in(struct walk *k, const struct folder *f)
     OWN(dir) DIR *d = fdopendir(fd);
     if (!d)
         return close(fd), -ENOMEM;
-    OWN(fd) int lower = f->merged ? beneath_open(p->lower, f->path, O_RDONLY | O_DIRECTORY) : -1;
-    if (f->merged && lower < 0)
-        return lower;
-    return see_entries(k, f, d, lower);
+    OWN(old_side) struct old_side olds = {.n = 0};
+    int err = f->merged ? old_open(p, f->path, &olds) : 0;
+    return err < 0 ? err : see_entries(k, f, d, &olds);
 }
 
 static int see_place(struct walk *k)
 {
     const struct world_place *p = &k->w->places[k->place];
-    struct entry top = {.name = ".", .path = "", .upper = p->upper, .lower = p->lower};
+    int lower = p->nbelow ? p->below[0] : p->lower;
+    struct entry top = {.name = ".", .path = "", .upper = p->upper, .lower = lower};
     if (p->lower < 0 || p->upper < 0)
         return 0;
-    if (fstat(p->upper, &top.now) < 0 || fstat(p->lower, &top.old) < 0)
+    if (fstat(p->upper, &top.now) < 0 || fstat(lower, &top.old) < 0)
         return -errno;
     top.exists = true;
     struct change *c = note(k, &top, CHANGE_FOLDER);
@@ -401,6 +405,15 @@ void changes_free(struct changes *c)
     *c = (struct changes){.n = 0};
 }
 
+static int open_old(const struct world_place *p, const struct change *c)
+{
+    const char *name;
+    OWN(fd) int above = S_ISREG(c->old_mode) ? old_above(p, c->path, &name) : -1;
+    return above < 0
+               ? -1
+               : openat(above, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+}
+
 static int open_side(int folder, const struct change *c, uint32_t mode)
 {
     if (!S_ISREG(mode) || folder < 0)
@@ -412,11 +425,12 @@ static int open_side(int folder, const struct change *c, uint32_t mode)
 int change_open_old(const struct world *w, const struct change *c)
 {
     const struct world_place *p = &w->places[c->place];
-    return open_side(c->old_since ? p->since : p->lower, c, c->old_mode);
+    return c->old_since ? open_side(p->since, c, c->old_mode) : open_old(p, c);
 }
 
 int change_open_new(const struct world *w, const struct change *c)
 {
     const struct world_place *p = &w->places[c->place];
-    return open_side(c->new_real ? p->lower : p->upper, c, c->new_mode);
+    const struct change as_old = {.path = c->path, .old_mode = c->new_mode};
+    return c->new_real ? open_old(p, &as_old) : open_side(p->upper, c, c->new_mode);
 }

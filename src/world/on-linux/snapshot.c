@@ -32,7 +32,12 @@
 
 static const size_t MEMORY_MOST = (size_t)1 << 30;
 enum { NOTE = 96, FOLDERS_FIRST = 256, RACY_NS = 20 * 1000 * 1000 };
-static const char note_name[] = "user.overlay.buckle-copy-of"; /* never kept, as the overlay's own */
+
+/* As the overlay's own attributes: never kept, and hidden in its mounts. */
+static const char *note_name(void)
+{
+    return geteuid() == 0 ? "trusted.overlay.buckle-copy-of" : "user.overlay.buckle-copy-of";
+}
 
 struct linked_file {
     uint64_t ino;
@@ -42,6 +47,7 @@ struct linked_file {
 struct snapshot {
     int from, to, earlier; /* the tops */
     bool *differs;
+    bool frozen; /* second names will do */
     struct arena arena;
     const char **folders; /* all that were found, each before those in it */
     size_t n, cap;
@@ -88,7 +94,7 @@ static bool is_copy_of(int earlier, const char *name, const struct stat *st)
     if (fd < 0)
         return false;
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    ssize_t n = getxattr(path, note_name, note, sizeof(note) - 1);
+    ssize_t n = getxattr(path, note_name(), note, sizeof(note) - 1);
     if (n < 0)
         return false;
     note[n] = '\0';
@@ -154,7 +160,7 @@ static int copy_content(const struct snapshot *s, int from, int to, const struct
         return err;
     write_note(st, note);
     if (!is_racy(s, st))
-        (void)fsetxattr(to, note_name, note, strlen(note), 0);
+        (void)fsetxattr(to, note_name(), note, strlen(note), 0);
     if (fchown(to, st->st_uid, st->st_gid) < 0 && errno != EPERM)
         return -errno;
     return fchmod(to, st->st_mode & 07777) < 0 || futimens(to, times) < 0 ? -errno : 0;
@@ -165,6 +171,8 @@ static int copy_file(struct snapshot *s, const struct sides_of *f, const char *n
 {
     struct stat st;
     const char *other = NULL;
+    if (s->frozen && linkat(f->from, name, f->to, name, 0) == 0)
+        return 0;
     OWN(fd) int from = openat(f->from, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     if (from < 0 && errno == EACCES) /* a second name will have to do: nobody reads it */
         return linkat(f->from, name, f->to, name, 0) < 0 ? -errno : 0;
@@ -309,14 +317,14 @@ static int copy_all(struct snapshot *s)
     return err;
 }
 
-int snapshot_copy(int from, int above, const char *name, int earlier, bool *differs)
+static int snapshot(int from, int above, const char *name, int earlier, bool frozen, bool *differs)
 {
     if (mkdirat(above, name, 0700) < 0)
         return -errno;
     OWN(fd) int to = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (to < 0)
         return -errno;
-    struct snapshot s = {.from = from, .to = to, .earlier = earlier, .differs = differs};
+    struct snapshot s = {.from = from, .to = to, .earlier = earlier, .differs = differs, .frozen = frozen};
     clock_gettime(CLOCK_REALTIME, &s.racy);
     s.racy.tv_nsec -= RACY_NS;
     if (s.racy.tv_nsec < 0) {
@@ -329,4 +337,15 @@ int snapshot_copy(int from, int above, const char *name, int earlier, bool *diff
     free(s.linked);
     arena_free(&s.arena);
     return err;
+}
+
+int snapshot_copy(int from, int above, const char *name, int earlier, bool *differs)
+{
+    return snapshot(from, above, name, earlier, false, differs);
+}
+
+int snapshot_link(int from, int above, const char *name)
+{
+    bool differs;
+    return snapshot(from, above, name, -1, true, &differs);
 }

@@ -10,5 +10,7 @@
  * *differs: set if something is not. Sockets and pipes are left out, and what has a longer path
  * than the kernel takes. Returns 0 or a negative errno. */
 int snapshot_copy(int from, int above, const char *name, int earlier, bool *differs);
+/* The same of a tree that nobody changes any longer: its files get second names. */
+int snapshot_link(int from, int above, const char *name);
 
 #endif
