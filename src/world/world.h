@@ -20,6 +20,7 @@
  *     STATE/buckle/worlds/ID/0/path    where place 0 is
  *     STATE/buckle/worlds/ID/0/upper   what was written there
  *     STATE/buckle/worlds/ID/0/below/0 what the world below had written, and 1 the one below that
+ *     STATE/buckle/worlds/ID/moves     folders that were renamed: both paths, in hexadecimal
  *     STATE/buckle/worlds/ID/checkpoints, ID/0/checkpoint/1    (checkpoints.h)
  *
  * No command can write there (run/own-rules.h). But commands chose the names and contents of what

@@ -58,6 +58,13 @@ TASKS = {
                            f"{GIT} commit -q -m one --date=2020-01-01T00:00:00 && rm .git/index",
     "sed -i over a tree": "find src -type f -name '*.txt' -exec sed -i s/o/0/g {} +",
     "mv of folders and files": "mv src/deep moved && mv run lib/ran && mv lib library",
+    "rename of folders": """python3 -c "
+import os
+os.setxattr('src/deep', 'user.folder', b'1')
+os.rename('src/deep', 'moved'); os.rename('lib', 'moved/er/lib'); os.rename('moved', 'again')
+os.mkdir('empty'); os.rename('src', 'empty')" """,
+    "git mv": f"export GIT_COMMITTER_DATE=2020-01-01T00:00:00 && {GIT} init -q . && {GIT} add -A && {GIT} mv src source && "
+              f"{GIT} commit -q -m one --date=2020-01-01T00:00:00 && rm .git/index",
     "hard links": "ln lib/zero hard && ln src/deep/numbers lib/numbers && cp -al src copy",
     "cp -a keeps times": "cp -a src copy && rm -r src",
     "sqlite": """python3 -c "
@@ -191,6 +198,23 @@ def test_order(person, t):
     t.ok(f"{files} files, {clone - files} folders" in r.err, "a new folder's line counts what is in it", r)
     t.ok(f": {clone + 1 + 3} added, 2 changed, 2 removed in " in r.err, "the counts", r)
     buckle(person, "discard", world_of(r))
+
+
+def test_renamed(person, t):
+    """A renamed folder has its old name, also one that was renamed again. What rename(2) refuses is refused."""
+    folder = made(person)
+    script = ("import os, errno\n"
+              "def no(a, b):\n try: os.rename(a, b)\n except OSError as e: print(errno.errorcode[e.errno], flush=True)\n"
+              "no('src', 'lib'); no('src', 'run'); no('src', 'src/deep/x'); no('src', 'none/x')\n"
+              "fd = os.open('src/deep', os.O_RDONLY)\n"
+              "os.rename('src', 'one'); os.rename('one', 'two'); print(sorted(os.listdir('.')), sorted(os.listdir('two')))")
+    r = person.call([BUCKLE, "try", "--review", "later", "--", "python3", "-c", script], cwd=folder)
+    t.equal(r.out, "ENOTEMPTY\nENOTDIR\nEINVAL\nENOENT\n['lib', 'run', 'two'] ['deep', 'link', 'one.txt', 'two.txt']\n", "rename()", r)
+    t.ok(re.search(r"> two/ .* was src\n", r.err), "the summary has the old name", r)
+    buckle(person, "discard", world_of(r))
+    r = person.call([BUCKLE, "try", "--discard", "--allow-protected", "git-settings", "--deny-read", f"{folder}/src/two.txt", "--",
+                     "python3", "-c", "import os\nos.rename('src', 'x')\nprint(open('x/two.txt').read())"], cwd=folder)
+    t.ok("two\n" not in r.out, "a file that cannot be read does not become readable by moving its folder", r)
 
 
 def test_on(person, t):
@@ -445,7 +469,7 @@ def test_prune(person, t):
     t.equal(worlds(person), [], "an old one is")
 
 
-TESTS = [test_tasks, test_shown, test_order, test_on, test_siblings, test_links, test_success, test_outside, test_conflicts, test_protected, test_kills, test_in_use,
+TESTS = [test_tasks, test_shown, test_order, test_renamed, test_on, test_siblings, test_links, test_success, test_outside, test_conflicts, test_protected, test_kills, test_in_use,
                test_full, test_terminal, test_races, test_prune]
 chosen = sys.argv[1:]
 for_everybody([test for test in TESTS if not chosen or test.__name__ in chosen])

@@ -506,6 +506,10 @@ int layers_mount(const struct plan *p, const struct layers_mounting *m, struct l
     int world = m->world ? open(m->world, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
     if ((m->world && world < 0) || fchdir(m->proc) < 0)
         return -errno;
+    int moves = world < 0 ? -1
+                          : openat(world, "moves",
+                                   O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+    out->moves = moves > 0 ? moves : 0;
     for (size_t i = 0; i < p->nlayers; i++) {
         struct layer *l = &out->at[out->n];
         int given = m->given ? m->given[i] : -1;
@@ -591,6 +595,28 @@ const char *layers_cover(const struct layers *l, const char *path, size_t len,
         if (!l->at[i].plan->shown && is_in(&l->at[i], path, len, st))
             return plan_layer_extensions[l->at[i].plan->kind];
     return NULL;
+}
+
+bool layers_same(const struct layers *l, const char *one, size_t n, const char *other, size_t m)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (!l->at[i].plan->shown && is_in(&l->at[i], one, n, NULL))
+            return is_in(&l->at[i], other, m, NULL);
+    return false;
+}
+
+void layers_note_move(const struct layers *l, const char *from, const char *to)
+{
+    char line[4 * WORLD_PATH + 4], *at = line, *end = line + sizeof(line);
+    if (l->moves <= 0)
+        return;
+    for (; *from && end - at > 8; from++)
+        at += snprintf(at, 3, "%02x", (unsigned char)*from);
+    *at++ = ' ';
+    for (; *to && end - at > 4; to++)
+        at += snprintf(at, 3, "%02x", (unsigned char)*to);
+    *at++ = '\n';
+    (void)!write(l->moves, line, (size_t)(at - line)); /* at worst it shows as two changes */
 }
 
 bool layers_has_bound(const struct layers *l, const char *path, size_t len, int fd)

@@ -36,6 +36,7 @@ struct layer {
 struct layers {
     size_t n;
     bool session; /* other commands of the session have them as well */
+    int moves;    /* of a world: where renames of folders are noted; 0: none */
     struct layer at[PLAN_LAYERS];
 };
 
@@ -81,6 +82,12 @@ int layers_name(const char *path, char out[LAYER_NAME]);
 /* The extension that a canonical path gets; NULL: it is in no layer. st: what is there, or NULL. */
 const char *layers_cover(const struct layers *l, const char *path, size_t len,
                          const struct stat *st);
+
+/* Whether both paths are in one layer. */
+bool layers_same(const struct layers *l, const char *one, size_t n, const char *other, size_t m);
+/* Notes that a folder was renamed (world/changes.h reads it): a line of both paths in
+ * hexadecimal. */
+void layers_note_move(const struct layers *l, const char *from, const char *to);
 
 /* Whether another command of the session has bound this socket in a layer. A host's socket that a
  * command has moved there leads nowhere. */

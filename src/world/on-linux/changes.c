@@ -20,6 +20,7 @@
 #include "base/own.h"
 #include "vocab/protected-classes.h"
 #include "world/on-linux/conflicts.h"
+#include "world/on-linux/moves.h"
 #include "world/on-linux/old-side.h"
 #include "world/on-linux/upper.h"
 
@@ -395,6 +396,7 @@ int changes_read(const struct world *w, world_classify_fn *classify, void *arg, 
     if (out->n)
         qsort(out->at, out->n, sizeof(*out->at), change_order);
     conflicts_find(w, out);
+    moves_find(w, out);
     return 0;
 }
 
