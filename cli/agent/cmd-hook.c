@@ -154,7 +154,8 @@ static void add_inner_tmpdir(const char *tmpdir, struct buf *out)
 
 static void rewrite_command(struct answering *a, const struct decision *d, struct buf *out)
 {
-    pid_t session = a->root.session > 0 ? a->root.session : hook_session(a->program, args_has(a->args, "try"));
+    pid_t session =
+        a->root.session > 0 ? a->root.session : hook_session(a->program, args_has(a->args, "try"));
     const struct cli_args *args = a->args;
     const struct hook_call *call = &a->call;
     shell_word(out, a->program);
@@ -277,7 +278,8 @@ static int answer_call(const struct cli_args *args, const json_t *message)
     if (view_read(&a.view, a.root.path, a.files, a.nfiles, &err) < 0)
         return refuse_error(&err);
     if (view_asks(&a.view)) { /* only then, for the time it takes */
-        a.root.session = a.root.session > 0 ? a.root.session : hook_session(a.program, args_has(args, "try"));
+        a.root.session =
+            a.root.session > 0 ? a.root.session : hook_session(a.program, args_has(args, "try"));
         OWN(json) json_t *grants = hook_grants(a.root.session);
         view_agree(&a.view, grants);
     }

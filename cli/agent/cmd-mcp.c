@@ -89,7 +89,8 @@ static int cmd_mcp_run(struct cli_args *args)
     o.settings = files;
     if (read_limits(args, &o, &err) < 0)
         return cli_fail(&err);
-    if (args_has(args, "try") && !(o.world = session_world_begin("buckle mcp", args_value(args, "on"), &err)))
+    if (args_has(args, "try") &&
+        !(o.world = session_world_begin("buckle mcp", args_value(args, "on"), &err)))
         return cli_fail(&err);
     int served = mcp_serve(&o, STDIN_FILENO, STDOUT_FILENO, &err);
     session_world_end(true);
@@ -106,7 +107,8 @@ const struct cli_command cmd_mcp = {
         "sandbox_status and sandbox_violations report on the sandbox. The session's policy and\n"
         "events are available as resources. Everything ends when the client disconnects.\n"
         "\n"
-        "With --try nothing that the commands write in the sandbox changes real files. All of them\n"
+        "With --try nothing that the commands write in the sandbox changes real files. All of "
+        "them\n"
         "see the same world, and a checkpoint of it is made after each. At the end `buckle keep`\n"
         "puts it into place, or `buckle discard` removes it.",
     .options = options,

@@ -88,8 +88,8 @@ int world_must_be_top(const struct world *w, struct bk_err *err)
 {
     char above[WORLD_ID];
     return world_has_above(w->id, above)
-               ? err_set(err, BK_E_INPUT, "the world %s is on top of it; keep or discard that first",
-                         above)
+               ? err_set(err, BK_E_INPUT,
+                         "the world %s is on top of it; keep or discard that first", above)
                : 0;
 }
 

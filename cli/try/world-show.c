@@ -236,8 +236,7 @@ static void put_totals(const struct world *w, const struct changes *c, struct bu
         struct inside in = {0};
         count_removed(w, one, &in);
         if (change_is_shown(one))
-            n[one->kind == CHANGE_FOLDER ? CHANGE_CHANGED : one->kind] +=
-                1 + in.files + in.folders;
+            n[one->kind == CHANGE_FOLDER ? CHANGE_CHANGED : one->kind] += 1 + in.files + in.folders;
     }
     buf_fmt(out, "%zu added, %zu changed, %zu removed", n[CHANGE_ADDED], n[CHANGE_CHANGED],
             n[CHANGE_REMOVED]);

@@ -16,7 +16,7 @@ struct mcp_options {
     size_t nsettings;
     enum permission_mode mode;
     bool planning, grantable;
-    bool here;               /* allow the home directory and / as the project */
+    bool here; /* allow the home directory and / as the project */
     /* what its commands write to, or NULL (agent/session.h) */
     const struct session_world *world;
     bool no_spare;           /* keep no sandbox ready (mcp-spare.c) */

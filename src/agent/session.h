@@ -60,9 +60,9 @@ struct session {
     struct fd_watch fds; /* poll its fd, then call fd_watch_all() */
     struct control_server server;
     struct store *store;
-    struct session_loopback loopback; /* servers of its runs */
-    struct tmpdir tmpdir;             /* TMPDIR of its runs */
-    struct session_layers layers;     /* that all of them share */
+    struct session_loopback loopback;  /* servers of its runs */
+    struct tmpdir tmpdir;              /* TMPDIR of its runs */
+    struct session_layers layers;      /* that all of them share */
     const struct session_world *world; /* or NULL */
     json_t *grants;
     json_t *roots;            /* folders of the agent's sessions, by session id */

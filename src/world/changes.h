@@ -85,7 +85,7 @@ static inline bool change_is_shown(const struct change *c)
 int change_open_old(const struct world *w, const struct change *c);
 int change_open_new(const struct world *w, const struct change *c);
 /* Adds what is in the old folder, as far as it can be read and up to a million names. */
-void change_count_old(const struct world *w, const struct change *c, size_t *files,
-                      size_t *folders, uint64_t *bytes);
+void change_count_old(const struct world *w, const struct change *c, size_t *files, size_t *folders,
+                      uint64_t *bytes);
 
 #endif

@@ -33,11 +33,11 @@ struct world_place {
     int number;
     char *path;       /* absolute and canonical */
     int upper, lower; /* what was written, and the real folder; -1: it is gone */
-    /* What the worlds below had written when this one began, the newest first, and what the next one
-     * below has now; -1: it is gone. */
+    /* What the worlds below had written when this one began, the newest first, and what the next
+     * one below has now; -1: it is gone. */
     int below[WORLD_BELOW], parent;
     size_t nbelow;
-    int since;        /* what was written until a checkpoint, to compare with; -1: nothing */
+    int since; /* what was written until a checkpoint, to compare with; -1: nothing */
 };
 
 struct world {
@@ -57,8 +57,8 @@ int world_make(struct world *w, const char *cwd, char *const *argv, const char *
                struct bk_err *err);
 /* Finishes what an interrupted world_keep() began. id: NULL is the newest one. */
 int world_open(struct world *w, const char *id, struct bk_err *err);
-/* The same to look at it only: then another process may use it, and what is seen is as it is at that
- * moment. */
+/* The same to look at it only: then another process may use it, and what is seen is as it is at
+ * that moment. */
 int world_look(struct world *w, const char *id, struct bk_err *err);
 /* Looks again which places there are: a command has run. Waits until it has gone. */
 int world_refresh(struct world *w, struct bk_err *err);

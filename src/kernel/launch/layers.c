@@ -145,7 +145,7 @@ enum { LAYERS_BELOW = 8 }; /* WORLD_BELOW of world/world.h */
 
 /* The sides of an overlay. Closed together. */
 struct sides {
-    int lower; /* what is there */
+    int lower;              /* what is there */
     int kept[LAYERS_BELOW]; /* what earlier runs or other worlds wrote, read only */
     size_t nkept;
     /* The mount that has them, or -1. It stays open: the last one to close a mount that is attached
@@ -165,7 +165,10 @@ static void sides_close(struct sides *s)
         close(s->kept[i]);
 }
 #define OWN_sides sides_close
-#define SIDES_NONE {.lower = -1, .memory = -1, .upper = -1, .work = -1, .lock = -1}
+#define SIDES_NONE                                                                                 \
+    {                                                                                              \
+        .lower = -1, .memory = -1, .upper = -1, .work = -1, .lock = -1                             \
+    }
 
 static int make_in(int folder, const char *name)
 {
@@ -291,7 +294,8 @@ static int is_for(int folder, const char *path)
             return -errno;
         if ((size_t)n == len && memcmp(text, path, len) == 0)
             return 1;
-        bool overlaps = is_below(path, len, text, (size_t)n) || is_below(text, (size_t)n, path, len);
+        bool overlaps =
+            is_below(path, len, text, (size_t)n) || is_below(text, (size_t)n, path, len);
         return overlaps && faccessat(folder, "below", F_OK, AT_SYMLINK_NOFOLLOW) == 0 ? -EXDEV : 0;
     }
     if (errno != ENOENT)

@@ -61,9 +61,9 @@ static int add_both(const struct world *w, const struct change *was, const struc
         return 0;
     if (exists(was) && exists(is)) {
         bool type = (was->new_mode & S_IFMT) != (is->new_mode & S_IFMT);
-        differs = type                           ? DIFFERS_TYPE | DIFFERS_CONTENT
-                  : same_content(w, was, is)     ? 0
-                                                 : DIFFERS_CONTENT;
+        differs = type                       ? DIFFERS_TYPE | DIFFERS_CONTENT
+                  : same_content(w, was, is) ? 0
+                                             : DIFFERS_CONTENT;
         differs |= was->new_mode != is->new_mode ? DIFFERS_MODE : 0;
         if (!differs)
             return 0;
@@ -74,8 +74,8 @@ static int add_both(const struct world *w, const struct change *was, const struc
     *c = *is;
     take_old(c, was);
     c->differs = differs;
-    c->kind = !exists(was)   ? CHANGE_ADDED
-              : !exists(is)  ? CHANGE_REMOVED
+    c->kind = !exists(was)                                      ? CHANGE_ADDED
+              : !exists(is)                                     ? CHANGE_REMOVED
               : S_ISDIR(is->new_mode) && S_ISDIR(was->new_mode) ? CHANGE_FOLDER
                                                                 : CHANGE_CHANGED;
     return 0;
@@ -97,9 +97,7 @@ static int add_back(const struct change *was, struct changes *out)
     c->new_mode = was->old_mode;
     c->new_size = was->old_size;
     c->ino = was->old_ino;
-    c->kind = !exists(was)       ? CHANGE_ADDED
-              : !was->old_mode   ? CHANGE_REMOVED
-                                 : was->kind;
+    c->kind = !exists(was) ? CHANGE_ADDED : !was->old_mode ? CHANGE_REMOVED : was->kind;
     return 0;
 }
 
@@ -160,8 +158,8 @@ static void count_tree(int above, const char *name, int depth, struct count *n)
     }
 }
 
-void change_count_old(const struct world *w, const struct change *c, size_t *files,
-                      size_t *folders, uint64_t *bytes)
+void change_count_old(const struct world *w, const struct change *c, size_t *files, size_t *folders,
+                      uint64_t *bytes)
 {
     struct count n = {0};
     const struct world_place *p = &w->places[c->place];

@@ -411,9 +411,7 @@ static int open_old(const struct world_place *p, const struct change *c)
 {
     const char *name;
     OWN(fd) int above = S_ISREG(c->old_mode) ? old_above(p, c->path, &name) : -1;
-    return above < 0
-               ? -1
-               : openat(above, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+    return above < 0 ? -1 : openat(above, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
 }
 
 static int open_side(int folder, const struct change *c, uint32_t mode)

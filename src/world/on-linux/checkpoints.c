@@ -95,9 +95,8 @@ static int write_list(const struct world *w, const struct checkpoint *list, size
     if (!buf_ok(&text))
         return -ENOMEM;
     OWN(fd)
-    int fd =
-        openat(w->fd, "checkpoints.new", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
-               0600);
+    int fd = openat(w->fd, "checkpoints.new", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+                    0600);
     if (fd < 0 || (text.n && fd_write_all(fd, text.s, text.n) < 0) ||
         renameat(w->fd, "checkpoints.new", w->fd, "checkpoints") < 0)
         return -errno;
@@ -139,8 +138,7 @@ static int open_copy(const struct world *w, const struct world_place *p, unsigne
     char name[NUMBER_NAME];
     OWN(fd) int copies = number ? open_copies(w, p, false) : -1;
     number_name(number, name);
-    return copies < 0 ? -1
-                      : openat(copies, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return copies < 0 ? -1 : openat(copies, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
 static void remove_copies(const struct world *w, unsigned number)
@@ -273,8 +271,7 @@ static int must_exist(const struct world *w, unsigned number, struct bk_err *err
     for (size_t i = 0; i < n; i++)
         found |= list[i].number == number;
     checkpoints_free(list, n);
-    return found ? 0
-                 : err_set(err, BK_E_INPUT, "the world %s has no checkpoint %u", w->id, number);
+    return found ? 0 : err_set(err, BK_E_INPUT, "the world %s has no checkpoint %u", w->id, number);
 }
 
 int checkpoint_look(struct world *w, unsigned number, struct bk_err *err)

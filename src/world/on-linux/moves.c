@@ -74,8 +74,8 @@ static void show_move(const struct world *w, struct changes *c, const struct fol
 {
     const struct change *old = find(w, c, m->from);
     struct change *new = find(w, c, m->to);
-    if (new && new->kind == CHANGE_ADDED && S_ISDIR(new->new_mode) && old &&
-        old->kind == CHANGE_REMOVED && S_ISDIR(old->old_mode) && old->place == new->place)
+    if (new &&new->kind == CHANGE_ADDED && S_ISDIR(new->new_mode) && old &&
+        old->kind == CHANGE_REMOVED &&S_ISDIR(old->old_mode) && old->place == new->place)
         new->from = old->path;
 }
 

@@ -324,7 +324,8 @@ static int snapshot(int from, int above, const char *name, int earlier, bool fro
     OWN(fd) int to = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (to < 0)
         return -errno;
-    struct snapshot s = {.from = from, .to = to, .earlier = earlier, .differs = differs, .frozen = frozen};
+    struct snapshot s = {
+        .from = from, .to = to, .earlier = earlier, .differs = differs, .frozen = frozen};
     clock_gettime(CLOCK_REALTIME, &s.racy);
     s.racy.tv_nsec -= RACY_NS;
     if (s.racy.tv_nsec < 0) {

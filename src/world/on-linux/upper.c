@@ -228,9 +228,8 @@ static int copy_attributes(int from, int to, bool all)
             removexattr(second, room + i);
     n = list_names(from, room);
     for (ssize_t i = 0; i < n; i += (ssize_t)strlen(room + i) + 1) {
-        ssize_t len = !all && is_overlays(room + i)
-                          ? -1
-                          : getxattr(path, room + i, value, VALUE_MOST);
+        ssize_t len =
+            !all && is_overlays(room + i) ? -1 : getxattr(path, room + i, value, VALUE_MOST);
         if (len >= 0 && setxattr(second, room + i, value, (size_t)len, 0) < 0 && !is_refused(errno))
             return -errno;
     }
