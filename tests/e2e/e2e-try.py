@@ -3,6 +3,8 @@
 """`buckle try`: a command's changes stay in a world until the user keeps or discards them. Everyday
 tasks give the same tree as without Buckle after keeping, and change nothing after discarding. What
 changes outside meanwhile is never overwritten, and a kill while keeping ends in all or nothing.
+
+    e2e-try.py [whole | TEST…]     whole: 200 kills, a large hostile world, and what it costs
 """
 
 import json
@@ -354,11 +356,11 @@ def test_protected(person, t):
     t.ok(r.out == "no\n", "without the class they cannot be written in a world either", r)
 
 
-def test_kills(person, t):
+def test_kills(person, t, times=None):
     """SIGKILL at random times while a world is kept; the next call ends in all or nothing."""
     wrong, old, new = [], 0, 0
     chance = random.Random(4)
-    for _ in range(12 if person.uid == 0 else 8):
+    for _ in range(times or (12 if person.uid == 0 else 8)):
         folder = made(person)
         r = trying(person, folder, "for i in $(seq 150); do echo $i >n$i; done; cp -a src copy; rm -r lib; "
                                    "echo x >>src/two.txt; chmod 700 src", "--review", "later")
@@ -469,8 +471,60 @@ def test_prune(person, t):
     t.equal(worlds(person), [], "an old one is")
 
 
+def test_many_kills(person, t):
+    test_kills(person, t, 100)
+
+
+def test_large(person, t):
+    """A world with many names, deep folders and names of any bytes is listed, and kept or discarded."""
+    folder = made(person)
+    script = ("import os\n"
+              "for i in range(100):\n os.mkdir(f'd{i}')\n for k in range(1000): open(f'd{i}/\\n{k}', 'w').close()\n"
+              "for i in range(1500): os.mkdir('x'); os.chdir('x')\n")
+    r = person.call([BUCKLE, "try", "--review", "later", "--", "python3", "-c", script], cwd=folder)
+    t.ok("101600 added" in r.err, "it is summed up", r)
+    r = buckle(person, "discard", world_of(r))
+    t.ok(r.status == 0 and not worlds(person), "and discarded", r)
+
+
+def seconds(person, words, folder):
+    began = time.monotonic()
+    r = person.call(words, cwd=folder)
+    return time.monotonic() - began, r
+
+
+def test_cost(person, t):
+    """Ratios within one run. The state folder and the project are on the same file system."""
+    folder = person.folder()
+    person.sh("for i in $(seq 30); do mkdir -p tree/$i; for k in $(seq 100); do echo $i $k >tree/$i/$k; done; done", cwd=folder)
+    person.sh("mkdir work", cwd=folder)
+    work, times = f"{folder}/work", {}
+    copy = ["cp", "-r", "../tree", "new"]
+    ways = {"bwrap": ["bwrap", "--dev-bind", "/", "/", "--bind", work, work, *copy], "run": [BUCKLE, "run", "--", *copy],
+            "try": [BUCKLE, "try", "--review", "later", "--", *copy], "launch of run": [BUCKLE, "run", "--", "true"],
+            "launch of try": [BUCKLE, "try", "--", "true"]}
+    for _ in range(5):
+        for way, words in ways.items():
+            person.sh("rm -rf new; sync", cwd=work)
+            took, r = seconds(person, words, work)
+            times.setdefault(way, []).append(took)
+            if way == "try":
+                world = world_of(r)
+                times.setdefault("keep", []).append(seconds(person, [BUCKLE, "keep", world], work)[0])
+                person.sh("sync", cwd=work)
+                times.setdefault("cp -a", []).append(seconds(person, ["cp", "-a", "new", "again"], work)[0])
+                person.sh("rm -rf again", cwd=work)
+    best = {way: min(all) for way, all in times.items()}
+    for a, b in (("try", "bwrap"), ("run", "bwrap"), ("try", "run"), ("keep", "cp -a"), ("launch of try", "launch of run")):
+        print(f"= {person.name}: {a} / {b}: {best[a] / best[b]:.2f}")
+    t.ok(best["try"] < 1.5 * best["run"], "3,000 files in a world cost about as much as in a run", times)
+    t.ok(best["launch of try"] < 2 * best["launch of run"], "so does a launch", times)
+
+
+WHOLE = [test_many_kills, test_large, test_cost]
 TESTS = [test_tasks, test_shown, test_order, test_renamed, test_on, test_siblings, test_links, test_success, test_outside, test_conflicts, test_protected, test_kills, test_in_use,
                test_full, test_terminal, test_races, test_prune]
 chosen = sys.argv[1:]
-for_everybody([test for test in TESTS if not chosen or test.__name__ in chosen])
+for_everybody(WHOLE if chosen == ["whole"] else [test for test in TESTS + (WHOLE if chosen else [])
+                                                 if not chosen or test.__name__ in chosen])
 sys.exit(tap.done())

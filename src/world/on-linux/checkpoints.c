@@ -23,6 +23,7 @@
 #include "base/own.h"
 #include "base/remove-tree.h"
 #include "world/on-linux/conflicts.h"
+#include "world/on-linux/journal.h"
 #include "world/on-linux/snapshot.h"
 
 enum { LIST_MOST = 4 << 20, COMMAND_MOST = 4000, RACY_NS = 20 * 1000 * 1000, EXCHANGE = 2 };
@@ -296,6 +297,21 @@ int checkpoint_since(struct world *w, unsigned number, struct bk_err *err)
     return 0;
 }
 
+/* An upper side without changes looks like what is below it. */
+static int make_empty(const struct world_place *p, int folder)
+{
+    struct stat st;
+    int below = p->nbelow ? p->below[0] : p->lower;
+    if (mkdirat(folder, "upper.new", 0700) < 0 || (below >= 0 && fstat(below, &st) < 0))
+        return -errno;
+    OWN(fd) int top = openat(folder, "upper.new", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (top < 0 || below < 0)
+        return top < 0 ? -errno : 0;
+    const struct timespec times[2] = {st.st_atim, st.st_mtim};
+    int err = look_copy(below, top, &st);
+    return err < 0 ? err : futimens(top, times) < 0 ? -errno : 0;
+}
+
 static int copy_back(const struct world *w, const struct world_place *p, unsigned number)
 {
     bool differs;
@@ -306,7 +322,7 @@ static int copy_back(const struct world *w, const struct world_place *p, unsigne
     remove_tree_at(folder, "upper.new");
     if (copy >= 0)
         return snapshot_copy(copy, folder, "upper.new", -1, &differs);
-    return mkdirat(folder, "upper.new", 0700) < 0 ? -errno : 0;
+    return make_empty(p, folder);
 }
 
 static int put_back(const struct world *w, const struct world_place *p)

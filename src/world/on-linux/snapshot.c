@@ -159,7 +159,9 @@ static int copy_content(const struct snapshot *s, int from, int to, const struct
     if (err < 0)
         return err;
     write_note(st, note);
-    if (!is_racy(s, st))
+    if (is_racy(s, st))
+        (void)fremovexattr(to, note_name()); /* a copy's, or one that a command has forged */
+    else
         (void)fsetxattr(to, note_name(), note, strlen(note), 0);
     if (fchown(to, st->st_uid, st->st_gid) < 0 && errno != EPERM)
         return -errno;
