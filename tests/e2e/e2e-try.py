@@ -12,6 +12,7 @@ import os
 import random
 import re
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -503,7 +504,7 @@ def test_cost(person, t):
     ways = {"bwrap": ["bwrap", "--dev-bind", "/", "/", "--bind", work, work, *copy], "run": [BUCKLE, "run", "--", *copy],
             "try": [BUCKLE, "try", "--review", "later", "--", *copy], "launch of run": [BUCKLE, "run", "--", "true"],
             "launch of try": [BUCKLE, "try", "--", "true"]}
-    for _ in range(5):
+    for _ in range(3):
         for way, words in ways.items():
             person.sh("rm -rf new; sync", cwd=work)
             took, r = seconds(person, words, work)
@@ -514,11 +515,11 @@ def test_cost(person, t):
                 person.sh("sync", cwd=work)
                 times.setdefault("cp -a", []).append(seconds(person, ["cp", "-a", "new", "again"], work)[0])
                 person.sh("rm -rf again", cwd=work)
-    best = {way: min(all) for way, all in times.items()}
+    usual = {way: statistics.median(all) for way, all in times.items()}
     for a, b in (("try", "bwrap"), ("run", "bwrap"), ("try", "run"), ("keep", "cp -a"), ("launch of try", "launch of run")):
-        print(f"= {person.name}: {a} / {b}: {best[a] / best[b]:.2f}")
-    t.ok(best["try"] < 1.5 * best["run"], "3,000 files in a world cost about as much as in a run", times)
-    t.ok(best["launch of try"] < 2 * best["launch of run"], "so does a launch", times)
+        print(f"= {person.name}: {a} / {b}: {usual[a] / usual[b]:.2f}")
+    t.ok(usual["try"] < 1.5 * usual["run"], "3,000 files in a world cost about as much as in a run", times)
+    t.ok(usual["launch of try"] < 2 * usual["launch of run"], "so does a launch", times)
 
 
 WHOLE = [test_many_kills, test_large, test_cost]
