@@ -21,6 +21,7 @@
 #include "cli/run/invocation.h"
 #include "cli/run/learner.h"
 #include "cli/run/record-flags.h"
+#include "cli/run/run-ask.h"
 #include "cli/run/run-options.h"
 #include "cli/run/run-presets.h"
 #include "command/capabilities.h"
@@ -133,42 +134,6 @@ static void on_event(void *arg, const struct event *e)
     exit_write(r->report_fd, &line);
 }
 
-/* "Always": saves the host, the class or the pattern in the user's settings. Runs in the thread
- * that asks. */
-static bool remember_answer(void *arg, const struct consent_question *q)
-{
-    struct invocation *r = arg;
-    struct bk_err err;
-    struct peer host;
-    char where[PEER_TEXT];
-    if (q->class == CONSENT_COMMAND) {
-        atomic_store(&r->watch.own, true);
-        return settings_remember(r->cwd, "agreedCommands", q->host, &err) == 0;
-    }
-    if (!q->class && !peer_parse(q->host, strlen(q->host), &host))
-        return false;
-    if (!q->class)
-        peer_text(&host, q->port, where);
-    const char *key = q->class ? "filesystem.allowProtected" : "network.allowedDomains";
-    const char *value = q->class ? protected_classes[q->class - 1].name : where;
-    atomic_store(&r->watch.own, true);
-    return settings_remember(r->cwd, key, value, &err) == 0;
-}
-
-static void on_question(void *arg, const struct consent_question *q, int channel)
-{
-    struct invocation *r = arg;
-    /* settings may have changed */
-    if (!q->class && run_settings_strict(&r->settings) && !q->withdrawn) {
-        consent_answer(channel, q->id, CONSENT_DENY);
-        return;
-    }
-    r->asker.remember =
-        args_has(r->args, "profile") ? NULL : remember_answer; /* settings don't count */
-    r->asker.arg = r;
-    ask_tty_question(&r->asker, q, channel);
-}
-
 /* A program without an expected variable fails in its own way; this line says why. A successful run
  * stays silent. */
 static void report_removed(const struct invocation *r)
@@ -223,7 +188,7 @@ static int choose_asking(struct invocation *r, struct bk_err *err)
     if (timeout && parse_count("ask-timeout", timeout, UINT32_MAX / 1000, &seconds, err) < 0)
         return -1;
     r->spec.launch.ask_ms = (uint32_t)seconds * 1000;
-    r->spec.launch.on_question = args_has(r->args, "ask") ? on_question : NULL;
+    r->spec.launch.on_question = args_has(r->args, "ask") ? run_ask_question : NULL;
     r->spec.launch.on_protected = r->spec.launch.on_question;
     r->spec.asks = args_has(r->args, "ask-session") ? "session" : "terminal";
     if (args_has(r->args, "ask-session"))
@@ -540,7 +505,7 @@ static int run_all(struct invocation *r)
         watch_begin(&r->watch, &r->settings, &r->live);
     r->spec.launch.input_fd = r->live.fd_watch.fd;
     int went = run_go(&r->run, &end, &err);
-    ask_tty_end(&r->asker);
+    run_ask_end(r);
     if (went < 0) {
         int status = failed(r, &end, &err);
         spare_end(&r->spare, status << 8);

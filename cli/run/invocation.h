@@ -45,6 +45,7 @@ struct invocation {
     struct run run;
     struct program_mounts mounts;
     struct ask_tty asker;
+    bool hears_tty; /* what the terminal has answered */
     struct live live;
     struct end_folder ended;
     struct spare spare;

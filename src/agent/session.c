@@ -75,6 +75,7 @@ static void on_left(void *arg, int client)
     struct session *k = arg;
     struct session_run *run = find_run(k, client);
     session_ask_watch(k, client, false);
+    watchers_drop(&k->watchers, client);
     if (k->spare.client == client)
         session_drop_spare(k, false);
     if (!run)
@@ -189,6 +190,29 @@ static void do_left(struct session *k, int client)
     run->left = true;
 }
 
+/* Every event of a session is a denial, so both counts are the store's. */
+static void report_to_watchers(struct session *k, int client, const struct violation *v)
+{
+    OWN(buf) struct buf message = {0};
+    watchers_event(&message, v->json, v->number, v->number, v->command);
+    watchers_send(&k->watchers, client, &message);
+}
+
+static void do_events(struct session *k, int client, const json_t *m, struct buf *out)
+{
+    bool known = watchers_have(&k->watchers, client);
+    uint64_t after = (uint64_t)json_integer_value(json_object_get(m, "after"));
+    if (!watchers_add(&k->watchers, client))
+        return control_server_refuse(out, "too many windows watch this session");
+    uint64_t total = store_total(k->store);
+    watchers_totals(out, total, total);
+    struct violations *v =
+        known ? NULL : store_get(k->store, &(struct store_wanted){.after = after});
+    for (size_t i = 0; v && i < v->n; i++)
+        report_to_watchers(k, client, &v->at[i]);
+    free(v);
+}
+
 /* Only of runs, which have joined. */
 static void do_event(struct session *k, int client, const json_t *m)
 {
@@ -208,11 +232,13 @@ static void do_event(struct session *k, int client, const json_t *m)
     bool denied = run && line && json.n && buf_ok(&json) && named;
     if (denied && k->on_denial)
         k->on_denial(k->arg, run->command, json.s);
-    if (denied)
-        store_add(k->store, &(struct violation){.command_id = run->number,
-                                                .command = run->command,
-                                                .line = line,
-                                                .json = json.s});
+    struct violation v = {
+        .command_id = run ? run->number : 0, .command = run ? run->command : "", .line = line};
+    v.json = json.s;
+    if (denied && store_add(k->store, &v) && k->watchers.n) {
+        v.number = store_total(k->store);
+        report_to_watchers(k, -1, &v);
+    }
 }
 
 void session_answer(const struct session *k, uint64_t run, uint32_t id, const char *word)
@@ -483,6 +509,8 @@ static void handle_message(void *arg, int client, const json_t *m, struct buf *o
         do_link(k, client, out);
     } else if (json_object_get(m, "event")) {
         do_event(k, client, m);
+    } else if (json_object_get(m, "events")) {
+        do_events(k, client, m, out);
     } else if (json_object_get(m, "question")) {
         do_question(k, client, m);
     } else if (json_object_get(m, "withdrawn")) {

@@ -10,6 +10,7 @@
 #include "agent/session-folder.h"
 #include "agent/session-layers.h"
 #include "agent/session-loopback.h"
+#include "agent/watchers.h"
 #include "command/tmpdir.h"
 #include "report/store.h"
 
@@ -44,7 +45,7 @@
  *   {"list": true}                   → {"ok": true, "runs": [{"number": N, "pid": N,
  *                                       "command": …, "background": BOOL, "ports": [N]}]}
  *
- * session-ask.h has those of users who answer questions.
+ * session-ask.h has those of users who answer questions, watchers.h of those who get events.
  */
 enum { SESSION_GRANTS = 256, SESSION_ROOTS = 1024 };
 
@@ -83,6 +84,7 @@ struct session {
         char key[65];
     } spare;
     struct session_ask ask; /* users who watch, and what they are asked */
+    struct watchers watchers;
     /* A run asks about a protected name or a host; answer with session_answer(). If it returns
      * false, or is NULL, those who watch are asked. */
     bool (*on_question)(void *arg, uint64_t run, const json_t *question);
