@@ -17,10 +17,10 @@
 #define NODE_PROFILES "/etc/buckle/profiles"
 
 static const struct cli_option options[] = {
-    {"socket", 's', "PATH", "where runtimes connect (default " NODE_SOCKET ")", "file"},
-    {"profiles", 'p', "DIR", "the folder of profiles, NAME.sb (default " NODE_PROFILES ")", "dir"},
+    {"socket", 0, "PATH", "where runtimes connect (default " NODE_SOCKET ")", "file"},
+    {"profiles", 0, "DIR", "the folder of profiles, NAME.sb (default " NODE_PROFILES ")", "dir"},
     {"audit", 0, NULL, "report what a profile denies, and allow it", NULL},
-    {"name", 'n', "NAME", "spec: the profile's name at the agent (default: the file's)", NULL},
+    {"name", 0, "NAME", "spec: the profile's name at the agent (default: the file's)", NULL},
     {"seccomp", 0, NULL, "spec: print the seccomp section alone, as engines take it", NULL},
     LOAD_OPTIONS,
     {0},

@@ -79,8 +79,8 @@ static void on_bytes(struct agent *a, struct source *in)
         end(a, c);
         return;
     }
-    ssize_t n = fd_pass_poll_many(in->fd, c->text + c->n, STATE_BYTES - c->n, fds, FD_PASS_MANY,
-                                  &nfds);
+    ssize_t n =
+        fd_pass_poll_many(in->fd, c->text + c->n, STATE_BYTES - c->n, fds, FD_PASS_MANY, &nfds);
     if (n == -EAGAIN)
         return;
     keep(c, fds, nfds);
@@ -163,7 +163,7 @@ int connections_listen(struct agent *a, struct bk_err *err)
     for (size_t i = 0; i < CONNECTIONS; i++)
         a->connections[i].in.fd = -1;
     if (strlen(a->o->socket) >= sizeof(at.sun_path))
-        return err_set(err, BK_E_INPUT, "--socket: %.60s… is too long", a->o->socket);
+        return err_set(err, BK_E_INPUT, "the name of the socket %.60s… is too long", a->o->socket);
     strcpy(at.sun_path, a->o->socket);
     if (clear_place(a->o->socket, &at, err) < 0)
         return -1;
@@ -173,7 +173,7 @@ int connections_listen(struct agent *a, struct bk_err *err)
                  bind(a->listener.fd, (const struct sockaddr *)&at, sizeof(at)) == 0 &&
                  listen(a->listener.fd, 128) == 0;
     umask(before);
-    return bound && agent_watch(a, &a->listener) == 0 ? 0
-                                                      : err_sys(err, "cannot listen at %s",
-                                                                a->o->socket);
+    return bound && agent_watch(a, &a->listener) == 0
+               ? 0
+               : err_sys(err, "cannot listen at %s", a->o->socket);
 }

@@ -32,14 +32,14 @@ struct node_container {
     int listener;
     int memory; /* the book's */
     struct call_book *book;
-    pid_t judge;            /* 0: none runs */
-    struct source events;   /* the judge's events */
-    struct source says;     /* the judge's first words */
-    struct source exit;     /* a pidfd of the judge */
-    char said[256];         /* why it cannot judge */
+    pid_t judge;          /* 0: none runs */
+    struct source events; /* the judge's events */
+    struct source says;   /* the judge's first words */
+    struct source exit;   /* a pidfd of the judge */
+    char said[256];       /* why it cannot judge */
     size_t nsaid;
-    bool judging;           /* it has been ready once */
-    unsigned restarts;      /* since */
+    bool judging;      /* it has been ready once */
+    unsigned restarts; /* since */
     uint64_t since;
     uint64_t denied;
     struct event_cache cache;

@@ -42,7 +42,7 @@ static void put_time(struct buf *out)
     clock_gettime(CLOCK_REALTIME, &now);
     gmtime_r(&now.tv_sec, &tm);
     strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
-    buf_fmt(out, "{\"time\":\"%s.%06ldZ\"", text, now.tv_nsec / 1000);
+    buf_fmt(out, "\"time\":\"%s.%06ldZ\"", text, now.tv_nsec / 1000);
 }
 
 /* One write for each line: whoever reads it never sees half of one, unless the pipe is full. */
@@ -60,8 +60,12 @@ void agent_print(struct agent *a, const char *event, const struct state *s, cons
 {
     OWN(buf) struct buf line = {0};
     (void)a;
-    put_time(&line);
-    buf_fmt(&line, ",\"event\":\"%s\"", event);
+    /* an operation's event begins with the time of the operation */
+    bool timed = strncmp(members, "\"time\"", 6) != 0;
+    buf_chr(&line, '{');
+    if (timed)
+        put_time(&line);
+    buf_fmt(&line, "%s\"event\":\"%s\"", timed ? "," : "", event);
     if (s && s->id[0]) {
         buf_str(&line, ",\"container\":");
         buf_json(&line, s->id, strlen(s->id));

@@ -48,9 +48,9 @@ static void print_event(struct agent *a, struct node_container *c, const struct 
         c->denied++;
         a->denied++;
     }
-    if (a->o->audit)
-        buf_str(&members, "\"audit\":true,");
     event_members(e, c->profile->graph, &c->cache, &members);
+    if (a->o->audit)
+        buf_str(&members, ",\"audit\":true");
     if (buf_ok(&members))
         agent_print(a, e->allow ? "report" : "violation", &c->state, members.s);
 }
@@ -114,8 +114,8 @@ static void end_refused(struct agent *a, struct node_container *c, const char *w
 
 /* ---- the judge's process ---- */
 
-static void __attribute__((noreturn)) be_judge(struct node_container *c, bool audit, int events,
-                                               int says)
+static void __attribute__((noreturn))
+be_judge(struct node_container *c, bool audit, int events, int says)
 {
     sigset_t none;
     sigemptyset(&none);

@@ -141,9 +141,8 @@ static void put_test(struct writer *w, const struct spec_call *c, const char *ac
                      const char *test)
 {
     begin_rule(w);
-    buf_fmt(w->out,
-            "\"%s\"], \"action\": \"SCMP_ACT_%s\", \"args\": [{\"index\": %u, %s}]}", c->name,
-            action, c->arg, test);
+    buf_fmt(w->out, "\"%s\"], \"action\": \"SCMP_ACT_%s\", \"args\": [{\"index\": %u, %s}]}",
+            c->name, action, c->arg, test);
 }
 
 static void put_split(struct writer *w, const struct spec_call *c)

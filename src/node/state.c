@@ -87,8 +87,9 @@ static int read_state(const json_t *root, struct state *out, struct bk_err *err)
         take_profile(json_object_get(root, "metadata"), "metadata", out, err) < 0 ||
         take_profile(json_object_get(notes, STATE_ANNOTATION), STATE_ANNOTATION, out, err) < 0)
         return -1;
-    return out->profile[0] ? 0 : wrong(err, "neither metadata nor " STATE_ANNOTATION
-                                            " names a profile");
+    return out->profile[0]
+               ? 0
+               : wrong(err, "neither metadata nor " STATE_ANNOTATION " names a profile");
 }
 
 int state_parse(const char *text, size_t n, struct state *out, struct bk_err *err)

@@ -18,6 +18,7 @@ struct call_book {
     _Atomic uint64_t calls[BOOK_CALLS]; /* ids; 0: free */
     _Atomic uint32_t open;              /* slots in use */
     _Atomic uint32_t started;           /* the container's own program runs */
+    _Atomic uint64_t stack;             /* where the runtime's was when it executed that; or 0 */
     _Atomic uint64_t judged;
     _Atomic uint64_t spent_ns;
     _Atomic uint64_t took[BOOK_BUCKETS]; /* by the power of two of microseconds */

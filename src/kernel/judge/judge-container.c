@@ -213,7 +213,9 @@ static struct sys_action action_of(const struct sys_rule *r, const uint64_t args
         const struct sys_test *t = sys_test_at(r, i);
         uint64_t arg = args[t->arg & ~SYS_HIGH];
         uint32_t half = (uint32_t)(t->arg & SYS_HIGH ? arg >> 32 : arg) & t->mask;
-        if (t->how == SYS_EQUAL ? half == t->value : t->how == SYS_DIFFERS ? half != t->value : half)
+        if (t->how == SYS_EQUAL     ? half == t->value
+            : t->how == SYS_DIFFERS ? half != t->value
+                                    : half)
             return t->then;
     }
     return r->otherwise;
@@ -224,28 +226,55 @@ static bool is_exec(const struct request *r)
     return r->nr == SYS_execve || r->nr == SYS_execveat;
 }
 
-/* Answers a call of the runtime. */
-static bool before_start(struct judge *j, const struct request *r)
+static struct sys_action action_for(const struct request *r)
 {
-    if (target_process(j, r) != judged->pid || !request_is_valid(j, r)) {
-        judge_send(j->listener, r->id, -EPERM);
-        return true;
-    }
-    if (!is_exec(r)) {
+    uint16_t at = r->nr >= 0 && r->nr <= KABI_LAST_SYSCALL ? rules[r->nr] : 0;
+    return at ? action_of(&judged->plan->calls[at - 1], r->args)
+              : (struct sys_action){is_exec(r) ? SYS_ALLOW : SYS_ERRNO, EPERM};
+}
+
+/* The first program is judged as any other. What starts it, the runtime, is not. A signal can
+ * interrupt the call, which is made again then; so it has started when the stack is another. */
+static void start(struct judge *j, const struct request *r)
+{
+    bool callers = j->execs.judged;
+    uint64_t stack = exec_stack(j, judged->pid);
+    atomic_store(&judged->book->stack, stack ? stack : 1); /* unreadable: the next call tells */
+    j->execs.judged = false;
+    if (action_for(r).verdict == SYS_NOTIFY)
+        judge_call(j, r);
+    else
         judge_send_continue(j->listener, r->id);
-        return true;
-    }
-    atomic_store(&judged->book->started, 1);
-    return false;
+    j->execs.judged = callers;
+}
+
+static bool has_started(struct judge *j)
+{
+    struct call_book *b = judged->book;
+    uint64_t before = atomic_load(&b->stack);
+    if (!atomic_load(&b->started) && before && exec_stack(j, judged->pid) != before)
+        atomic_store(&b->started, 1);
+    return atomic_load(&b->started);
+}
+
+/* Answers a call of the runtime. */
+static void before_start(struct judge *j, const struct request *r)
+{
+    if (target_process(j, r) != judged->pid || !request_is_valid(j, r))
+        judge_send(j->listener, r->id, -EPERM);
+    else if (is_exec(r))
+        start(j, r);
+    else
+        judge_send_continue(j->listener, r->id);
 }
 
 static bool look(struct judge *j, const struct request *r)
 {
-    if (!atomic_load(&judged->book->started) && before_start(j, r))
+    if (!has_started(j)) {
+        before_start(j, r);
         return true;
-    uint16_t at = r->nr >= 0 && r->nr <= KABI_LAST_SYSCALL ? rules[r->nr] : 0;
-    struct sys_action a = at ? action_of(&judged->plan->calls[at - 1], r->args)
-                             : (struct sys_action){is_exec(r) ? SYS_ALLOW : SYS_ERRNO, EPERM};
+    }
+    struct sys_action a = action_for(r);
     if (a.verdict == SYS_NOTIFY)
         return false;
     if (a.verdict == SYS_ALLOW)
@@ -336,7 +365,7 @@ void container_judge(const struct container *c)
     book_keep(c->book);
     answer_leftovers(c);
     ioctl(c->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, KABI_NOTIF_SYNC_WAKE_UP); /* since 6.6 */
-    (void)!write(c->says, "", 1); /* it judges */
+    (void)!write(c->says, "", 1);                                               /* it judges */
     close(c->says);
     loop();
 }

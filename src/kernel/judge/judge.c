@@ -45,8 +45,7 @@ int judge_init(struct judge *j, const struct plan *plan, const struct graph *g,
     j->listener = from->listener;
     j->events = from->events;
     j->proc = from->proc;
-    j->procfs.inner = from->inner ? from->inner
-                                  : open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    j->procfs.inner = from->inner ? from->inner : open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     j->pid_ns = from->pid_ns;
     j->uid = j->caller.uid = getuid();
     j->caller.gid = getgid();

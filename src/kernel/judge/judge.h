@@ -62,12 +62,12 @@ struct judge {
     bool foreign_init;  /* pid 1 of its pid namespace is a process of the target's, not ours */
     /* looks at a call first; true: it has answered. NULL: nothing does */
     bool (*first_look)(struct judge *j, const struct request *r);
-    bool audit;         /* what the policy denies is reported, and allowed */
-    bool nests;         /* the controller starts sandboxes inside this one (handle-nest.c) */
-    bool names_judged;  /* nothing inside can create a name without the judge */
-    bool removing;      /* this call can only remove a name */
-    bool again;         /* this call is being retried (waiting-calls.h) */
-    mode_t umask;       /* in force in this process */
+    bool audit;        /* what the policy denies is reported, and allowed */
+    bool nests;        /* the controller starts sandboxes inside this one (handle-nest.c) */
+    bool names_judged; /* nothing inside can create a name without the judge */
+    bool removing;     /* this call can only remove a name */
+    bool again;        /* this call is being retried (waiting-calls.h) */
+    mode_t umask;      /* in force in this process */
     struct procfs_view procfs;
     struct terminal_use terminal;
     struct caller caller;

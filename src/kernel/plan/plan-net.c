@@ -185,9 +185,9 @@ void plan_network_notes(struct plan *p)
             o->tier = TIER_JUDGED; /* no wall knows about it */
         o->wall = p->dials ? (p->handled_net ? "Landlock" : NULL) : "system call filter";
         o->note = p->dials ? ops[i].dialled
-                 : p->opt.container
-                     ? "permits less: no gate for a container, so IP sockets cannot be made at all"
-                     : "permits less: no network namespace, so IP sockets cannot be made at "
-                       "all, loopback included";
+                  : p->opt.container
+                      ? "permits less: no gate for a container, so IP sockets cannot be made at all"
+                      : "permits less: no network namespace, so IP sockets cannot be made at "
+                        "all, loopback included";
     }
 }
