@@ -286,15 +286,43 @@ static void on_input(void *arg)
 /* Variables of flags come first, and win. */
 static int add_variables(struct invocation *r, struct bk_err *err)
 {
-    size_t n = r->flags.nset, more = r->spec.nset_env;
-    r->set_env = calloc(n + more + 1, sizeof(*r->set_env));
+    size_t n = r->flags.nset, more = r->spec.nset_env, named = r->world_name[0] != 0;
+    r->set_env = calloc(n + more + 2, sizeof(*r->set_env));
     if (!r->set_env)
         return err_nomem(err);
     for (size_t i = 0; i < n + more; i++)
-        r->set_env[i] = i < n ? r->flags.set[i] : r->spec.set_env[i - n];
+        r->set_env[i + named] = i < n ? r->flags.set[i] : r->spec.set_env[i - n];
+    if (named)
+        r->set_env[0] = r->world_name;
     r->spec.set_env = r->set_env;
-    r->spec.nset_env = n + more;
+    r->spec.nset_env = n + more + named;
     return 0;
+}
+
+/* Paths that stay real in a world, of which only `buckle try` has an option. */
+static int choose_real(struct invocation *r, struct bk_err *err)
+{
+    size_t n = r->world ? args_count(r->args, "real") : 0;
+    r->real = calloc(n + 1, sizeof(*r->real));
+    if (!r->real)
+        return err_nomem(err);
+    for (size_t i = 0; i < n; i++) {
+        const char *given = args_nth(r->args, "real", i);
+        r->real[i] = realpath(given, NULL);
+        if (!r->real[i])
+            return err_sys(err, "--real: %s", given);
+    }
+    r->spec.launch.world_real = (const char *const *)r->real;
+    r->spec.launch.nworld_real = n;
+    return 0;
+}
+
+/* A program can tell that nothing it writes is real yet. */
+static void name_world(struct invocation *r)
+{
+    const char *world = r->spec.launch.world, *id = world ? strrchr(world, '/') : NULL;
+    if (id && id[1])
+        snprintf(r->world_name, sizeof(r->world_name), "BUCKLE_WORLD=%.20s", id + 1);
 }
 
 static int join(struct invocation *r, struct bk_err *err)
@@ -303,6 +331,11 @@ static int join(struct invocation *r, struct bk_err *err)
         return -1;
     if (!args_has(r->args, "session") && args_has(r->args, "folder-of"))
         session_join_inner(r);
+    if (r->world && r->live.world[0])
+        return err_set(err, BK_E_INPUT, "the session has a world already; leave one of both out");
+    if (args_has(r->args, "session-world") && !r->live.world[0])
+        return err_set(err, BK_E_INPUT,
+                       "the session has no world, so the command could change real files");
     live_link(&r->live);
     spare_note_grants(&r->spare, &r->flags.rules, &r->flags.links);
     return 0;
@@ -350,6 +383,9 @@ int invocation_fill(struct invocation *r, struct bk_err *err)
     if (!r->like && join(r, err) < 0)
         return -1;
     session_use(r);
+    name_world(r);
+    if (choose_real(r, err) < 0)
+        return -1;
     if (asked_caps(r->args, &r->spec.plan.caps, err) < 0 || choose_limits(r, err) < 0 ||
         choose_asking(r, err) < 0 || run_flags_read(&r->flags, r->args, &r->spec, err) < 0 ||
         stack_flags_read(&r->stack, r->args, &r->spec, err) < 0 || choose_kept(r, err) < 0)

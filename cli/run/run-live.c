@@ -453,6 +453,8 @@ int live_join(struct live *l, const char *where, const char *command, bool shipp
     const char *tmpdir = json_text(answer, "tmpdir");
     if (tmpdir)
         snprintf(l->tmpdir, sizeof(l->tmpdir), "%s", tmpdir);
+    const char *world = json_text(answer, "world");
+    snprintf(l->world, sizeof(l->world), "%s", world ? world : "");
     const char *folder = json_text(answer, "folder");
     snprintf(l->folder, sizeof(l->folder), "%s", folder ? folder : "");
     l->asks = json_is_true(json_object_get(answer, "asks"));

@@ -28,6 +28,7 @@ struct live {
     int link;                 /* to the servers of its other runs (net/session-link.h); 0: none */
     int layers;               /* to its layers (kernel/launch/layer-server.h); 0: none */
     char tmpdir[PATH_MAX];    /* of its runs; empty: none */
+    char world[PATH_MAX];     /* that they write to; empty: none */
     const char *folder_of;    /* the agent's session in which `cd` lasts, or NULL */
     const char *root;         /* then: the project's folder */
     char folder[PATH_MAX];    /* where the command starts; empty: unchanged */

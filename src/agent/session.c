@@ -64,6 +64,12 @@ static struct session_run *add_run(struct session *k, int client, const char *co
     return &k->runs[k->nruns++];
 }
 
+static void note_end(const struct session *k, const struct session_run *run)
+{
+    if (k->world && k->world->ended && !run->left && !run->spare)
+        k->world->ended(k->world->arg, run->command);
+}
+
 static void on_left(void *arg, int client)
 {
     struct session *k = arg;
@@ -75,6 +81,7 @@ static void on_left(void *arg, int client)
     if (!run)
         return;
     session_ask_withdraw(k, run->number, 0);
+    note_end(k, run);
     free(run->command);
     folder_user_free(&run->moves);
     *run = k->runs[--k->nruns];
@@ -159,10 +166,11 @@ static void do_join(struct session *k, int client, const json_t *m, struct buf *
     run->grants = json_array_size(k->grants);
     session_layers_join(&k->layers, k->server.passed);
     folder_user_read(&run->moves, m);
-    control_server_answer(out, json_pack("{s:b, s:O, s:s, s:b, s:b, s:s*}", "ok", 1, "grants",
+    control_server_answer(out, json_pack("{s:b, s:O, s:s, s:b, s:b, s:s*, s:s*}", "ok", 1, "grants",
                                          k->grants, "tmpdir", k->tmpdir.path, "asks", can_ask(k),
                                          "spares", !k->spare.refused && !has_spare(k), "folder",
-                                         session_folder(k->folders, &run->moves)));
+                                         session_folder(k->folders, &run->moves), "world",
+                                         k->world ? k->world->folder : NULL));
 }
 
 /* Only of runs, which have joined. */
@@ -176,8 +184,10 @@ static void do_folder(struct session *k, int client, const json_t *m)
 static void do_left(struct session *k, int client)
 {
     struct session_run *run = find_run(k, client);
-    if (run)
-        run->left = true;
+    if (!run)
+        return;
+    note_end(k, run);
+    run->left = true;
 }
 
 /* Every event of a session is a denial, so both counts are the store's. */
@@ -547,7 +557,7 @@ static int open_shared(struct session *k, const char *tmpdir_in, struct bk_err *
 {
     if (tmpdir_name_in(&k->tmpdir, tmpdir_in, err) < 0 || tmpdir_make(&k->tmpdir, err) < 0)
         return -1;
-    session_layers_open(&k->layers, &k->tmpdir);
+    session_layers_open(&k->layers, &k->tmpdir, k->world ? k->world->folder : NULL);
     return 0;
 }
 
@@ -562,9 +572,9 @@ static void close_shared(struct session *k)
 /* ---- open and close ---- */
 
 int session_open(struct session *k, const char *kind, pid_t owner, const char *tmpdir_in,
-                 struct bk_err *err)
+                 const struct session_world *world, struct bk_err *err)
 {
-    *k = (struct session){.kind = kind, .owner = owner, .tmpdir.lock = -1};
+    *k = (struct session){.kind = kind, .owner = owner, .tmpdir.lock = -1, .world = world};
     fd_watch_init(&k->fds);
     session_loopback_init(&k->loopback, &k->fds);
     k->server = (struct control_server){.fds = &k->fds,
