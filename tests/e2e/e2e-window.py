@@ -326,7 +326,7 @@ def test_page(user, t):
 
 class Tmux:
     def __init__(self, user, cwd):
-        self.socket = os.path.join(user.sessions, "tmux")
+        self.socket = os.path.join(user.sessions, "tmux-" + os.path.basename(cwd))
         self.user = user
         self.call("new-session", "-d", "-x", "100", "-y", "30", "-c", cwd, "sh")
 
@@ -415,10 +415,13 @@ def test_top(user, t):
         m.keys("/")
         m.keys("outside-%s" % x.outside.rsplit("-", 1)[1], "Enter")
         t.ok(m.shows("filter: outside"), "a filter on this test's folder", m.screen())
+        m.keys("p")
+        m.shows("PAUSED")
         newest = chosen(m)
         m.keys("Up")
         t.ok(eventually(lambda: chosen(m) and chosen(m) != newest), "Up chooses an older one", chosen(m), newest)
         older = chosen(m)
+        m.keys("p")
         time.sleep(0.8)
         t.equal(chosen(m), older, "which stays chosen while others come", m.screen())
         m.keys("Down")
@@ -453,7 +456,7 @@ def test_top(user, t):
 def chosen(m):
     """The line in reverse video, without the first."""
     lines = m.call("capture-pane", "-p", "-e").splitlines()[1:]
-    return "".join(re.sub(r"\x1b\[[0-9;]*m", "", l) for l in lines if re.search(r"\x1b\[[0-9;]*\b7\b[0-9;]*m", l)).strip()
+    return "".join(re.sub(r"\x1b\[[0-9;]*m", "", l) for l in lines if re.search(r"\x1b\[(?:[0-9]+;)*7(?:;[0-9]+)*m", l)).strip()
 
 
 def test_top_allows(user, t):
@@ -485,9 +488,11 @@ def test_top_hosts(user, t):
         t.ok(eventually(lambda: re.search(r"^ +\d+  denied\.example", x.tmux.screen(), re.M)), "h counts it", x.tmux.screen())
     finally:
         x.end()
-    script = "curl -s -o /dev/null -m 20 http://asked.example/; touch '%s'" % "done"
+    script = "until [ -e go ]; do sleep 0.1; done; curl -s -o /dev/null -m 20 http://asked.example/; touch done"
     x = Top(user, env="NO_COLOR=1", script=script, ask=["--ask"])
     try:
+        x.tmux.shows("run %d" % x.run.pid)
+        user.write(x.folder + "/go", "")
         t.ok(x.tmux.shows("asks for asked.example"), "a question is shown", x.tmux.screen())
         t.ok("o once" in x.tmux.screen(), "with its keys", x.tmux.screen())
         t.ok(RED not in x.tmux.call("capture-pane", "-p", "-e"), "NO_COLOR is obeyed")
