@@ -404,6 +404,32 @@ def test_aws(user):
     tap.ok(len(other.seen) == 1 and not any(value in str(other.seen) for value in AWS.values()), f"{user.name}: AWS: not for another host", done)
 
 
+def test_programs(user, server):
+    """gh and aws, with their usual variables."""
+    if "heavy" not in sys.argv:
+        return
+    if shutil.which("gh", path=user.env["PATH"]):
+        port = server.server_address[1]
+        done = run(user, server, f"export HOME=$PWD GH_HOST=localhost:{port}; gh api v1/plain; gh api -X POST v1/plain -f a=b", rule="GH_ENTERPRISE_TOKEN -> localhost:PORT",
+                   env={"GH_ENTERPRISE_TOKEN": SECRET}, rest=("--allow-request=GET localhost:PORT/api/v3/**",))
+        tap.ok([one[:2] for one in server.seen] == [("/api/v3/v1/plain", f"token {SECRET}")] and SECRET not in done.out + done.err and "POST" in done.err,
+               f"{user.name}: gh asks with the secret, and may not change anything", done, server.seen)
+    else:
+        tap.skip("gh is not installed")
+    if not os.path.exists("/usr/bin/aws"):
+        tap.skip("awscli is not installed")
+        return
+    handler, TLS.Handler = TLS.Handler, Aws
+    site = TLS.serve("good")
+    TLS.Handler = handler
+    aws = "/usr/bin/aws --endpoint-url URL --region us-east-1 --no-cli-pager "
+    for words, request in (("sts get-caller-identity", "POST /"), ("s3api put-object --bucket b --key k --body f", "PUT /b/k"),
+                           ("s3 cp f s3://b/k", "PUT /b/k"), ("s3api list-objects-v2 --bucket b --prefix 'a b'", "GET /b?list-type=2&prefix=a%20b&encoding-type=url")):
+        done = run_aws(user, site, f"export HOME=$PWD AWS_MAX_ATTEMPTS=1; echo hello >f; {aws} {words} 2>&1")
+        tap.ok([one[:2] for one in site.seen] == [(request, True)] and not any(value in done.out + done.err for value in AWS.values()),
+               f"{user.name}: aws {words} is signed anew", done, [one[:3] for one in site.seen])
+
+
 # ---- answers ----
 
 # the secret itself, or what one can read it from
@@ -600,6 +626,7 @@ def main():
         test_answers(user, server)
         test_git(user)
         test_aws(user)
+        test_programs(user, server)
         test_canaries(user, server)
         test_memory(user, server)
     return tap.done()
