@@ -126,7 +126,7 @@ def link_again(target):
     return os.path.join(folder, "buckle-linked")
 
 
-HELPER = ["src/tls/*.c", "src/base/buf.c", "src/graph/peer.c", "src/kernel/shared/own-filter.c", "src/kernel/launch/walls.c"]
+HELPER = ["src/tls/*.c", "src/base/*.c", "src/graph/peer.c", "src/kernel/shared/own-filter.c", "src/kernel/launch/walls.c"]
 
 
 def compile_helper(target, to):
