@@ -106,8 +106,9 @@ static int show(int from, int to, const char *name)
     int err = S_ISDIR(st.st_mode) ? mkdirat(to, name, 0755) : mknodat(to, name, S_IFREG | 0444, 0);
     if (err < 0)
         return -errno;
-    OWN(fd) int tree = (int)syscall(SYS_open_tree, from, name,
-                                    KABI_OPEN_TREE_CLONE | O_CLOEXEC | KABI_AT_RECURSIVE);
+    OWN(fd)
+    int tree = (int)syscall(SYS_open_tree, from, name,
+                            KABI_OPEN_TREE_CLONE | O_CLOEXEC | KABI_AT_RECURSIVE);
     if (tree < 0)
         return -errno;
     return syscall(SYS_move_mount, tree, "", to, name, KABI_MOVE_MOUNT_EMPTY) < 0 ? -errno : 0;
@@ -157,8 +158,8 @@ static int write_policy(int folder, const char *rest, const char *pem, size_t n)
     add_policy(pem, n, &text);
     if (!buf_ok(&text))
         return -ENOMEM;
-    OWN(fd) int file =
-        openat(folder, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0444);
+    OWN(fd)
+    int file = openat(folder, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0444);
     if (file < 0 || write(file, text.s, text.n) != (ssize_t)text.n)
         return -errno;
     return 0;

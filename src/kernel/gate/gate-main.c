@@ -27,6 +27,7 @@
 #include "kernel/gate/netns-sockets.h"
 #include "kernel/gate/tls-start.h"
 #include "kernel/shared/event-send.h"
+#include "kernel/shared/forget-environ.h"
 #include "kernel/shared/policy-update.h"
 #include "kernel/shared/roles.h"
 #include "kernel/shared/socket-table.h"
@@ -252,6 +253,10 @@ static struct tls_helper *make_authority(const struct graph *g, const struct han
     return e;
 }
 
+/* What c-ares reads. */
+static const char *const resolver_variables[] = {"LOCALDOMAIN", "RES_OPTIONS", "CARES_HOSTS",
+                                                 "HOSTALIASES", NULL};
+
 static void __attribute__((noreturn))
 gate_main(const struct gate_process *n, const struct setup *s, int from, int announcements)
 {
@@ -294,6 +299,7 @@ gate_main(const struct gate_process *n, const struct setup *s, int from, int ann
     report_start(&reporter, n);
     if (terminate_may(s->graph, o.handling))
         o.tls = make_authority(s->graph, o.handling, from, &o.no_tls);
+    forget_environ(resolver_variables);
     if (netns_sockets_receive(from, &o.sockets) < 0)
         _exit(1);
     bool listens = listens_on_ports(&o.sockets) || s->plan->publish_all;
