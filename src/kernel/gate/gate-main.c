@@ -35,6 +35,7 @@
 #include "net/gate.h"
 #include "net/handling.h"
 #include "net/rules.h"
+#include "net/secrets.h"
 #include "net/terminate.h"
 
 /* ---- finding the process ---- */
@@ -418,6 +419,9 @@ int gate_process_start(struct gate_process *n, const struct setup *s)
             close(words[0]);
         gate_main(n, s, ends[1], words[1]);
     }
+    int failed = pid < 0 ? -errno : 0;
+    if (s->launch->secrets)
+        secrets_forget(s->launch->secrets);
     close(ends[1]);
     if (words[1] >= 0)
         close(words[1]);
@@ -429,7 +433,7 @@ int gate_process_start(struct gate_process *n, const struct setup *s)
     close_published(n);
     n->to = ends[0];
     n->pid = pid;
-    return pid < 0 ? -errno : 0;
+    return failed;
 }
 
 _Static_assert((int)PLAN_GATE_PORTS <= (int)NETNS_PORTS, "every planned port is set up");
