@@ -8,9 +8,9 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 20
 
-PKG_BUILD = gcc libc6-dev meson ninja-build pkg-config libjansson-dev libplist-dev libc-ares-dev libnghttp2-dev libyaml-dev
+PKG_BUILD = gcc libc6-dev meson ninja-build pkg-config libjansson-dev libplist-dev libc-ares-dev libnghttp2-dev libyaml-dev libevent-dev libncurses-dev
 PKG_CHECK = $(PKG_BUILD) python3 clang libclang-rt-dev clang-format scdoc graphviz libpcre2-dev \
-	libseccomp-dev libssl-dev bubblewrap ccache shellcheck $(PKG_WORK) $(PKG_PROGRAMS) $(PKG_DIST)
+	libseccomp-dev libssl-dev bubblewrap ccache shellcheck $(PKG_WORK) $(PKG_PROGRAMS) $(PKG_CONTAINERS) $(PKG_DIST)
 PKG_BENCH = $(PKG_BUILD) python3 libpcre2-dev valgrind $(PKG_PEERS) $(PKG_WORK) $(PKG_DIST)
 # the programs that the benchmarks compare Buckle with, and what the Node one needs
 PKG_PEERS = bubblewrap firejail socat tinyproxy-bin microsocks iproute2 openssl
@@ -18,6 +18,8 @@ PKG_PEERS = bubblewrap firejail socat tinyproxy-bin microsocks iproute2 openssl
 PKG_WORK = git make ripgrep python3-venv tmux vim less procps $(PKG_NET) $(if $(shell command -v npm),,npm)
 PKG_PROGRAMS = ntfs-3g dosfstools e2fsprogs gdb strace gnupg openssh-client openssh-server gnome-keyring libsecret-tools cmake sqlite3 rsync man-db dbus libglib2.0-bin bsdutils \
 	iputils-ping nano sudo
+# the node agent's containers
+PKG_CONTAINERS = runc busybox-static
 PKG_HEAVY = default-jdk-headless golang-go cargo chromium postgresql emacs-nox firejail runc redis-server linux-perf $(PKG_LANGUAGES) python3-requests python3-httpx
 # for the matrix of languages; maven-debian-helper has the plugins that a build without a network needs
 PKG_LANGUAGES = ccache maven maven-debian-helper gradle ruby ruby-bundler rake php-cli composer python3-pip

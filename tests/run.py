@@ -313,7 +313,7 @@ SLOW_E2E = ("e2e-self-test.py", "e2e-ask.py", "e2e-ask-session.py", "e2e-attacks
             "e2e-gate.py", "e2e-git.py", "e2e-h2.py", "e2e-layers.py", "e2e-learn.py", "e2e-load.py", "e2e-mcp.py", "e2e-net-ports.py", "e2e-net-redirect.py",
             "e2e-loopback.py", "e2e-nested.py", "e2e-net.py", "e2e-own-record.py",
             "e2e-parent-proxy.py", "e2e-process.py", "e2e-programs.py", "e2e-protected.py", "e2e-record.py", "e2e-record-forward.py",
-            "e2e-session-loopback.py", "e2e-shared-layers.py", "e2e-spare.py", "e2e-static.py",
+            "e2e-session-loopback.py", "e2e-session-world.py", "e2e-shared-layers.py", "e2e-spare.py", "e2e-static.py",
             "e2e-terminal.py", "e2e-traps.py", "e2e-try.py", "e2e-unasked.py", "e2e-work.py",
             *(os.path.basename(f) for f in found("e2e/e2e-matrix-*.py")))
 
@@ -401,12 +401,14 @@ def long_suites():
         Suite("tls", [[tests("e2e", "e2e-tls.py"), "heavy"]], staged_env(), timeout=900),
         Suite("agents", [[tests("e2e", "e2e-whole-agent.py"), "heavy"]], staged_env(), timeout=1800),
         Suite("e2e (everybody)", e2e_programs(but=ALONE + BOTH_USERS), staged_env(), timeout=900),
+        Suite("worlds", [[tests("e2e", "e2e-try.py"), "whole"]], staged_env(), timeout=1800),
         Suite("learning", [[tests("e2e", "e2e-learn.py"), "whole"]], staged_env(), timeout=900),
         Suite("spares", [[tests("e2e", "e2e-spare.py"), "whole"]], staged_env(), timeout=900),
         Suite("records", [[tests("e2e", "e2e-record-forward.py"), "whole"]], staged_env(), timeout=1800),
         Suite("clones", [[tests("e2e", "e2e-clones.py"), "whole"]], staged_env(), timeout=1800),
         Suite("matrix", [[f, "whole"] for f in found("e2e/e2e-matrix-*.py")], staged_env(), timeout=1800),
         Suite("ABI", [[tests("runners", "run-abi.py")]], staged_env()),
+        Suite("the page in a browser", [[tests("e2e", "e2e-window.py"), "browser"]], staged_env(), timeout=600),
         Suite("mcp client library", [[tests("e2e", "e2e-mcp.py"), "sdk"]], staged_env(), timeout=600),
         Suite("hook schemas", [[tests("e2e", "e2e-hook.py"), "schemas"]], staged_env(), timeout=600),
         Suite("races", [[tests("e2e", "e2e-traps.py"), "4", "9"]],

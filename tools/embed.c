@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Prints the shipped profiles as a C table: embed FILE… > builtins.c. Runs at build time. */
+/* Prints files as a C table: embed HEADER TABLE FILE… > table.c. A row has the file's name, its
+ * text and its length. Runs at build time. */
 
 #include <stdio.h>
 #include <string.h>
@@ -33,8 +34,11 @@ static int embed(const char *path)
 
 int main(int argc, char **argv)
 {
-    printf("#include \"sbpl/sbpl.h\"\n\nconst struct sbpl_builtin sbpl_builtins[] = {\n");
-    for (int i = 1; i < argc; i++)
+    if (argc < 3)
+        return 1;
+    printf("#include \"%s\"\n\nconst struct %.*s %s[] = {\n", argv[1], (int)strlen(argv[2]) - 1,
+           argv[2], argv[2]); /* the struct is the table without its s */
+    for (int i = 3; i < argc; i++)
         if (embed(argv[i]) < 0)
             return 1;
     printf("    {NULL, NULL, 0},\n};\n");

@@ -28,6 +28,7 @@ static const struct cli_option options[] = {
     {"allow-net", 'N', "HOST[:PORT]", "allow connections to HOST", NULL},
     {"env", 'e', "NAME", "keep this variable even though its name looks like a secret", NULL},
     {"ask", 0, NULL, "ask on the terminal about hosts that no rule names", NULL},
+    {"try", 0, NULL, "let it write to a world, except for its own state (see `buckle try`)", NULL},
     {"dry-run", 'n', NULL, "show how the policy would be enforced, and exit", NULL},
     {"list", 0, NULL, "list the agents", NULL},
     {0},
@@ -41,7 +42,7 @@ static const struct agent_login {
 #include "cli/agent/agents.def"
 };
 
-enum { WORDS_MOST = 64 };
+enum { WORDS_MOST = 128 };
 
 /* The command line of the run; the arena owns what is not an argument. */
 struct line {
@@ -100,7 +101,8 @@ static void add_given(struct line *l, const struct cli_args *args)
     for (size_t i = 0; i < args->ngiven; i++) {
         const struct cli_given *g = &args->given[i];
         char name[32];
-        if (strcmp(g->option->name, "program") == 0 || strcmp(g->option->name, "list") == 0)
+        if (strcmp(g->option->name, "program") == 0 || strcmp(g->option->name, "list") == 0 ||
+            strcmp(g->option->name, "try") == 0)
             continue;
         snprintf(name, sizeof(name), "--%s", g->option->name);
         add(l, arena_strndup(l->arena, name, strlen(name)));
@@ -110,8 +112,9 @@ static void add_given(struct line *l, const struct cli_args *args)
 }
 
 /* Creates the folders that the preset opens: inside, the agent cannot create what is above them. */
-static int make_state(struct arena *a, const char *name, struct bk_err *err)
+static int make_state(struct line *l, const char *name, bool tries, struct bk_err *err)
 {
+    struct arena *a = l->arena;
     static const enum preset_list lists[] = {PRESET_ALLOW, PRESET_CACHE};
     const char *home = getenv("HOME");
     struct preset_config c = {0};
@@ -120,9 +123,9 @@ static int make_state(struct arena *a, const char *name, struct bk_err *err)
     if (presets_read_tools(a, &c, err) < 0)
         return -1;
     const struct preset *p = preset_find(&c, name, err);
-    for (size_t l = 0; p && l < 2; l++)
-        for (size_t i = 0; i < p->lists[lists[l]].n; i++) {
-            const char *path = p->lists[lists[l]].at[i].path;
+    for (size_t k = 0; p && k < 2; k++)
+        for (size_t i = 0; i < p->lists[lists[k]].n; i++) {
+            const char *path = p->lists[lists[k]].at[i].path;
             OWN(buf) struct buf folder = {0};
             if (strncmp(path, "$HOME/", 6) != 0)
                 continue;
@@ -131,6 +134,9 @@ static int make_state(struct arena *a, const char *name, struct bk_err *err)
                 return err_nomem(err);
             if (settings_make_folders(folder.s, err) < 0)
                 return -1;
+            folder.s[folder.n - 1] = '\0';
+            if (tries && access(folder.s, F_OK) == 0)
+                add_option(l, "--real", arena_strndup(a, folder.s, folder.n - 1));
         }
     return p ? 0 : -1;
 }
@@ -179,9 +185,11 @@ static int run_line(struct line *l)
     struct bk_err err;
     const struct cli_command *run = NULL;
     for (size_t i = 0; cli_commands[i]; i++)
-        if (strcmp(cli_commands[i]->name, "run") == 0)
+        if (strcmp(cli_commands[i]->name, l->at[0]) == 0)
             run = cli_commands[i];
     l->at[l->n] = NULL;
+    if (!run)
+        err_set(&err, BK_E_INPUT, "there is no `buckle %s` on this system", l->at[0]);
     int status = !run || args_parse(&args, run, (int)l->n, l->at, &err) < 0 ? cli_fail(&err)
                                                                             : run->run(&args);
     args_free(&args);
@@ -205,10 +213,12 @@ static int cmd_agent_run(struct cli_args *args)
     if (!words)
         return err_nomem(&err), cli_fail(&err);
     arena_init(&arena, 64 << 20);
-    add(&l, "run");
+    add(&l, args_has(args, "try") ? "try" : "run");
     add_option(&l, "--preset", a->name);
     add_login(&l, a);
     add_given(&l, args);
+    if (make_state(&l, a->name, args_has(args, "try"), &err) < 0)
+        return arena_free(&arena), cli_fail(&err);
     add(&l, "--");
     add(&l, args_has(args, "program") ? args_value(args, "program") : a->program);
     size_t first = args->npos > 1 && strcmp(args->pos[1], "--") == 0 ? 2 : 1;
@@ -219,9 +229,7 @@ static int cmd_agent_run(struct cli_args *args)
                 "buckle: %s has no hook of Buckle, so its commands can do what it can itself\n"
                 "  hint: buckle hook --install %s\n",
                 a->title, a->name);
-    int status = l.failed                                ? (err_nomem(&err), cli_fail(&err))
-                 : make_state(&arena, a->name, &err) < 0 ? cli_fail(&err)
-                                                         : run_line(&l);
+    int status = l.failed ? (err_nomem(&err), cli_fail(&err)) : run_line(&l);
     arena_free(&arena);
     return status;
 }
@@ -236,6 +244,9 @@ const struct cli_command cmd_agent = {
         "the project and its own state, except for settings, hooks and plug-ins, and reach its\n"
         "provider. Shell commands that go through Buckle's hook or server run in a sandbox inside\n"
         "this one, which has neither the agent's state nor its hosts and keys.\n"
+        "\n"
+        "With --try what it changes in the project stays in a world until you have looked at it.\n"
+        "Its own state is real: transcripts and logins are kept.\n"
         "\n"
         "--list lists the agents. `buckle run --preset NAME` opens the same for another program.\n"
         "\n"

@@ -41,6 +41,7 @@ static const struct cli_option options[] = {
     {"by-status", 0, NULL,
      "answer by the exit status only: 0 if the command may run as it is, else 2", NULL},
     {"tool", 0, "NAME", "treat this tool as a shell, too", NULL},
+    {"try", 0, NULL, "let commands write to a world of the session (see `buckle try`)", NULL},
     {"here", 0, NULL, "run commands even if the agent started in / or the home directory", NULL},
     {"install", 0, "AGENT", "add the hook to an agent's configuration; the agents are listed below",
      agent_names},
@@ -153,7 +154,8 @@ static void add_inner_tmpdir(const char *tmpdir, struct buf *out)
 
 static void rewrite_command(struct answering *a, const struct decision *d, struct buf *out)
 {
-    pid_t session = a->root.session > 0 ? a->root.session : hook_session(a->program);
+    pid_t session =
+        a->root.session > 0 ? a->root.session : hook_session(a->program, args_has(a->args, "try"));
     const struct cli_args *args = a->args;
     const struct hook_call *call = &a->call;
     shell_word(out, a->program);
@@ -165,10 +167,12 @@ static void rewrite_command(struct answering *a, const struct decision *d, struc
         buf_str(out, " --settings ");
         shell_word(out, a->files[i]);
     }
-    if (session > 0) {
+    if (session > 0)
         buf_fmt(out, " --session %d --ask-session --leave-background", (int)session);
-    }
     bool inner = session <= 0 && getenv("SANDBOX_RUNTIME");
+    /* inside `buckle agent --try` everything is in that world */
+    if (args_has(args, "try") && !(inner && getenv("BUCKLE_WORLD")))
+        buf_str(out, " --session-world");
     if (inner)
         add_inner_tmpdir(getenv("TMPDIR"), out);
     if ((session > 0 || inner) && call->keeps_folder) {
@@ -267,14 +271,15 @@ static int answer_call(const struct cli_args *args, const json_t *message)
     a.view.mode = hook_mode(call, &a.view.planning);
     if (program_path(a.program) < 0)
         return refuse("cannot find the path of buckle");
-    if (hook_root(call, a.program, &a.root, &err) < 0)
+    if (hook_root(call, a.program, args_has(args, "try"), &a.root, &err) < 0)
         return refuse_error(&err);
     if (resolve_files(&a) < 0)
         return refuse("out of memory");
     if (view_read(&a.view, a.root.path, a.files, a.nfiles, &err) < 0)
         return refuse_error(&err);
     if (view_asks(&a.view)) { /* only then, for the time it takes */
-        a.root.session = a.root.session > 0 ? a.root.session : hook_session(a.program);
+        a.root.session =
+            a.root.session > 0 ? a.root.session : hook_session(a.program, args_has(args, "try"));
         OWN(json) json_t *grants = hook_grants(a.root.session);
         view_agree(&a.view, grants);
     }

@@ -13,12 +13,15 @@
 
 #include "base/own.h"
 #include "cli/agent/cli-agent-view.h"
+#include "cli/agent/session-world.h"
 #include "system/process.h"
 
 static const struct cli_option options[] = {
     {"settings", 0, "FILE", "settings to use in addition to those found", "file"},
     {"mode", 0, "MODE", "who approves commands: client (default), prompt, open or none",
      "client prompt open none"},
+    {"try", 0, NULL, "let commands write to a world of the session (see `buckle try`)", NULL},
+    {"on", 0, "ID", "with --try: begin with what is in the world ID", NULL},
     {"plan", 0, NULL, "plan mode: no command runs", NULL},
     {"grantable", 0, NULL, "skip kernel walls, so that `buckle grant` can allow anything", NULL},
     {"here", 0, NULL, "run commands even in / or the home directory", NULL},
@@ -78,13 +81,20 @@ static int cmd_mcp_run(struct cli_args *args)
         return cli_usage(args, "mcp takes options only");
     if (mode && !view_mode(mode, &o.mode, &o.planning))
         return cli_usage(args, "--mode must be client, prompt, open or none, not %s", mode);
+    if (args_has(args, "on") && !args_has(args, "try"))
+        return cli_usage(args, "--on needs --try");
     if (!files)
         return CLI_ERROR;
     o.planning |= args_has(args, "plan");
     o.settings = files;
-    if (read_limits(args, &o, &err) < 0 || mcp_serve(&o, STDIN_FILENO, STDOUT_FILENO, &err) < 0)
+    if (read_limits(args, &o, &err) < 0)
         return cli_fail(&err);
-    return CLI_OK;
+    if (args_has(args, "try") &&
+        !(o.world = session_world_begin("buckle mcp", args_value(args, "on"), &err)))
+        return cli_fail(&err);
+    int served = mcp_serve(&o, STDIN_FILENO, STDOUT_FILENO, &err);
+    session_world_end(true);
+    return served < 0 ? cli_fail(&err) : CLI_OK;
 }
 
 const struct cli_command cmd_mcp = {
@@ -95,7 +105,12 @@ const struct cli_command cmd_mcp = {
         "Speaks the Model Context Protocol on standard input and output. The tools bash,\n"
         "bash_output and bash_kill run commands under the settings of the working directory;\n"
         "sandbox_status and sandbox_violations report on the sandbox. The session's policy and\n"
-        "events are available as resources. Everything ends when the client disconnects.",
+        "events are available as resources. Everything ends when the client disconnects.\n"
+        "\n"
+        "With --try nothing that the commands write in the sandbox changes real files. All of "
+        "them\n"
+        "see the same world, and a checkpoint of it is made after each. At the end `buckle keep`\n"
+        "puts it into place, or `buckle discard` removes it.",
     .options = options,
     .run = cmd_mcp_run,
 };

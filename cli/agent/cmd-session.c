@@ -18,6 +18,7 @@
 #include "base/own.h"
 #include "cli/agent/session-list.h"
 #include "cli/agent/session-stream.h"
+#include "cli/agent/session-world.h"
 #include "cli/args.h"
 #include "system/descriptors.h"
 #include "system/process.h"
@@ -27,6 +28,7 @@ static const struct cli_option options[] = {
     {"idle", 0, "SECONDS", "end if nothing has happened for so long (default 28800, 0: never)",
      NULL},
     {"list", 'l', NULL, "list your sessions, their commands and servers", NULL},
+    {"try", 0, NULL, "give the session a world that its runs write to (see `buckle try`)", NULL},
     {"no-spare", 0, NULL, "keep no sandbox ready for the next command", NULL},
     {"foreground", 0, NULL, "stay in the foreground", NULL},
     {"stream", 0, NULL, "stay, and exchange events and answers with the caller as lines of JSON",
@@ -122,7 +124,11 @@ static int run_session(pid_t owner, int ready_fd, const struct cli_args *args, u
     static struct session k;
     struct bk_err err;
     char place[PATH_MAX];
-    if (session_open(&k, "session", owner, tmpdir_place(place), &err) < 0) {
+    const struct session_world *world = NULL;
+    if (args_has(args, "try") && !(world = session_world_begin("buckle session", NULL, &err)))
+        return cli_fail(&err);
+    if (session_open(&k, "session", owner, tmpdir_place(place), world, &err) < 0) {
+        session_world_end(false);
         pid_t other = control_socket_owner("session", owner);
         return other > 0 && dprintf(ready_fd, "%d\n", (int)other) > 0 ? CLI_OK : cli_fail(&err);
     }
@@ -135,6 +141,7 @@ static int run_session(pid_t owner, int ready_fd, const struct cli_args *args, u
     process_set_name("buckle-session");
     int status = serve_session(&k, limit_ms);
     session_close(&k);
+    session_world_end(args_has(args, "foreground"));
     return status;
 }
 
@@ -146,7 +153,7 @@ static int run_stream(pid_t owner, bool no_spare)
     char place[PATH_MAX];
     signal(SIGPIPE, SIG_IGN);
     signal(SIGINT, SIG_IGN); /* typed for the program that started it */
-    if (session_open(&k, "session", 0, tmpdir_place(place), &err) < 0)
+    if (session_open(&k, "session", 0, tmpdir_place(place), NULL, &err) < 0)
         return cli_fail(&err);
     if (k.server.listener < 0) { /* no run could join it */
         session_close(&k);
@@ -176,6 +183,8 @@ static int cmd_session_run(struct cli_args *args)
         return session_list();
     if (owner <= 1 || (kill(owner, 0) < 0 && errno != EPERM)) /* EPERM: another user's process */
         return cli_usage(args, "--for: no such process");
+    if (args_has(args, "stream") && args_has(args, "try"))
+        return cli_usage(args, "--stream and --try exclude each other");
     if (args_has(args, "stream"))
         return run_stream(owner, args_has(args, "no-spare"));
     if (args_has(args, "foreground"))
@@ -203,7 +212,10 @@ const struct cli_command cmd_session = {
         "process it was started for ends. `buckle hook` starts one automatically.\n"
         "\n"
         "Its runs share a TMPDIR, `cd` lasts from one to the next, and what they leave in the\n"
-        "background goes on until the session ends. --list shows all of that.",
+        "background goes on until the session ends. --list shows all of that.\n"
+        "\n"
+        "With --try they also share a world: nothing that they write changes real files, until\n"
+        "`buckle keep` puts it into place. A checkpoint is made after each command.",
     .options = options,
     .run = cmd_session_run,
 };

@@ -35,7 +35,7 @@ static pid_t agent_process(void)
     return pid;
 }
 
-pid_t hook_session(const char *program)
+pid_t hook_session(const char *program, bool tries)
 {
     char line[32] = "", owner[16];
     int ends[2];
@@ -51,7 +51,7 @@ pid_t hook_session(const char *program)
     pid_t child = fork();
     if (child == 0) {
         dup2(ends[1], STDOUT_FILENO);
-        execl(program, program, "session", "--for", owner, (char *)NULL);
+        execl(program, program, "session", "--for", owner, tries ? "--try" : NULL, (char *)NULL);
         _exit(1);
     }
     close(ends[1]);
@@ -99,7 +99,7 @@ json_t *hook_grants(pid_t session)
     return json_incref(json_object_get(answer, "grants"));
 }
 
-int hook_root(const struct hook_call *call, const char *program, struct hook_root *out,
+int hook_root(const struct hook_call *call, const char *program, bool tries, struct hook_root *out,
               struct bk_err *err)
 {
     char cwd[PATH_MAX], start[PATH_MAX];
@@ -110,7 +110,7 @@ int hook_root(const struct hook_call *call, const char *program, struct hook_roo
     if (!realpath(call->cwd ? call->cwd : ".", cwd))
         return err_sys(err, "%s", call->cwd ? call->cwd : "the working directory");
     bool started = agent_folder(start);
-    out->session = hook_session(program);
+    out->session = hook_session(program, tries);
     if (out->session > 0)
         return ask_session(out->session, call->session ? call->session : "", cwd, start, out->path,
                            err);

@@ -92,7 +92,7 @@ static int run_in_world(struct cli_args *args, const struct run_observer *observ
     bool ran;
     if (!getcwd(cwd, sizeof(cwd)))
         return err_sys(&err, "cannot find the working directory"), cli_fail(&err), FAILED;
-    if (world_make(&w, cwd, (char *const *)args->pos, &err) < 0)
+    if (world_make(&w, cwd, (char *const *)args->pos, NULL, &err) < 0)
         return cli_fail(&err), FAILED;
     int status = world_run(&w, args, observer, &ran, &err);
     if (world_discard(&w, &err) < 0)

@@ -21,6 +21,7 @@
 #include "cli/run/invocation.h"
 #include "cli/run/learner.h"
 #include "cli/run/record-flags.h"
+#include "cli/run/run-ask.h"
 #include "cli/run/run-options.h"
 #include "cli/run/run-presets.h"
 #include "command/capabilities.h"
@@ -133,42 +134,6 @@ static void on_event(void *arg, const struct event *e)
     exit_write(r->report_fd, &line);
 }
 
-/* "Always": saves the host, the class or the pattern in the user's settings. Runs in the thread
- * that asks. */
-static bool remember_answer(void *arg, const struct consent_question *q)
-{
-    struct invocation *r = arg;
-    struct bk_err err;
-    struct peer host;
-    char where[PEER_TEXT];
-    if (q->class == CONSENT_COMMAND) {
-        atomic_store(&r->watch.own, true);
-        return settings_remember(r->cwd, "agreedCommands", q->host, &err) == 0;
-    }
-    if (!q->class && !peer_parse(q->host, strlen(q->host), &host))
-        return false;
-    if (!q->class)
-        peer_text(&host, q->port, where);
-    const char *key = q->class ? "filesystem.allowProtected" : "network.allowedDomains";
-    const char *value = q->class ? protected_classes[q->class - 1].name : where;
-    atomic_store(&r->watch.own, true);
-    return settings_remember(r->cwd, key, value, &err) == 0;
-}
-
-static void on_question(void *arg, const struct consent_question *q, int channel)
-{
-    struct invocation *r = arg;
-    /* settings may have changed */
-    if (!q->class && run_settings_strict(&r->settings) && !q->withdrawn) {
-        consent_answer(channel, q->id, CONSENT_DENY);
-        return;
-    }
-    r->asker.remember =
-        args_has(r->args, "profile") ? NULL : remember_answer; /* settings don't count */
-    r->asker.arg = r;
-    ask_tty_question(&r->asker, q, channel);
-}
-
 /* A program without an expected variable fails in its own way; this line says why. A successful run
  * stays silent. */
 static void report_removed(const struct invocation *r)
@@ -223,7 +188,7 @@ static int choose_asking(struct invocation *r, struct bk_err *err)
     if (timeout && parse_count("ask-timeout", timeout, UINT32_MAX / 1000, &seconds, err) < 0)
         return -1;
     r->spec.launch.ask_ms = (uint32_t)seconds * 1000;
-    r->spec.launch.on_question = args_has(r->args, "ask") ? on_question : NULL;
+    r->spec.launch.on_question = args_has(r->args, "ask") ? run_ask_question : NULL;
     r->spec.launch.on_protected = r->spec.launch.on_question;
     r->spec.asks = args_has(r->args, "ask-session") ? "session" : "terminal";
     if (args_has(r->args, "ask-session"))
@@ -321,15 +286,43 @@ static void on_input(void *arg)
 /* Variables of flags come first, and win. */
 static int add_variables(struct invocation *r, struct bk_err *err)
 {
-    size_t n = r->flags.nset, more = r->spec.nset_env;
-    r->set_env = calloc(n + more + 1, sizeof(*r->set_env));
+    size_t n = r->flags.nset, more = r->spec.nset_env, named = r->world_name[0] != 0;
+    r->set_env = calloc(n + more + 2, sizeof(*r->set_env));
     if (!r->set_env)
         return err_nomem(err);
     for (size_t i = 0; i < n + more; i++)
-        r->set_env[i] = i < n ? r->flags.set[i] : r->spec.set_env[i - n];
+        r->set_env[i + named] = i < n ? r->flags.set[i] : r->spec.set_env[i - n];
+    if (named)
+        r->set_env[0] = r->world_name;
     r->spec.set_env = r->set_env;
-    r->spec.nset_env = n + more;
+    r->spec.nset_env = n + more + named;
     return 0;
+}
+
+/* Paths that stay real in a world, of which only `buckle try` has an option. */
+static int choose_real(struct invocation *r, struct bk_err *err)
+{
+    size_t n = r->world ? args_count(r->args, "real") : 0;
+    r->real = calloc(n + 1, sizeof(*r->real));
+    if (!r->real)
+        return err_nomem(err);
+    for (size_t i = 0; i < n; i++) {
+        const char *given = args_nth(r->args, "real", i);
+        r->real[i] = realpath(given, NULL);
+        if (!r->real[i])
+            return err_sys(err, "--real: %s", given);
+    }
+    r->spec.launch.world_real = (const char *const *)r->real;
+    r->spec.launch.nworld_real = n;
+    return 0;
+}
+
+/* A program can tell that nothing it writes is real yet. */
+static void name_world(struct invocation *r)
+{
+    const char *world = r->spec.launch.world, *id = world ? strrchr(world, '/') : NULL;
+    if (id && id[1])
+        snprintf(r->world_name, sizeof(r->world_name), "BUCKLE_WORLD=%.20s", id + 1);
 }
 
 static int join(struct invocation *r, struct bk_err *err)
@@ -338,6 +331,11 @@ static int join(struct invocation *r, struct bk_err *err)
         return -1;
     if (!args_has(r->args, "session") && args_has(r->args, "folder-of"))
         session_join_inner(r);
+    if (r->world && r->live.world[0])
+        return err_set(err, BK_E_INPUT, "the session has a world already; leave one of both out");
+    if (args_has(r->args, "session-world") && !r->live.world[0])
+        return err_set(err, BK_E_INPUT,
+                       "the session has no world, so the command could change real files");
     live_link(&r->live);
     spare_note_grants(&r->spare, &r->flags.rules, &r->flags.links);
     return 0;
@@ -385,6 +383,9 @@ int invocation_fill(struct invocation *r, struct bk_err *err)
     if (!r->like && join(r, err) < 0)
         return -1;
     session_use(r);
+    name_world(r);
+    if (choose_real(r, err) < 0)
+        return -1;
     if (asked_caps(r->args, &r->spec.plan.caps, err) < 0 || choose_limits(r, err) < 0 ||
         choose_asking(r, err) < 0 || run_flags_read(&r->flags, r->args, &r->spec, err) < 0 ||
         stack_flags_read(&r->stack, r->args, &r->spec, err) < 0 || choose_kept(r, err) < 0)
@@ -504,7 +505,7 @@ static int run_all(struct invocation *r)
         watch_begin(&r->watch, &r->settings, &r->live);
     r->spec.launch.input_fd = r->live.fd_watch.fd;
     int went = run_go(&r->run, &end, &err);
-    ask_tty_end(&r->asker);
+    run_ask_end(r);
     if (went < 0) {
         int status = failed(r, &end, &err);
         spare_end(&r->spare, status << 8);

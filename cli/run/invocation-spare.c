@@ -26,6 +26,9 @@ void invocation_free(struct invocation *r)
     spare_free(&r->spare);
     free(r->keep_env);
     free(r->opened);
+    for (char **one = r->real; one && *one; one++)
+        free(*one);
+    free(r->real);
     free(r->set_env);
     free(r->keep_fds);
     free(r);

@@ -35,6 +35,8 @@ struct run_observer {
 struct invocation {
     struct cli_args *args;
     const char *world;                   /* the folder of a world, or NULL */
+    char **real;                         /* paths that are no part of it; the last is NULL */
+    char world_name[40];                 /* its variable; empty: none */
     const struct run_observer *observer; /* or NULL */
     struct run_flags flags;
     struct stack_flags stack;
@@ -43,6 +45,7 @@ struct invocation {
     struct run run;
     struct program_mounts mounts;
     struct ask_tty asker;
+    bool hears_tty; /* what the terminal has answered */
     struct live live;
     struct end_folder ended;
     struct spare spare;

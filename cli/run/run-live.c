@@ -7,6 +7,9 @@
  *   {"grant": "allow-read", "what": PATH}   → {"ok": true, "waits": TEXT}
  *   {"log": true, "after": N}               → {"ok": true, "total": N, "oldest": N, "last": N,
  *                                              "events": [{…}]}
+ *   {"events": true, "after": N}            see agent/watchers.h
+ *   {"watch": true}                         → {"ok": true}, and questions as in
+ *                                              agent/session-ask.h
  *   {"consent": "once", "id": N}            from the session: the answer to a question
  *   {"about": true}                         → {"ok": true, "pid": N, "member": BOOL,
  *                                              "cwd": …, "command": […]}
@@ -111,6 +114,33 @@ static void withdraw(const struct live *l, uint32_t id)
         (void)!fd_packet_send(l->session, message, (size_t)n, -1, true);
 }
 
+/* {"question": {…}, without the closing brace. */
+static void write_question(const struct consent_question *q, struct buf *out)
+{
+    buf_fmt(out, "{\"question\": {\"id\": %u, \"pid\": %d, \"wait\": %u, ", q->id, q->pid,
+            q->wait_ms);
+    if (q->class) {
+        buf_fmt(out, "\"class\": \"%s\", \"path\": ", consent_class_name(q));
+        buf_json(out, q->path, strlen(q->path));
+        if (q->class == CONSENT_COMMAND) {
+            buf_str(out, ", \"rule\": ");
+            buf_json(out, q->host, strlen(q->host));
+        }
+    } else {
+        struct peer host;
+        char where[PEER_TEXT] = "";
+        if (peer_parse(q->host, strlen(q->host), &host))
+            peer_text(&host, q->port, where);
+        buf_fmt(out, "\"port\": %u, \"udp\": %s, \"where\": ", q->port, q->udp ? "true" : "false");
+        buf_json(out, where, strlen(where));
+        buf_str(out, ", \"host\": ");
+        buf_json(out, q->host, strlen(q->host));
+    }
+    buf_str(out, ", \"program\": ");
+    buf_json(out, q->program, strlen(q->program));
+    buf_chr(out, '}');
+}
+
 void live_question(struct live *l, const struct consent_question *q, int channel)
 {
     OWN(buf) struct buf message = {0};
@@ -118,32 +148,110 @@ void live_question(struct live *l, const struct consent_question *q, int channel
         withdraw(l, q->id);
         return;
     }
-    buf_fmt(&message, "{\"question\": {\"id\": %u, \"pid\": %d, \"wait\": %u, ", q->id, q->pid,
-            q->wait_ms);
-    if (q->class) {
-        buf_fmt(&message, "\"class\": \"%s\", \"path\": ", consent_class_name(q));
-        buf_json(&message, q->path, strlen(q->path));
-        if (q->class == CONSENT_COMMAND) {
-            buf_str(&message, ", \"rule\": ");
-            buf_json(&message, q->host, strlen(q->host));
-        }
-    } else {
-        struct peer host;
-        char where[PEER_TEXT] = "";
-        if (peer_parse(q->host, strlen(q->host), &host))
-            peer_text(&host, q->port, where);
-        buf_fmt(&message, "\"port\": %u, \"udp\": %s, \"where\": ", q->port,
-                q->udp ? "true" : "false");
-        buf_json(&message, where, strlen(where));
-        buf_str(&message, ", \"host\": ");
-        buf_json(&message, q->host, strlen(q->host));
-    }
-    buf_str(&message, ", \"program\": ");
-    buf_json(&message, q->program, strlen(q->program));
-    buf_str(&message, "}}");
+    write_question(q, &message);
+    buf_chr(&message, '}');
     if (!can_ask(l, channel) || !buf_ok(&message) || message.n > CONTROL_MESSAGE ||
         fd_packet_send(l->session, message.s, message.n, -1, true) < 0)
         consent_answer(channel, q->id, CONSENT_NOBODY);
+}
+
+/* ---- windows ---- */
+
+static void send_question(const struct live *l, const struct live_asked *a, int client)
+{
+    OWN(buf) struct buf message = {0};
+    write_question(a->q, &message);
+    buf_fmt(&message, ", \"number\": %u}", a->id);
+    watchers_send(&l->askers, client, &message);
+}
+
+static struct live_asked *find_asked(struct live *l, uint32_t id)
+{
+    for (size_t i = 0; i < LIVE_QUESTIONS; i++)
+        if (l->asked[i].id == id)
+            return &l->asked[i];
+    return NULL;
+}
+
+void live_forget_question(struct live *l, uint32_t id)
+{
+    struct live_asked *a = id ? find_asked(l, id) : NULL;
+    OWN(buf) struct buf message = {0};
+    if (!a)
+        return;
+    buf_fmt(&message, "{\"withdrawn\": %u}", id);
+    watchers_send(&l->askers, -1, &message);
+    free(a->q);
+    *a = (struct live_asked){0};
+}
+
+bool live_ask_windows(struct live *l, const struct consent_question *q, int channel)
+{
+    struct live_asked *a = find_asked(l, 0);
+    struct consent_question *copy = a ? malloc(sizeof(*copy)) : NULL;
+    if (copy) {
+        *copy = *q;
+        *a = (struct live_asked){q->id, channel, copy};
+        send_question(l, a, -1);
+    }
+    return copy && l->askers.n > 0;
+}
+
+static void answer_watch(struct live *l, int client, const json_t *m, struct buf *out)
+{
+    if (!json_is_true(json_object_get(m, "watch"))) {
+        watchers_drop(&l->askers, client);
+    } else if (!watchers_add(&l->askers, client)) {
+        control_server_refuse(out, "too many users watch this run");
+        return;
+    }
+    buf_str(out, "{\"ok\": true}");
+    for (size_t i = 0; i < LIVE_QUESTIONS; i++)
+        if (l->asked[i].id)
+            send_question(l, &l->asked[i], client);
+}
+
+/* From a window: {"answer": N, "consent": "once"}. */
+static void answer_question(struct live *l, int client, const json_t *m)
+{
+    uint32_t id = (uint32_t)json_integer_value(json_object_get(m, "answer"));
+    const struct live_asked *a = id ? find_asked(l, id) : NULL;
+    if (!a || !l->answered || !watchers_have(&l->askers, client))
+        return;
+    l->answered(l->answered_arg, a->q, a->channel, consent_of_word(json_text(m, "consent")));
+    live_forget_question(l, id);
+}
+
+static void send_event(const struct live *l, int client, uint64_t number)
+{
+    struct policies policies = run_policies(l->run);
+    const struct event *e = &l->events[(number - 1) % LIVE_EVENTS];
+    OWN(buf) struct buf json = {0};
+    OWN(buf) struct buf message = {0};
+    event_json(e, policies_graph(&policies, e->policy), NULL, &json);
+    if (!buf_ok(&json))
+        return;
+    watchers_event(&message, json.s, number, l->denied, NULL);
+    watchers_send(&l->watchers, client, &message);
+}
+
+static void answer_events(struct live *l, int client, const json_t *m, struct buf *out)
+{
+    bool known = watchers_have(&l->watchers, client);
+    uint64_t next = (uint64_t)json_integer_value(json_object_get(m, "after"));
+    uint64_t oldest = l->total > LIVE_EVENTS ? l->total - LIVE_EVENTS : 0;
+    if (!watchers_add(&l->watchers, client))
+        return control_server_refuse(out, "too many windows watch this run");
+    watchers_totals(out, l->total, l->denied);
+    for (next = next < oldest ? oldest : next; !known && next < l->total; next++)
+        send_event(l, client, next + 1);
+}
+
+static void on_left(void *arg, int client)
+{
+    struct live *l = arg;
+    watchers_drop(&l->watchers, client);
+    watchers_drop(&l->askers, client);
 }
 
 void live_leave(struct live *l)
@@ -172,6 +280,8 @@ void live_event(struct live *l, const struct event *e)
     l->denied += !e->allow;
     if (l->session > 0)
         report_to_session(l, e);
+    if (l->watchers.n && l->events)
+        send_event(l, -1, l->total);
 }
 
 /* The newest hundred, oldest first. */
@@ -251,13 +361,18 @@ static void answer_about(const struct live *l, struct buf *out)
 static void answer(void *arg, int guest, const json_t *m, struct buf *out)
 {
     struct live *l = arg;
-    (void)guest;
     if (json_object_get(m, "grant"))
         answer_grant(l, m, out);
     else if (json_object_get(m, "log"))
         answer_log(l, m, out);
     else if (json_object_get(m, "about"))
         answer_about(l, out);
+    else if (json_object_get(m, "events"))
+        answer_events(l, guest, m, out);
+    else if (json_object_get(m, "watch"))
+        answer_watch(l, guest, m, out);
+    else if (json_object_get(m, "answer"))
+        answer_question(l, guest, m);
     else
         control_server_refuse(out, "unknown request");
 }
@@ -338,6 +453,8 @@ int live_join(struct live *l, const char *where, const char *command, bool shipp
     const char *tmpdir = json_text(answer, "tmpdir");
     if (tmpdir)
         snprintf(l->tmpdir, sizeof(l->tmpdir), "%s", tmpdir);
+    const char *world = json_text(answer, "world");
+    snprintf(l->world, sizeof(l->world), "%s", world ? world : "");
     const char *folder = json_text(answer, "folder");
     snprintf(l->folder, sizeof(l->folder), "%s", folder ? folder : "");
     l->asks = json_is_true(json_object_get(answer, "asks"));
@@ -360,7 +477,8 @@ void live_open(struct live *l, struct run *r, struct run_spec *spec)
     l->run = r;
     fd_watch_init(&l->fd_watch);
     grants_init(&l->grants, r);
-    l->server = (struct control_server){.fds = &l->fd_watch, .fn = answer, .arg = l};
+    l->server =
+        (struct control_server){.fds = &l->fd_watch, .fn = answer, .left = on_left, .arg = l};
     (void)control_server_open(&l->server, "run", 0, &err);
     spec->launch.input_fd = l->fd_watch.fd;
     spec->launch.linked = l->link > 0;
@@ -381,5 +499,7 @@ void live_close(struct live *l)
     }
     live_leave(l);
     grants_free(&l->grants);
+    for (size_t i = 0; i < LIVE_QUESTIONS; i++)
+        free(l->asked[i].q);
     free(l->events);
 }

@@ -68,6 +68,7 @@ extern const char run_cap_words[], run_socket_words[];
     {"annotate", 0, NULL, "report denials in a block for agents instead of the summary", NULL}, \
     {"command-text", 0, "TEXT", "the command line that the session shows", NULL}, \
     {"session", 0, "PID|fd:N", "report events to this session", NULL}, \
+    {"session-world", 0, NULL, "fail unless the session has a world to write to", NULL}, \
     {"ask-session", 0, NULL, "let the session's user answer what --ask would ask", NULL}, \
     {"leave-background", 0, NULL, "let background processes go on until the session ends", NULL}, \
     {"folder-of", 0, "ID", "start where the agent's last command ended, and note where this one ends", NULL}, \

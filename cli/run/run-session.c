@@ -124,6 +124,8 @@ void session_use(struct invocation *r)
         memcpy(r->start, l->folder, sizeof(r->start));
         r->spec.launch.start = r->start;
     }
+    if (l->world[0] == '/')
+        r->spec.launch.world = l->world;
     r->spec.launch.layer_server = l->layers;
     if (l->layers > 0)
         r->spec.launch.prepared = NULL;

@@ -64,13 +64,22 @@ static char **placeholder(const struct spare *s)
     return (char **)s->run->spec->launch.argv;
 }
 
-/* The holder has announced its command, and nothing had changed a moment ago. A launch as usual
- * takes longer from reading settings to starting its command. */
+/* The same for the command that it was made for. */
+static bool is_current_for_any(void *arg)
+{
+    const struct spare *s = arg;
+    return is_current(s, placeholder(s), s->live->asks);
+}
+
+/* Nothing that such a check looks at has changed since the last one; or the holder has announced
+ * its command, and nothing had changed a moment ago. A launch as usual takes longer from reading
+ * settings to starting its command. */
 static bool was_checked(const struct spare *s)
 {
     enum { MOMENT_MS = 3 };
-    return s->checked_ms && now_ms() - s->checked_ms < MOMENT_MS && s->asks == s->live->asks &&
-           s->is_for_any(s->arg);
+    bool just_now = s->checked_ms && now_ms() - s->checked_ms < MOMENT_MS;
+    return s->asks == s->live->asks && s->is_for_any(s->arg) &&
+           (just_now || run_inputs_are_quiet(s->run));
 }
 
 /* ---- the command ---- */
@@ -146,7 +155,7 @@ static void check_soon(struct spare *s)
 {
     if (s->given_up)
         return;
-    if (is_current(s, placeholder(s), s->live->asks))
+    if (run_inputs_are_quiet(s->run) || is_current_for_any(s))
         s->checked_ms = now_ms();
     else
         give_up(s);
@@ -284,9 +293,10 @@ void spare_held(struct spare *s)
     s->asks = s->live->asks;
     bool known = run_put_inputs(s->run, s->run, &s->inputs);
     run_settings_put(s->settings, &s->inputs);
-    if (!known || !buf_ok(&s->inputs) || !is_current(s, placeholder(s), s->live->asks) ||
-        !report_ready(s))
+    if (!known || !buf_ok(&s->inputs) || !is_current_for_any(s) || !report_ready(s))
         run_cancel(true);
+    else if (!run_watch_inputs(s->run, is_current_for_any, s))
+        give_up(s);
 }
 
 void spare_end(struct spare *s, int status)

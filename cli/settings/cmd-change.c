@@ -24,18 +24,26 @@
             "user project local"                                                                   \
     }
 
+#define DRY_OPTION                                                                                 \
+    {                                                                                              \
+        "dry-run", 'n', NULL, "print what would be added, and change nothing", NULL                \
+    }
+
 static const struct cli_option plain_options[] = {
     LAYER_OPTION,
+    DRY_OPTION,
     {0},
 };
 static const struct cli_option path_options[] = {
     LAYER_OPTION,
+    DRY_OPTION,
     {"read", 'r', NULL, "apply to reading", NULL},
     {"write", 'w', NULL, "apply to writing", NULL},
     {0},
 };
 static const struct cli_option allow_options[] = {
     LAYER_OPTION,
+    DRY_OPTION,
     {"read", 'r', NULL, "apply to reading", NULL},
     {"write", 'w', NULL, "apply to writing", NULL},
     {"protected", 0, "CLASS,…", "do not protect names of these classes; see `buckle run --help`",
@@ -93,14 +101,31 @@ static int apply_changes(struct settings *s, enum layer_id id, const struct chan
     return undo_changed(s, path, err);
 }
 
+/* "/home/me/.config/buckle/settings.json: filesystem.allowWrite: /srv" for each. */
+static int show_changes(struct settings *s, enum layer_id id, const struct change *list, size_t n)
+{
+    const char *path = settings_layer_path(s, id);
+    OWN(buf) struct buf out = {0};
+    for (size_t i = 0; i < n; i++) {
+        buf_safe(&out, path ? path : "", path ? strlen(path) : 0);
+        buf_fmt(&out, ": %s: ", list[i].key);
+        buf_safe(&out, list[i].value, strlen(list[i].value));
+        buf_chr(&out, '\n');
+    }
+    return cli_emit(&out, CLI_OK);
+}
+
 static int change_settings(const struct cli_args *args, const struct change *list, size_t n,
                            const char *words)
 {
     OWN(settings) struct settings s = {0};
     enum layer_id id;
     struct bk_err err;
-    if (open_settings(&s, &err) < 0 || choose_layer(args, &id, &err) < 0 ||
-        apply_changes(&s, id, list, n, words, &err) < 0)
+    if (open_settings(&s, &err) < 0 || choose_layer(args, &id, &err) < 0)
+        return cli_fail(&err);
+    if (args_has(args, "dry-run"))
+        return show_changes(&s, id, list, n);
+    if (apply_changes(&s, id, list, n, words, &err) < 0)
         return cli_fail(&err);
     return CLI_OK;
 }
@@ -126,7 +151,7 @@ static int set_enabled(struct cli_args *args, bool on)
         return cli_usage(args, "%s takes options only", on ? "enable" : "disable");
     int status =
         change_settings(args, &one, 1, on ? "sandboxing is enabled" : "sandboxing is disabled");
-    if (status == CLI_OK)
+    if (status == CLI_OK && !args_has(args, "dry-run"))
         warn_overridden(on);
     return status;
 }
@@ -271,7 +296,7 @@ static int run_undo(struct cli_args *args)
 
 const struct cli_command cmd_enable = {
     .name = "enable",
-    .usage = "[--layer LAYER]",
+    .usage = "[--layer LAYER] [--dry-run]",
     .brief = "run agents' commands in the sandbox",
     .about = "Sets `enabled` to true in the user's settings, or in another layer. `buckle undo`\n"
              "reverts it.",
@@ -281,7 +306,7 @@ const struct cli_command cmd_enable = {
 
 const struct cli_command cmd_disable = {
     .name = "disable",
-    .usage = "[--layer LAYER]",
+    .usage = "[--layer LAYER] [--dry-run]",
     .brief = "run agents' commands without a sandbox",
     .about = "Sets `enabled` to false in the user's settings, or in another layer. The machine's\n"
              "policy can override it. `buckle run` still sandboxes. `buckle undo` reverts it.",
@@ -333,6 +358,6 @@ const struct cli_command cmd_undo = {
              "settings file. Repeat it to revert earlier changes.\n"
              "\n"
              "Exit status: 0 on success, 1 if there is nothing to undo, 2 on error.",
-    .options = plain_options + 1,
+    .options = plain_options + 2,
     .run = run_undo,
 };

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "base/text-diff.h"
 #include "cli/args.h"
 #include "cli/settings/import-file.h"
 #include "settings/settings.h"
@@ -23,6 +24,7 @@ static const struct cli_option options[] = {
     {"from", 0, "PROGRAM", "import: whose settings these are (default: by the file)",
      "claude codex gemini srt"},
     {"write", 0, NULL, "import: change the file; without it, only print the difference", NULL},
+    {"dry-run", 'n', NULL, "set, add, remove: print the difference, and change nothing", NULL},
     {"json", 'j', NULL, "print one JSON document", NULL},
     {"keys", 0, NULL, "list all keys", NULL},
     {"schema", 0, NULL, "print the JSON Schema", NULL},
@@ -245,6 +247,24 @@ static int find_layer(const struct cli_args *args, enum layer_id *out)
     return -1;
 }
 
+/* What one change would make of the file. */
+static int show_change(struct settings *s, enum layer_id layer, enum settings_edit how,
+                       const char *key, const char *value)
+{
+    const char *path = settings_layer_path(s, layer);
+    OWN(buf) struct buf text = {0};
+    OWN(buf) struct buf out = {0};
+    OWN(mem) char *was = NULL;
+    struct bk_err err = {0};
+    size_t n = 0;
+    if (settings_try_edit(s, layer, how, key, value, &text, &err) < 0)
+        return cli_fail(&err);
+    OWN(file) FILE *f = fopen(path, "re");
+    ssize_t nwas = f ? getdelim(&was, &n, '\0', f) : -1;
+    text_diff(path, nwas < 0 ? NULL : was, nwas < 0 ? 0 : (size_t)nwas, text.s, text.n, &out);
+    return cli_emit(&out, CLI_OK);
+}
+
 static int change_key(const struct cli_args *args, struct settings *s, enum settings_edit how)
 {
     enum layer_id layer;
@@ -256,6 +276,8 @@ static int change_key(const struct cli_args *args, struct settings *s, enum sett
         return cli_usage(args, args->npos < 2 ? "no key given" : "no value given");
     if (how == EDIT_SET && args->npos > 3)
         return cli_usage(args, "give one value; write a list as JSON: '[\"a\", \"b\"]'");
+    if (args_has(args, "dry-run"))
+        return show_change(s, layer, how, args->pos[1], args->npos > 2 ? args->pos[2] : NULL);
     if (how == EDIT_REMOVE && args->npos == 2 &&
         settings_edit(s, layer, how, args->pos[1], NULL, &err) < 0)
         return cli_fail(&err);

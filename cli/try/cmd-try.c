@@ -16,7 +16,9 @@ static const struct cli_option options[] = {
     {"keep-on-success", 0, NULL, "keep all changes if the command exits with status 0", NULL},
     {"discard", 0, NULL, "show what has changed, and discard it", NULL},
     {"review", 0, "WHEN", "now: ask on a terminal (the default); later: leave the world as it is", "now later"},
+    {"real", 0, "PATH", "PATH is no part of the world: what the policy lets the command write there is real", "file"},
     {"world", 0, "ID", "run the command in this world, with the changes that are there", NULL},
+    {"on", 0, "ID", "begin with what is in the world ID; keeping then changes that world", NULL},
     RUN_OPTIONS,
     {0},
 };
@@ -31,6 +33,8 @@ static int check(const struct cli_args *args)
         return cli_usage(args, "no command given");
     if (args_has(args, "keep-on-success") && args_has(args, "discard"))
         return cli_usage(args, "--keep-on-success and --discard exclude each other");
+    if (args_has(args, "world") && args_has(args, "on"))
+        return cli_usage(args, "--world and --on exclude each other");
     if (review && strcmp(review, "now") != 0 && strcmp(review, "later") != 0)
         return cli_usage(args, "--review must be now or later, not %s", review);
     return CLI_OK;
@@ -50,7 +54,8 @@ static int cmd_try_run(struct cli_args *args)
         return status;
     if (!getcwd(cwd, sizeof(cwd)))
         return err_sys(&err, "cannot find the working directory"), cli_fail(&err), FAILED;
-    int made = id ? world_open(&w, id, &err) : world_make(&w, cwd, (char *const *)args->pos, &err);
+    int made = id ? world_open(&w, id, &err)
+                  : world_make(&w, cwd, (char *const *)args->pos, args_value(args, "on"), &err);
     if (made < 0)
         return cli_fail(&err), FAILED;
     status = world_run(&w, args, NULL, &ran, &err);

@@ -33,6 +33,18 @@ int world_classes(const struct cli_args *args, unsigned *set, struct bk_err *err
     return 0;
 }
 
+int world_number(const struct cli_args *args, const char *option, unsigned *out, struct bk_err *err)
+{
+    const char *text = args_value(args, option);
+    char *end;
+    unsigned long n = text ? strtoul(text, &end, 10) : 0;
+    if (text && (*text < '0' || *text > '9' || *end || n > INT_MAX))
+        return err_set(err, BK_E_INPUT, "--%s must be the number of a checkpoint, not %s", option,
+                       text);
+    *out = (unsigned)n;
+    return 0;
+}
+
 /* ---- keeping ---- */
 
 /* A path that may not exist, as the world names it. */
@@ -72,10 +84,21 @@ static void report_failure(const struct bk_err *err, const struct buf *why, cons
                 w->id, w->id);
 }
 
+int world_must_be_top(const struct world *w, struct bk_err *err)
+{
+    char above[WORLD_ID];
+    return world_has_above(w->id, above)
+               ? err_set(err, BK_E_INPUT,
+                         "the world %s is on top of it; keep or discard that first", above)
+               : 0;
+}
+
 bool world_keep_these(struct world *w, struct changes *c, const char *const *paths, size_t n,
                       unsigned classes)
 {
     struct bk_err err;
+    if (world_must_be_top(w, &err) < 0)
+        return cli_fail(&err), false;
     OWN(buf) struct buf why = {0};
     char **list = calloc(n + 1, sizeof(*list));
     bool kept = false;
@@ -236,24 +259,41 @@ static int choose(struct world *w, struct changes *c, const struct cli_args *arg
     return status;
 }
 
+/* Returns 1 if there are changes, which are shown; 0: there were none, and the world is gone. */
+static int show_changes(struct world *w, struct changes *c, bool shows, struct bk_err *err)
+{
+    OWN(buf) struct buf out = {0};
+    if (world_changes(w, c, err) < 0)
+        return -1;
+    if (!world_has_changes(c))
+        return world_discard(w, err);
+    buf_fmt(&out, "buckle: the world %s: ", w->id);
+    world_show_summary(w, c, SUMMARY_ROWS, &out);
+    if (shows && buf_ok(&out))
+        (void)fd_write_all(STDERR_FILENO, out.s, out.n);
+    return 1;
+}
+
+int world_leave(struct world *w, bool shows, struct bk_err *err)
+{
+    struct changes c = {0};
+    int left = world_refresh(w, err) < 0 ? -1 : show_changes(w, &c, shows, err);
+    changes_free(&c);
+    if (left > 0 && shows)
+        print_later(w);
+    return left < 0 ? -1 : 0;
+}
+
 int world_review(struct world *w, const struct cli_args *args, int status)
 {
     struct bk_err err;
-    struct changes c;
+    struct changes c = {0};
     unsigned classes;
-    OWN(buf) struct buf out = {0};
-    if (world_classes(args, &classes, &err) < 0 || world_changes(w, &c, &err) < 0)
-        return cli_fail(&err), FAILED;
-    if (!world_has_changes(&c)) {
-        int gone = discard(w);
-        changes_free(&c);
-        return gone == CLI_OK ? status : FAILED;
-    }
-    buf_fmt(&out, "buckle: the world %s: ", w->id);
-    world_show_summary(w, &c, SUMMARY_ROWS, &out);
-    if (buf_ok(&out))
-        (void)fd_write_all(STDERR_FILENO, out.s, out.n);
-    status = choose(w, &c, args, classes, status);
+    int left = world_classes(args, &classes, &err) < 0 ? -1 : show_changes(w, &c, true, &err);
+    if (left < 0)
+        cli_fail(&err), status = FAILED;
+    else if (left)
+        status = choose(w, &c, args, classes, status);
     changes_free(&c);
     return status;
 }

@@ -7,6 +7,7 @@
 
 #include "cli/try/world-show.h"
 #include "vocab/protected-classes.h"
+#include "world/checkpoints.h"
 
 static const char *const kinds[] = {"added", "changed", "removed", "changed"};
 
@@ -77,6 +78,20 @@ void world_list_json(const struct world_about *list, size_t n, struct buf *out)
         buf_str(out, ", \"command\": ");
         const char *command = list[i].command ? list[i].command : "";
         buf_json(out, command, strlen(command));
+        if (list[i].on[0])
+            buf_fmt(out, ", \"on\": \"%s\"", list[i].on);
+        buf_chr(out, '}');
+    }
+    buf_str(out, "\n]\n");
+}
+
+void world_checkpoints_json(const struct checkpoint *list, size_t n, struct buf *out)
+{
+    buf_chr(out, '[');
+    for (size_t i = 0; i < n; i++) {
+        buf_fmt(out, "%s{\"checkpoint\": %u, \"at\": %lld, \"command\": ", i ? ",\n" : "\n",
+                list[i].number, (long long)list[i].at.tv_sec);
+        buf_json(out, list[i].command, strlen(list[i].command));
         buf_chr(out, '}');
     }
     buf_str(out, "\n]\n");

@@ -5,6 +5,7 @@
 
 #include "cli/try/world-show.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -101,7 +102,24 @@ static void put_differences(const struct change *c, struct buf *out)
         buf_str(out, "  time");
 }
 
-static void put_row(const struct world *w, const struct change *c, size_t files, uint64_t bytes,
+/* What a folder's row stands for. */
+struct inside {
+    size_t files, folders, executables;
+    uint64_t bytes;
+};
+
+static void put_inside(const struct inside *in, struct buf *out)
+{
+    buf_fmt(out, "%zu file%s", in->files, plural(in->files));
+    if (in->folders)
+        buf_fmt(out, ", %zu folder%s", in->folders, plural(in->folders));
+    buf_str(out, ", ");
+    put_size(out, in->bytes);
+    if (in->executables)
+        buf_fmt(out, "  [%zu executable]", in->executables);
+}
+
+static void put_row(const struct world *w, const struct change *c, const struct inside *in,
                     struct buf *out)
 {
     size_t start;
@@ -115,12 +133,10 @@ static void put_row(const struct world *w, const struct change *c, size_t files,
     buf_str(out, folder ? "/" : "");
     size_t width = out->n - start;
     buf_fmt(out, "%*s  ", width < PATH_WIDTH ? (int)(PATH_WIDTH - width) : 0, "");
-    if (files) {
-        buf_fmt(out, "%zu file%s, ", files, plural(files));
-        put_size(out, bytes);
-    } else {
+    if (in && (in->files || in->folders))
+        put_inside(in, out);
+    else
         put_sizes(c, out);
-    }
     if (c->from) {
         buf_str(out, "  was ");
         buf_safe(out, c->from, strlen(c->from));
@@ -136,10 +152,17 @@ void world_show_all(const struct world *w, const struct changes *c, struct buf *
 {
     for (size_t i = 0; i < c->n; i++)
         if (change_is_shown(&c->at[i]))
-            put_row(w, &c->at[i], 0, 0, out);
+            put_row(w, &c->at[i], NULL, out);
 }
 
 /* ---- the summary ---- */
+
+/* What a person looks at first: what is marked, then what happened to files that were there, then
+ * what is new. */
+enum rank { RANK_MARKED, RANK_TOUCHED, RANK_NEW, RANKS };
+
+static const unsigned weighty =
+    MARK_SET_ID | MARK_LINK_OUT | MARK_LEFT_OUT | MARK_CONFLICT | MARK_SPLIT | MARK_PROTECTED;
 
 static bool is_below(const struct change *c, const struct change *folder)
 {
@@ -147,51 +170,76 @@ static bool is_below(const struct change *c, const struct change *folder)
     return c->place == folder->place && strncmp(c->path, folder->path, n) == 0 && c->path[n] == '/';
 }
 
-/* A row for a new folder stands for what is in it. */
-static size_t count_inside(const struct changes *c, size_t i, size_t *files, uint64_t *bytes)
+/* A folder that is new as a whole: its row stands for what is in it. */
+static bool is_whole(const struct change *c)
+{
+    return (c->kind == CHANGE_ADDED || c->kind == CHANGE_CHANGED) && S_ISDIR(c->new_mode);
+}
+
+static enum rank rank_of(const struct change *c)
+{
+    if (c->marks & weighty)
+        return RANK_MARKED;
+    return c->kind == CHANGE_ADDED && !c->from ? RANK_NEW : RANK_TOUCHED;
+}
+
+/* What is in the folder of row i. Returns how many rows that are, itself included. */
+static size_t count_inside(const struct changes *c, size_t i, struct inside *in)
 {
     size_t rows = 1;
-    *files = 0;
-    *bytes = 0;
     for (; i + rows < c->n && is_below(&c->at[i + rows], &c->at[i]); rows++) {
-        *files += !S_ISDIR(c->at[i + rows].new_mode);
-        *bytes += c->at[i + rows].new_size;
+        const struct change *one = &c->at[i + rows];
+        bool folder = S_ISDIR(one->new_mode);
+        in->folders += folder;
+        in->files += !folder;
+        in->executables += (one->marks & MARK_EXECUTABLE) != 0;
+        in->bytes += folder ? 0 : one->new_size;
     }
     return rows;
 }
 
-static size_t put_rows(const struct world *w, const struct changes *c, bool marked, size_t most,
-                       struct buf *out)
+/* What was in a folder that is gone. A row has no rows for that. */
+static void count_removed(const struct world *w, const struct change *c, struct inside *in)
 {
-    size_t shown = 0, files, rows;
-    uint64_t bytes;
-    for (size_t i = 0; i < c->n; i += rows) {
-        const struct change *one = &c->at[i];
-        bool whole = one->kind != CHANGE_FOLDER && S_ISDIR(one->new_mode);
-        rows = 1;
-        files = 0;
-        bytes = 0;
-        if (whole && !marked)
-            rows = count_inside(c, i, &files, &bytes);
-        if (!change_is_shown(one) || (one->marks != 0) != marked)
-            continue;
-        if (!most || shown < most)
-            put_row(w, one, files, bytes, out);
-        shown++;
-    }
-    return shown;
+    if (S_ISDIR(c->old_mode) && c->kind == CHANGE_REMOVED)
+        change_count_old(w, c, &in->files, &in->folders, &in->bytes);
 }
 
+/* Prints the rows of a rank as long as there is room. Returns how many rows it has. */
+static size_t put_rows(const struct world *w, const struct changes *c, enum rank rank, size_t room,
+                       struct buf *out)
+{
+    size_t n = 0, until = 0; /* rows before this one are in a folder that has a row */
+    for (size_t i = 0; i < c->n; i++) {
+        const struct change *one = &c->at[i];
+        struct inside in = {0};
+        bool covered = i < until;
+        bool wanted = change_is_shown(one) && rank_of(one) == rank;
+        if (is_whole(one) && !covered)
+            until = i + count_inside(c, i, &in);
+        if (!wanted || (covered && rank != RANK_MARKED))
+            continue;
+        if (n++ >= room)
+            continue;
+        count_removed(w, one, &in);
+        put_row(w, one, &in, out);
+    }
+    return n;
+}
+
+/* Counts what the rows below it show, files and folders. */
 static void put_totals(const struct world *w, const struct changes *c, struct buf *out)
 {
     size_t n[3] = {0};
     for (size_t i = 0; i < c->n; i++) {
         const struct change *one = &c->at[i];
-        bool folder = one->kind != CHANGE_REMOVED && S_ISDIR(one->new_mode);
-        if (change_is_shown(one) && !folder)
-            n[one->kind == CHANGE_FOLDER ? CHANGE_CHANGED : one->kind]++;
+        struct inside in = {0};
+        count_removed(w, one, &in);
+        if (change_is_shown(one))
+            n[one->kind == CHANGE_FOLDER ? CHANGE_CHANGED : one->kind] += 1 + in.files + in.folders;
     }
-    buf_fmt(out, "%zu added, %zu changed, %zu removed", n[0], n[1], n[2]);
+    buf_fmt(out, "%zu added, %zu changed, %zu removed", n[CHANGE_ADDED], n[CHANGE_CHANGED],
+            n[CHANGE_REMOVED]);
     if (w->nplaces == 1) {
         buf_str(out, " in ");
         buf_safe(out, w->places[0].path, strlen(w->places[0].path));
@@ -202,12 +250,13 @@ static void put_totals(const struct world *w, const struct changes *c, struct bu
 void world_show_summary(const struct world *w, const struct changes *c, size_t most,
                         struct buf *out)
 {
+    size_t all = 0, room = most ? most : SIZE_MAX;
     put_totals(w, c, out);
-    size_t marked = put_rows(w, c, true, most, out);
-    size_t left = !most ? 0 : marked < most ? most - marked : 1;
-    size_t rest = put_rows(w, c, false, left, out);
-    size_t shown =
-        !most ? marked + rest : (marked < most ? marked : most) + (rest < left ? rest : left);
-    if (shown < marked + rest)
-        buf_fmt(out, "    and %zu more\n", marked + rest - shown);
+    for (enum rank rank = RANK_MARKED; rank < RANKS; rank++) {
+        size_t n = put_rows(w, c, rank, room, out);
+        all += n;
+        room -= n < room ? n : room;
+    }
+    if (most && all > most)
+        buf_fmt(out, "    and %zu more\n", all - most);
 }

@@ -19,4 +19,8 @@
  */
 bool caller_is_user(int sock, pid_t *pid);
 
+/* Whether a process is neither a Buckle process that acts for a command nor a descendant of one.
+ * Unlike caller_is_user() it does not compare namespaces and filters: browsers have their own. */
+bool caller_is_outside(pid_t pid);
+
 #endif

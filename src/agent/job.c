@@ -69,6 +69,8 @@ static int build_command(struct argv_list *w, const struct job_spec *s)
             add_word(w, "--spare=fd:7");
         if (s->here)
             add_word(w, "--here");
+        if (s->world)
+            add_word(w, "--session-world");
         if (s->grantable)
             add_word(w, "--grantable");
         for (size_t i = 0; i < s->nsettings; i++) {

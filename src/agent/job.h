@@ -24,6 +24,7 @@ struct job_spec {
     const char *const *agreed; /* patterns of commands that the user has agreed to */
     size_t nagreed;
     bool sandboxed, grantable;
+    bool world;  /* the session has one, and the command must not run without it */
     int session; /* socket to the session (session.h) */
     uint32_t timeout_ms, max_procs;
     size_t max_output;

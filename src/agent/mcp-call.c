@@ -252,6 +252,7 @@ struct job_spec mcp_job_spec(const struct mcp *m, const struct call *c, int sess
                              .nsettings = m->o->nsettings,
                              .sandboxed = c->sandboxed,
                              .grantable = m->o->grantable,
+                             .world = m->o->world != NULL,
                              .session = session,
                              .timeout_ms = c->timeout_ms,
                              .max_procs = m->o->max_procs,

@@ -266,7 +266,8 @@ static int open_all(struct mcp *m, struct bk_err *err)
     OWN(agent_view) struct agent_view v;
     struct bk_err broken; /* the first command reports it */
     bool known = mcp_view(m, &v, &broken) == 0;
-    if (session_open(&m->session, "mcp", 0, known ? view_tmpdir_place(&v, m->root) : NULL, err) < 0)
+    if (session_open(&m->session, "mcp", 0, known ? view_tmpdir_place(&v, m->root) : NULL,
+                     m->o->world, err) < 0)
         return -1;
     m->session.on_question = mcp_on_question;
     m->session.on_count = mcp_on_count;

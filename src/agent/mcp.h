@@ -6,6 +6,8 @@
 #include "agent/agent-view.h"
 #include "base/err.h"
 
+struct session_world;
+
 /* `buckle mcp`: a sandboxed shell for agents that use the Model Context Protocol. */
 struct mcp_options {
     const char *program; /* our own path */
@@ -14,7 +16,9 @@ struct mcp_options {
     size_t nsettings;
     enum permission_mode mode;
     bool planning, grantable;
-    bool here;               /* allow the home directory and / as the project */
+    bool here; /* allow the home directory and / as the project */
+    /* what its commands write to, or NULL (agent/session.h) */
+    const struct session_world *world;
     bool no_spare;           /* keep no sandbox ready (mcp-spare.c) */
     uint32_t timeout_ms;     /* default for commands */
     uint32_t max_timeout_ms; /* upper limit */

@@ -15,8 +15,9 @@ struct session_layers {
     pid_t pid;
 };
 
-/* tmpdir: the last of the session and its runs removes it. */
-void session_layers_open(struct session_layers *l, const struct tmpdir *tmpdir);
+/* tmpdir: the last of the session and its runs removes it. world: the folder of a world, or NULL.
+ */
+void session_layers_open(struct session_layers *l, const struct tmpdir *tmpdir, const char *world);
 /* Lets a run have them, through its socket. */
 void session_layers_join(const struct session_layers *l, int run);
 /* Returns false if removing the TMPDIR is left to the session. */

@@ -64,16 +64,24 @@ static struct session_run *add_run(struct session *k, int client, const char *co
     return &k->runs[k->nruns++];
 }
 
+static void note_end(const struct session *k, const struct session_run *run)
+{
+    if (k->world && k->world->ended && !run->left && !run->spare)
+        k->world->ended(k->world->arg, run->command);
+}
+
 static void on_left(void *arg, int client)
 {
     struct session *k = arg;
     struct session_run *run = find_run(k, client);
     session_ask_watch(k, client, false);
+    watchers_drop(&k->watchers, client);
     if (k->spare.client == client)
         session_drop_spare(k, false);
     if (!run)
         return;
     session_ask_withdraw(k, run->number, 0);
+    note_end(k, run);
     free(run->command);
     folder_user_free(&run->moves);
     *run = k->runs[--k->nruns];
@@ -158,10 +166,11 @@ static void do_join(struct session *k, int client, const json_t *m, struct buf *
     run->grants = json_array_size(k->grants);
     session_layers_join(&k->layers, k->server.passed);
     folder_user_read(&run->moves, m);
-    control_server_answer(out, json_pack("{s:b, s:O, s:s, s:b, s:b, s:s*}", "ok", 1, "grants",
+    control_server_answer(out, json_pack("{s:b, s:O, s:s, s:b, s:b, s:s*, s:s*}", "ok", 1, "grants",
                                          k->grants, "tmpdir", k->tmpdir.path, "asks", can_ask(k),
                                          "spares", !k->spare.refused && !has_spare(k), "folder",
-                                         session_folder(k->folders, &run->moves)));
+                                         session_folder(k->folders, &run->moves), "world",
+                                         k->world ? k->world->folder : NULL));
 }
 
 /* Only of runs, which have joined. */
@@ -175,8 +184,33 @@ static void do_folder(struct session *k, int client, const json_t *m)
 static void do_left(struct session *k, int client)
 {
     struct session_run *run = find_run(k, client);
-    if (run)
-        run->left = true;
+    if (!run)
+        return;
+    note_end(k, run);
+    run->left = true;
+}
+
+/* Every event of a session is a denial, so both counts are the store's. */
+static void report_to_watchers(struct session *k, int client, const struct violation *v)
+{
+    OWN(buf) struct buf message = {0};
+    watchers_event(&message, v->json, v->number, v->number, v->command);
+    watchers_send(&k->watchers, client, &message);
+}
+
+static void do_events(struct session *k, int client, const json_t *m, struct buf *out)
+{
+    bool known = watchers_have(&k->watchers, client);
+    uint64_t after = (uint64_t)json_integer_value(json_object_get(m, "after"));
+    if (!watchers_add(&k->watchers, client))
+        return control_server_refuse(out, "too many windows watch this session");
+    uint64_t total = store_total(k->store);
+    watchers_totals(out, total, total);
+    struct violations *v =
+        known ? NULL : store_get(k->store, &(struct store_wanted){.after = after});
+    for (size_t i = 0; v && i < v->n; i++)
+        report_to_watchers(k, client, &v->at[i]);
+    free(v);
 }
 
 /* Only of runs, which have joined. */
@@ -198,11 +232,13 @@ static void do_event(struct session *k, int client, const json_t *m)
     bool denied = run && line && json.n && buf_ok(&json) && named;
     if (denied && k->on_denial)
         k->on_denial(k->arg, run->command, json.s);
-    if (denied)
-        store_add(k->store, &(struct violation){.command_id = run->number,
-                                                .command = run->command,
-                                                .line = line,
-                                                .json = json.s});
+    struct violation v = {
+        .command_id = run ? run->number : 0, .command = run ? run->command : "", .line = line};
+    v.json = json.s;
+    if (denied && store_add(k->store, &v) && k->watchers.n) {
+        v.number = store_total(k->store);
+        report_to_watchers(k, -1, &v);
+    }
 }
 
 void session_answer(const struct session *k, uint64_t run, uint32_t id, const char *word)
@@ -473,6 +509,8 @@ static void handle_message(void *arg, int client, const json_t *m, struct buf *o
         do_link(k, client, out);
     } else if (json_object_get(m, "event")) {
         do_event(k, client, m);
+    } else if (json_object_get(m, "events")) {
+        do_events(k, client, m, out);
     } else if (json_object_get(m, "question")) {
         do_question(k, client, m);
     } else if (json_object_get(m, "withdrawn")) {
@@ -519,7 +557,7 @@ static int open_shared(struct session *k, const char *tmpdir_in, struct bk_err *
 {
     if (tmpdir_name_in(&k->tmpdir, tmpdir_in, err) < 0 || tmpdir_make(&k->tmpdir, err) < 0)
         return -1;
-    session_layers_open(&k->layers, &k->tmpdir);
+    session_layers_open(&k->layers, &k->tmpdir, k->world ? k->world->folder : NULL);
     return 0;
 }
 
@@ -534,9 +572,9 @@ static void close_shared(struct session *k)
 /* ---- open and close ---- */
 
 int session_open(struct session *k, const char *kind, pid_t owner, const char *tmpdir_in,
-                 struct bk_err *err)
+                 const struct session_world *world, struct bk_err *err)
 {
-    *k = (struct session){.kind = kind, .owner = owner, .tmpdir.lock = -1};
+    *k = (struct session){.kind = kind, .owner = owner, .tmpdir.lock = -1, .world = world};
     fd_watch_init(&k->fds);
     session_loopback_init(&k->loopback, &k->fds);
     k->server = (struct control_server){.fds = &k->fds,

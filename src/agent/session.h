@@ -10,6 +10,7 @@
 #include "agent/session-folder.h"
 #include "agent/session-layers.h"
 #include "agent/session-loopback.h"
+#include "agent/watchers.h"
 #include "command/tmpdir.h"
 #include "report/store.h"
 
@@ -21,7 +22,7 @@
  * for one question:
  *
  *   {"join": COMMAND, "pid": N}      → {"ok": true, "grants": [{"grant": …, "what": …}],
- *                                       "tmpdir": PATH}
+ *                                       "tmpdir": PATH, "world": FOLDER}
  *                                    with a descriptor: a socket for kernel/launch/layer-server.h;
  *                                    with "of", "root", "cwd": also "folder" (session-folder.h)
  *                                    with "spare": it has no command yet; the answer's "spares"
@@ -44,17 +45,26 @@
  *   {"list": true}                   → {"ok": true, "runs": [{"number": N, "pid": N,
  *                                       "command": …, "background": BOOL, "ports": [N]}]}
  *
- * session-ask.h has those of users who answer questions.
+ * session-ask.h has those of users who answer questions, watchers.h of those who get events.
  */
 enum { SESSION_GRANTS = 256, SESSION_ROOTS = 1024 };
+
+/* The world that its runs write to (world/world.h), where there is one. */
+struct session_world {
+    const char *folder;
+    /* A command has ended: what it was. Runs that join later wait until this returns. */
+    void (*ended)(void *arg, const char *command);
+    void *arg;
+};
 
 struct session {
     struct fd_watch fds; /* poll its fd, then call fd_watch_all() */
     struct control_server server;
     struct store *store;
-    struct session_loopback loopback; /* servers of its runs */
-    struct tmpdir tmpdir;             /* TMPDIR of its runs */
-    struct session_layers layers;     /* that all of them share */
+    struct session_loopback loopback;  /* servers of its runs */
+    struct tmpdir tmpdir;              /* TMPDIR of its runs */
+    struct session_layers layers;      /* that all of them share */
+    const struct session_world *world; /* or NULL */
     json_t *grants;
     json_t *roots;            /* folders of the agent's sessions, by session id */
     json_t *folders;          /* where their last commands ended */
@@ -74,6 +84,7 @@ struct session {
         char key[65];
     } spare;
     struct session_ask ask; /* users who watch, and what they are asked */
+    struct watchers watchers;
     /* A run asks about a protected name or a host; answer with session_answer(). If it returns
      * false, or is NULL, those who watch are asked. */
     bool (*on_question)(void *arg, uint64_t run, const json_t *question);
@@ -89,9 +100,10 @@ struct session {
 
 /* tmpdir_in: the folder for its TMPDIR (view_tmpdir_place()). kind: "session" or "mcp". owner: the
  * process it serves, which can have one session only; 0: this process. Without an owner, it
- * succeeds even if there is no control socket and serves admitted runs only. */
+ * succeeds even if there is no control socket and serves admitted runs only. world: lasts as long
+ * as the session, or NULL. */
 int session_open(struct session *k, const char *kind, pid_t owner, const char *tmpdir_in,
-                 struct bk_err *err);
+                 const struct session_world *world, struct bk_err *err);
 void session_close(struct session *k);
 /* Prepares a command: sets its number and returns the socket for its `buckle run --session=fd:N`,
  * or -1. */

@@ -59,12 +59,14 @@ struct launch {
     char *const *env;
     const char *cwd;
     const char *tmpdir; /* the command's, or NULL; must exist once `meanwhile` has been called */
-    const char *const *prepared; /* folders that probably get a layer (layers.h), or NULL */
-    const char *layers;          /* the folder of this project's kept layers, or NULL */
-    const char *world;           /* the folder of a world's layers, or NULL (world/world.h) */
-    int layer_server;            /* a process that has layers for it (layer-server.h); 0: none */
-    const char *start;           /* where the command starts; NULL: in cwd */
-    const int *keep_fds;         /* besides 0, 1 and 2 */
+    const char *const *prepared;   /* folders that probably get a layer (layers.h), or NULL */
+    const char *layers;            /* the folder of this project's kept layers, or NULL */
+    const char *world;             /* the folder of a world's layers, or NULL (world/world.h) */
+    const char *const *world_real; /* then: canonical paths that are no part of it */
+    size_t nworld_real;
+    int layer_server;    /* a process that has layers for it (layer-server.h); 0: none */
+    const char *start;   /* where the command starts; NULL: in cwd */
+    const int *keep_fds; /* besides 0, 1 and 2 */
     size_t nkeep;
     const char *connector; /* path of a program whose `connect HOST PORT` leads through the
                               sandbox's proxies (buckle itself), or NULL */

@@ -26,6 +26,7 @@
 
 #include "graph/net.h"
 #include "net/handling.h"
+#include "net/window-port.h"
 #include "system/descriptors.h"
 
 enum { STAGGER_MS = 250, GIVE_UP_MS = 30000, LOOKUP_MS = 5000, LOOKUP_TRIES = 2 };
@@ -200,6 +201,8 @@ static int connect_to(const uint8_t addr[16], uint16_t port, enum dial_kind kind
     struct sockaddr_storage to;
     socklen_t n = addr_to_sockaddr(addr, port, &to);
     int one = 1, type = kind <= DIAL_STREAM4 ? SOCK_STREAM : SOCK_DGRAM;
+    if (window_port_is(addr, port))
+        return -ECONNREFUSED;
     int fd = fd_socket(to.ss_family, type, FD_NONBLOCK);
     if (fd < 0)
         return -errno;

@@ -237,6 +237,8 @@ static void attend(struct asker *a)
     enum consent answer = ask(a, id, &signal);
     if (answer)
         consent_answer(channel, id, answer);
+    if (answer) /* so that nobody else is asked any more */
+        (void)!fd_packet_send(a->questions, &id, sizeof(id), -1, true);
     withdraw(a, id);
     if (a->n == 0 || signal || answer == CONSENT_DENY_ALL)
         give_back(a, signal);

@@ -16,7 +16,7 @@
 struct ask_tty {
     bool started;
     pthread_t thread;
-    int questions[2]; /* to the thread that asks */
+    int questions[2]; /* to the thread that asks; numbers of those it has answered come back */
     /* Saves a host or a class for all later runs; called in the thread that asks. Returns false on
      * failure. NULL: "always" is not offered. */
     bool (*remember)(void *arg, const struct consent_question *q);

@@ -282,13 +282,20 @@ static const char world_rules[] =
     "    (extension \"buckle.private-layer\") (extension \"buckle.kept-layer\")))\n"
     "(define in-tmpdir (if (param \"TMPDIR\") (subpath (param \"TMPDIR\")) in-a-layer))\n"
     "(deny (with message \"not in a folder of the world\")\n"
-    "    (require-not (require-any in-a-layer in-tmpdir (subpath \"/dev\") (subpath \"/proc\")))\n"
+    "    (require-not (require-any in-a-layer in-tmpdir real (subpath \"/proc\")))\n"
     "    file-write* file-write-acl file-write-create file-write-data file-write-flags\n"
     "    file-write-mode file-write-owner file-write-times file-write-unlink file-write-xattr\n"
     "    file-write-setugid file-mknod)\n";
 
-int own_rules_world(struct buf *out, struct bk_err *err)
+int own_rules_world(const char *const *real, size_t n, struct buf *out, struct bk_err *err)
 {
+    buf_str(out, "\n(define real (require-any (subpath \"/dev\")");
+    for (size_t i = 0; i < n; i++) {
+        buf_str(out, " (subpath ");
+        buf_sbpl(out, real[i], strlen(real[i]));
+        buf_chr(out, ')');
+    }
+    buf_str(out, "))");
     buf_str(out, world_rules);
     return buf_ok(out) ? 0 : err_nomem(err);
 }

@@ -21,8 +21,9 @@ int own_rules(const char *cwd, struct buf *out, struct bk_err *err);
  * other commands, and a reader could lock it. */
 int own_rules_record(const char *path, struct buf *out, struct bk_err *err);
 
-/* A command in a world (world/world.h) writes to its layers only, whatever the policy opens. */
-int own_rules_world(struct buf *out, struct bk_err *err);
+/* A command in a world (world/world.h) writes to its layers only, whatever the policy opens; and to
+ * these paths, which stay real, if the policy opens them. */
+int own_rules_world(const char *const *real, size_t n, struct buf *out, struct bk_err *err);
 
 /* A socket of ours, which the command may connect to. */
 int own_rules_socket(const char *path, struct buf *out, struct bk_err *err);

@@ -95,7 +95,8 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
     /* on Linux init creates its namespaces meanwhile */
     if (run_policy_link_targets(&r->targets, spec, err) < 0 ||
         (!run_system_is_inside(r) && own_rules(spec->launch.cwd, &r->own_rules, err) < 0) ||
-        (spec->launch.world && own_rules_world(&r->own_rules, err) < 0) ||
+        (spec->launch.world && own_rules_world(spec->launch.world_real, spec->launch.nworld_real,
+                                               &r->own_rules, err) < 0) ||
         (run_ssh_count(spec) && run_ssh_rules(r, err) < 0) ||
         (spec->record.path && own_rules_record(spec->record.path, &r->own_rules, err) < 0) ||
         run_policy_gather(&r->policy, spec, run_tmpdir(r), &r->own_rules, err) < 0)

@@ -109,9 +109,15 @@ int run_close_hosts(const struct graph *g, const struct macos_ports *ports, cons
  * are equal, a launch would build the same sandbox. `planned` is the run that holds the command, in
  * both cases. Returns false if that cannot be said, or if the run cannot wait.
  *
+ * run_watch_inputs() calls look() and returns what it returned: whether that is so. From then on
+ * run_inputs_are_quiet() says whether look() would find the same again, in a fraction of the time.
+ * If it says no, call look().
+ *
  * run_release() lets the command go. Returns 0, or a negative errno: then it does not run.
  */
 bool run_put_inputs(struct run *r, struct run *planned, struct buf *out);
+bool run_watch_inputs(struct run *r, bool (*look)(void *arg), void *arg);
+bool run_inputs_are_quiet(struct run *r);
 int run_release(struct run *r, const struct launch_order *order);
 
 /* The command's TMPDIR. */

@@ -198,6 +198,32 @@ static int check_result(struct editor *e, const char *path, const struct buf *ou
     return 0;
 }
 
+/* The file's text after the change. */
+static int edit_text(struct editor *e, enum settings_edit how, const char *path, struct json *value,
+                     struct buf *out)
+{
+    if (open_file(e, path) < 0)
+        return -1;
+    if ((how == EDIT_SET   ? set(e, value)
+         : how == EDIT_ADD ? add_value(e, value)
+                           : remove_value(e, value)) < 0)
+        return -1;
+    jt_print(e->whole, out);
+    return check_result(e, path, out);
+}
+
+static int begin_edit(struct editor *e, const char *key, const char *path, const char *value,
+                      struct json **j)
+{
+    if (!e->key)
+        return no_such_key(key, e->err);
+    if (!path)
+        return err_set(e->err, BK_E_INPUT, "the %s layer has no file", settings_layer_name(e->id));
+    if (value && !(*j = read_value(e, value)))
+        return e->err->code ? -1 : err_nomem(e->err);
+    return 0;
+}
+
 int settings_edit(struct settings *s, enum layer_id id, enum settings_edit how, const char *key,
                   const char *value, struct bk_err *err)
 {
@@ -205,24 +231,24 @@ int settings_edit(struct settings *s, enum layer_id id, enum settings_edit how, 
     const char *path = settings_layer_path(s, id);
     struct json *j = NULL;
     OWN(buf) struct buf out = {0};
-    if (!e.key)
-        return no_such_key(key, err);
-    if (!path)
-        return err_set(err, BK_E_INPUT, "the %s layer has no file", settings_layer_name(id));
-    if (value && !(j = read_value(&e, value)))
-        return err->code ? -1 : err_nomem(err);
+    if (begin_edit(&e, key, path, value, &j) < 0)
+        return -1;
     OWN(settings_lock) struct settings_lock lock = SETTINGS_UNLOCKED;
     if ((how != EDIT_REMOVE && settings_make_folders(path, err) < 0) ||
-        settings_lock(&lock, path, err) < 0 || open_file(&e, path) < 0)
-        return -1;
-    if ((how == EDIT_SET   ? set(&e, j)
-         : how == EDIT_ADD ? add_value(&e, j)
-                           : remove_value(&e, j)) < 0)
-        return -1;
-    jt_print(e.whole, &out);
-    if (check_result(&e, path, &out) < 0)
+        settings_lock(&lock, path, err) < 0 || edit_text(&e, how, path, j, &out) < 0)
         return -1;
     return settings_write_file(path, &out, id == LAYER_POLICY ? 0644 : 0600, err);
+}
+
+int settings_try_edit(struct settings *s, enum layer_id id, enum settings_edit how, const char *key,
+                      const char *value, struct buf *text, struct bk_err *err)
+{
+    struct editor e = {.s = s, .id = id, .key = setting_by_path(key), .err = err};
+    const char *path = settings_layer_path(s, id);
+    struct json *j = NULL;
+    if (begin_edit(&e, key, path, value, &j) < 0)
+        return -1;
+    return edit_text(&e, how, path, j, text);
 }
 
 /* ---- merging what was imported ---- */

@@ -216,6 +216,9 @@ enum settings_edit { EDIT_SET, EDIT_ADD, EDIT_REMOVE };
  * for a string; NULL removes the key. */
 int settings_edit(struct settings *s, enum layer_id id, enum settings_edit how, const char *key,
                   const char *value, struct bk_err *err);
+/* The same without writing: appends the text that the file would have. */
+int settings_try_edit(struct settings *s, enum layer_id id, enum settings_edit how, const char *key,
+                      const char *value, struct buf *text, struct bk_err *err);
 /* Adds a word to a list in the user's file, for an answer that is to last. */
 int settings_remember(const char *folder, const char *key, const char *word, struct bk_err *err);
 

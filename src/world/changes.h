@@ -40,6 +40,9 @@ struct change {
     uint8_t protected; /* enum protected_class */
     /* It is put into place by itself; else it comes with a folder above it. */
     bool root;
+    /* In a comparison with a checkpoint: where both sides are, if not the real folder and the
+     * world. */
+    bool old_since, new_real;
     bool copied;       /* the layer copied it from the real one, and then it was changed */
     uint32_t old_mode; /* 0: there is none */
     uint32_t new_mode;
@@ -65,6 +68,10 @@ typedef unsigned world_classify_fn(void *arg, const char *path);
  * or times may differ, or nothing. Free with changes_free() whatever happened. */
 int changes_read(const struct world *w, world_classify_fn *classify, void *arg, struct changes *out,
                  struct bk_err *err);
+/* What has changed since a checkpoint (checkpoints.h), of two lists against the real folder: *since
+ * is the world as it was then, *now as it is, or was later. */
+int changes_between(const struct world *w, struct changes *since, const struct changes *now,
+                    struct changes *out, struct bk_err *err);
 void changes_free(struct changes *c);
 #define OWN_changes changes_free
 
@@ -77,5 +84,8 @@ static inline bool change_is_shown(const struct change *c)
 /* Both sides of a changed regular file, to compare them. -1: there is none. */
 int change_open_old(const struct world *w, const struct change *c);
 int change_open_new(const struct world *w, const struct change *c);
+/* Adds what is in the old folder, as far as it can be read and up to a million names. */
+void change_count_old(const struct world *w, const struct change *c, size_t *files, size_t *folders,
+                      uint64_t *bytes);
 
 #endif

@@ -121,7 +121,7 @@ static int whole_way(const char *buckle, const char *folder, const char *n, cons
     uint64_t number;
     struct received h = {.cap = latency ? strtoul(n, NULL, 10) : 0};
     h.took = calloc(h.cap + 1, sizeof(*h.took));
-    if (!h.took || session_open(&k, "bench", 0, NULL, &err) < 0 ||
+    if (!h.took || session_open(&k, "bench", 0, NULL, NULL, &err) < 0 ||
         store_subscribe(k.store, on_violation, &h) < 0)
         give_up("no session");
     int session = session_admit(&k, "attack", &number, &err);

@@ -3,6 +3,8 @@
 """`buckle try`: a command's changes stay in a world until the user keeps or discards them. Everyday
 tasks give the same tree as without Buckle after keeping, and change nothing after discarding. What
 changes outside meanwhile is never overwritten, and a kill while keeping ends in all or nothing.
+
+    e2e-try.py [whole | TEST…]     whole: 200 kills, a large hostile world, and what it costs
 """
 
 import json
@@ -10,6 +12,7 @@ import os
 import random
 import re
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -58,6 +61,13 @@ TASKS = {
                            f"{GIT} commit -q -m one --date=2020-01-01T00:00:00 && rm .git/index",
     "sed -i over a tree": "find src -type f -name '*.txt' -exec sed -i s/o/0/g {} +",
     "mv of folders and files": "mv src/deep moved && mv run lib/ran && mv lib library",
+    "rename of folders": """python3 -c "
+import os
+os.setxattr('src/deep', 'user.folder', b'1')
+os.rename('src/deep', 'moved'); os.rename('lib', 'moved/er/lib'); os.rename('moved', 'again')
+os.mkdir('empty'); os.rename('src', 'empty')" """,
+    "git mv": f"export GIT_COMMITTER_DATE=2020-01-01T00:00:00 && {GIT} init -q . && {GIT} add -A && {GIT} mv src source && "
+              f"{GIT} commit -q -m one --date=2020-01-01T00:00:00 && rm .git/index",
     "hard links": "ln lib/zero hard && ln src/deep/numbers lib/numbers && cp -al src copy",
     "cp -a keeps times": "cp -a src copy && rm -r src",
     "sqlite": """python3 -c "
@@ -152,7 +162,7 @@ def test_shown(person, t):
     r = trying(person, folder, "echo more >>src/two.txt; rm -r lib; mkdir new; printf x >new/tool; chmod +x new/tool; "
                                "ln -s /etc/passwd out; mkfifo pipe; mv run ran", "--review", "later")
     world = world_of(r)
-    for words in ("4 added, 1 changed", "[executable]", "[leads out of the folder]", "[cannot be kept]",
+    for words in ("5 added, 1 changed, 3 removed", "[executable]", "[leads out of the folder]", "[cannot be kept]",
                   f"buckle keep {world}"):
         t.ok(words in r.err, f"the summary has {words}", r)
     rows = {c["path"]: c for c in json.loads(buckle(person, "changes", world, "--json").out)["changes"]}
@@ -176,6 +186,98 @@ def test_shown(person, t):
     t.ok(r.status == 0 and not os.path.exists(f"{folder}/pipe") and not os.path.exists(f"{folder}/lib"),
          "then the rest, without the pipe", r)
     t.ok(buckle(person, "keep", world).status == 2, "the world is gone")
+
+
+def test_order(person, t):
+    """First what is marked, then what was there before, then what is new; the counts are those of the lines."""
+    folder = made(person)
+    r = trying(person, folder, f"{GIT} init -q clone; mkdir -p new/deep; echo x >new/x; echo more >>src/one.txt; rm -r lib; "
+                               "ln -s / clone/out; chmod 755 src/two.txt", "--review", "later")
+    lines = [line.split() for line in r.err.split("\n")[1:-2]]
+    t.equal([line[1] for line in lines], ["clone/out", "lib/", "src/one.txt", "src/two.txt", "clone/", "new/"], "the order", r)
+    rows = json.loads(buckle(person, "changes", world_of(r), "--json").out)["changes"]
+    clone = sum(c["path"].startswith("clone/") for c in rows)
+    files = sum(c["path"].startswith("clone/") and not c["mode"].startswith("4") for c in rows)
+    t.ok(f"{files} files, {clone - files} folders" in r.err, "a new folder's line counts what is in it", r)
+    t.ok(f": {clone + 1 + 3} added, 2 changed, 2 removed in " in r.err, "the counts", r)
+    buckle(person, "discard", world_of(r))
+
+
+def test_renamed(person, t):
+    """A renamed folder has its old name, also one that was renamed again. What rename(2) refuses is refused."""
+    folder = made(person)
+    script = ("import os, errno\n"
+              "def no(a, b):\n try: os.rename(a, b)\n except OSError as e: print(errno.errorcode[e.errno], flush=True)\n"
+              "no('src', 'lib'); no('src', 'run'); no('src', 'src/deep/x'); no('src', 'none/x')\n"
+              "fd = os.open('src/deep', os.O_RDONLY)\n"
+              "os.rename('src', 'one'); os.rename('one', 'two'); print(sorted(os.listdir('.')), sorted(os.listdir('two')))")
+    r = person.call([BUCKLE, "try", "--review", "later", "--", "python3", "-c", script], cwd=folder)
+    t.equal(r.out, "ENOTEMPTY\nENOTDIR\nEINVAL\nENOENT\n['lib', 'run', 'two'] ['deep', 'link', 'one.txt', 'two.txt']\n", "rename()", r)
+    t.ok(re.search(r"> two/ .* was src\n", r.err), "the summary has the old name", r)
+    buckle(person, "discard", world_of(r))
+    r = person.call([BUCKLE, "try", "--discard", "--allow-protected", "git-settings", "--deny-read", f"{folder}/src/two.txt", "--",
+                     "python3", "-c", "import os\nos.rename('src', 'x')\nprint(open('x/two.txt').read())"], cwd=folder)
+    t.ok("two\n" not in r.out, "a file that cannot be read does not become readable by moving its folder", r)
+
+
+def test_on(person, t):
+    """Worlds on top of worlds: each begins with what is in the one below, and is kept there."""
+    folder, bare = made(person), made(person)
+    steps = ["echo first >first; rm src/one.txt; mkdir -p gone/deep; echo g >gone/deep/g; rm -r lib",
+             "cat first >second; echo more >>first; rm -r gone; mkdir -p lib/new; echo l >lib/new/l; mkdir gone; echo o >src/one.txt",
+             "rm second; echo third >src/deep/er/third; chmod 700 src/deep; echo t >>lib/new/l; ln -s x link; echo g >gone/g"]
+    before, ids = manifest(person, folder), []
+    for script in steps:
+        person.sh(script, cwd=bare)
+        on = ["--on", ids[-1]] if ids else []
+        r = trying(person, folder, script, "--review", "later", *on)
+        ids.append(world_of(r))
+        t.ok(r.status == 0 and ids[-1], f"on {ids[:-1]}", r)
+    t.equal(manifest(person, folder), before, "nothing has changed outside")
+    rows = {c["path"]: c["change"] for c in json.loads(buckle(person, "changes", ids[1], "--json").out)["changes"]}
+    t.equal(rows, {"first": "changed", "gone": "changed", "lib": "added", "lib/new": "added", "lib/new/l": "added", "second": "added",
+                   "src/one.txt": "added"}, "the changes since the world below")
+    r = buckle(person, "changes", ids[1], "--diff")
+    t.ok("\n first\n+more\n" in r.out, "their differences", r)
+    inside = json.loads(buckle(person, "changes", ids[2], "--", "python3", "-c", MANIFEST, folder, cwd=folder).out)
+    plain = [[n, {k: v for k, v in row.items() if k != "time"}] for n, row in manifest(person, bare)]
+    t.equal([[n, {k: v for k, v in row.items() if k != "time"}] for n, row in inside], plain, "the last one shows everything")
+    r = buckle(person, "keep", ids[0])
+    t.ok(r.status == 1 and ids[1] in r.err and "on top" in r.err, "one that has another on top is not kept", r)
+    r = buckle(person, "discard", ids[1])
+    t.ok(r.status == 2 and ids[2] in r.err, "nor discarded", r)
+    for i in (2, 1):
+        r = buckle(person, "keep", ids[i])
+        t.ok(r.status == 0, f"kept in the world below: {i}", r)
+        t.equal(manifest(person, folder), before, "nothing has changed outside")
+    r = buckle(person, "keep", ids[0])
+    after = [[n, {k: v for k, v in row.items() if k != "time"}] for n, row in manifest(person, folder)]
+    t.ok(r.status == 0, "and at last outside", r)
+    t.equal(after, plain, "as without Buckle")
+    t.equal(worlds(person), [], "no world is left")
+
+
+def test_siblings(person, t):
+    """Two worlds on one: what both change is a conflict for the second."""
+    folder = made(person)
+    first = world_of(trying(person, folder, "echo 1 >file; echo a >a; echo b >b", "--review", "later"))
+    one = world_of(trying(person, folder, "echo 2 >>a; echo new >new", "--review", "later", "--on", first))
+    same = world_of(trying(person, folder, "echo 3 >>a; echo 3 >>b", "--review", "later", "--on", first))
+    other = world_of(trying(person, folder, "echo 4 >>b; rm file", "--review", "later", "--on", first))
+    t.ok(buckle(person, "keep", one).status == 0, "the first one")
+    r = buckle(person, "keep", same)
+    t.ok(r.status == 1 and f"{folder}/a: it has changed outside as well" in r.err and f"{folder}/b:" not in r.err, "the second one", r)
+    t.ok(buckle(person, "discard", same).status == 0, "is discarded")
+    r = buckle(person, "keep", other)
+    t.ok(r.status == 0, "one that changes something else", r)
+    t.ok(buckle(person, "keep", first).status == 0 and sorted(os.listdir(folder)) ==
+         ["a", "b", "lib", "new", "run", "src"] and open(f"{folder}/b").read() == "b\n4\n", "all of it", os.listdir(folder))
+    r = trying(person, folder, "echo x >src/x; echo y >y", "--review", "later", "--on", "nosuch")
+    t.ok(r.status == 125 and "no world nosuch" in r.err, "a world that is missing", r)
+    first = world_of(trying(person, folder, "echo x >src/x", "--review", "later"))
+    r = buckle(person, "try", "--on", first, "--review", "later", "--", "touch", "z", cwd=f"{folder}/src")
+    t.ok(r.status == 125 and not os.path.exists(f"{folder}/src/z"), "a folder that is in one of the places below", r)
+    buckle(person, "changes", "--prune", "--days", "0")
 
 
 def test_links(person, t):
@@ -255,11 +357,11 @@ def test_protected(person, t):
     t.ok(r.out == "no\n", "without the class they cannot be written in a world either", r)
 
 
-def test_kills(person, t):
+def test_kills(person, t, times=None):
     """SIGKILL at random times while a world is kept; the next call ends in all or nothing."""
     wrong, old, new = [], 0, 0
     chance = random.Random(4)
-    for _ in range(12 if person.uid == 0 else 8):
+    for _ in range(times or (12 if person.uid == 0 else 8)):
         folder = made(person)
         r = trying(person, folder, "for i in $(seq 150); do echo $i >n$i; done; cp -a src copy; rm -r lib; "
                                    "echo x >>src/two.txt; chmod 700 src", "--review", "later")
@@ -288,9 +390,13 @@ def test_in_use(person, t):
     waits.stdout.readline()
     world = worlds(person)[0]
     t.ok(world["used"], "a world in use is listed so")
-    for command in ("keep", "discard", "changes"):
+    for command in ("keep", "discard"):
         r = buckle(person, command, world["world"])
         t.ok(r.status == 2 and "in use" in r.err, f"{command} refuses it", r)
+    r = buckle(person, "changes", world["world"])
+    t.ok(r.status == 0 and "+ new" in r.out, "changes shows it as it is", r)
+    r = buckle(person, "changes", world["world"], "--", "true", cwd=folder)
+    t.ok("in use" in r.err, "but runs nothing there", r)
     waits.communicate(b"\n")
     t.ok(buckle(person, "keep", world["world"]).status == 0 and os.path.exists(f"{folder}/new"), "afterwards it is kept")
 
@@ -366,8 +472,60 @@ def test_prune(person, t):
     t.equal(worlds(person), [], "an old one is")
 
 
-TESTS = [test_tasks, test_shown, test_links, test_success, test_outside, test_conflicts, test_protected, test_kills, test_in_use,
+def test_many_kills(person, t):
+    test_kills(person, t, 100)
+
+
+def test_large(person, t):
+    """A world with many names, deep folders and names of any bytes is listed, and kept or discarded."""
+    folder = made(person)
+    script = ("import os\n"
+              "for i in range(100):\n os.mkdir(f'd{i}')\n for k in range(1000): open(f'd{i}/\\n{k}', 'w').close()\n"
+              "for i in range(1500): os.mkdir('x'); os.chdir('x')\n")
+    r = person.call([BUCKLE, "try", "--review", "later", "--", "python3", "-c", script], cwd=folder)
+    t.ok("101600 added" in r.err, "it is summed up", r)
+    r = buckle(person, "discard", world_of(r))
+    t.ok(r.status == 0 and not worlds(person), "and discarded", r)
+
+
+def seconds(person, words, folder):
+    began = time.monotonic()
+    r = person.call(words, cwd=folder)
+    return time.monotonic() - began, r
+
+
+def test_cost(person, t):
+    """Ratios within one run. The state folder and the project are on the same file system."""
+    folder = person.folder()
+    person.sh("for i in $(seq 30); do mkdir -p tree/$i; for k in $(seq 100); do echo $i $k >tree/$i/$k; done; done", cwd=folder)
+    person.sh("mkdir work", cwd=folder)
+    work, times = f"{folder}/work", {}
+    copy = ["cp", "-r", "../tree", "new"]
+    ways = {"bwrap": ["bwrap", "--dev-bind", "/", "/", "--bind", work, work, *copy], "run": [BUCKLE, "run", "--", *copy],
+            "try": [BUCKLE, "try", "--review", "later", "--", *copy], "launch of run": [BUCKLE, "run", "--", "true"],
+            "launch of try": [BUCKLE, "try", "--", "true"]}
+    for _ in range(3):
+        for way, words in ways.items():
+            person.sh("rm -rf new; sync", cwd=work)
+            took, r = seconds(person, words, work)
+            times.setdefault(way, []).append(took)
+            if way == "try":
+                world = world_of(r)
+                times.setdefault("keep", []).append(seconds(person, [BUCKLE, "keep", world], work)[0])
+                person.sh("sync", cwd=work)
+                times.setdefault("cp -a", []).append(seconds(person, ["cp", "-a", "new", "again"], work)[0])
+                person.sh("rm -rf again", cwd=work)
+    usual = {way: statistics.median(all) for way, all in times.items()}
+    for a, b in (("try", "bwrap"), ("run", "bwrap"), ("try", "run"), ("keep", "cp -a"), ("launch of try", "launch of run")):
+        print(f"= {person.name}: {a} / {b}: {usual[a] / usual[b]:.2f}")
+    t.ok(usual["try"] < 1.5 * usual["run"], "3,000 files in a world cost about as much as in a run", times)
+    t.ok(usual["launch of try"] < 2 * usual["launch of run"], "so does a launch", times)
+
+
+WHOLE = [test_many_kills, test_large, test_cost]
+TESTS = [test_tasks, test_shown, test_order, test_renamed, test_on, test_siblings, test_links, test_success, test_outside, test_conflicts, test_protected, test_kills, test_in_use,
                test_full, test_terminal, test_races, test_prune]
 chosen = sys.argv[1:]
-for_everybody([test for test in TESTS if not chosen or test.__name__ in chosen])
+for_everybody(WHOLE if chosen == ["whole"] else [test for test in TESTS + (WHOLE if chosen else [])
+                                                 if not chosen or test.__name__ in chosen])
 sys.exit(tap.done())

@@ -18,12 +18,12 @@ def settings(user, **values):
 class Client:
     """A client with its own server."""
 
-    def __init__(self, user, folder, *words, capabilities=None, greet=True, env=None, answer=None):
+    def __init__(self, user, folder, *words, capabilities=None, greet=True, env=None, answer=None, stderr=None):
         """answer: a function of a question's text, to its answer ({"action": …})."""
         self.answer = answer
         capabilities = {"elicitation": {}} if answer and not capabilities else capabilities
         self.child = user.start([running.BUCKLE, "mcp", *words], cwd=folder, env=env,
-                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr)
         self.rest, self.last, self.notes = b"", 0, []
         if greet:
             self.hello = self.ask("initialize", {"protocolVersion": "2025-06-18",
@@ -123,7 +123,7 @@ for line in sys.stdin:
     message = {"hook_event_name": "PreToolUse", "session_id": how["id"], "cwd": how["cwd"], "tool_name": "Bash",
                "transcript_path": "/dev/null", "permission_mode": "default", "tool_use_id": "1", "tool_input": given,
                **how["more"]}
-    a = subprocess.run([sys.argv[1], "hook"], input=json.dumps(message), capture_output=True, text=True, cwd=how["cwd"])
+    a = subprocess.run([sys.argv[1], "hook", *sys.argv[2:]], input=json.dumps(message), capture_output=True, text=True, cwd=how["cwd"])
     said = json.loads(a.stdout).get("hookSpecificOutput", {})
     given = said.get("updatedInput", given)
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
@@ -142,10 +142,11 @@ for line in sys.stdin:
 class HookAgent:
     """An agent with our hook, started in a folder."""
 
-    def __init__(self, user, folder, env=None):
+    def __init__(self, user, folder, *words, env=None):
+        """words: options of the hook."""
         self.folder, self.wrapped = folder, ""
         script = user.write(f"{user.home}/hook-agent.py", AGENT)
-        self.child = user.start(["python3", script, running.BUCKLE], cwd=folder, stdin=subprocess.PIPE,
+        self.child = user.start(["python3", script, running.BUCKLE, *words], cwd=folder, stdin=subprocess.PIPE,
                                 stdout=subprocess.PIPE, env=env)
 
     def bash(self, command, session="one", cwd=None, timeout=60, more=None, **given):

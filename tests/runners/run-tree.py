@@ -98,6 +98,7 @@ FOREIGN_FLAGS = {
     "src/git/todo.c": {"--whitespace", "--ignore-whitespace", "--ignore-space-change", "--reject"},
     # the options of other sandboxes
     **dict.fromkeys((f"src/import/{tool}.c" for tool in ("bwrap", "codex", "docker", "landrun", "nono", "systemd"))),
+    "src/window/acts.def": None,  # the commands of `buckle` that the page starts
     "src/kernel/plan/plan-caps.c": {"--cap-add"},  # docker
     "src/macos/monitor.c": {"--predicate", "--style"},  # log
     "src/run/on-linux/host-fix.c": {"--security-opt", "--device", "--user", "--scope"},  # docker, systemd-run

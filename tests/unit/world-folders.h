@@ -65,7 +65,7 @@ static bool begin(struct world *w)
     static char word[] = "make";
     char *argv[] = {word, NULL};
     settle();
-    if (world_make(w, place, argv, &err) < 0)
+    if (world_make(w, place, argv, NULL, &err) < 0)
         return false;
     settle();
     mkdir(in(w->folder, "0"), 0700);

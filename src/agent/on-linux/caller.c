@@ -140,6 +140,11 @@ static bool is_still_there(int sock)
     return poll(&ended, 1, 0) == 0;
 }
 
+bool caller_is_outside(pid_t pid)
+{
+    return !is_ours(pid) && is_from_elsewhere(pid);
+}
+
 bool caller_is_user(int sock, pid_t *pid)
 {
     struct ucred who;

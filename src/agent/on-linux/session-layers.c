@@ -10,10 +10,10 @@
 #include "base/own.h"
 #include "kernel/launch/layer-server.h"
 
-void session_layers_open(struct session_layers *l, const struct tmpdir *tmpdir)
+void session_layers_open(struct session_layers *l, const struct tmpdir *tmpdir, const char *world)
 {
     static const char *const paths[] = {"/tmp"};
-    l->server = layer_server_start(paths, 1, tmpdir, &l->pid);
+    l->server = layer_server_start(paths, 1, tmpdir, world, &l->pid);
     if (l->server < 0)
         l->pid = 0;
 }

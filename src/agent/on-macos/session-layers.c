@@ -3,9 +3,10 @@
 
 #include "agent/session-layers.h"
 
-void session_layers_open(struct session_layers *l, const struct tmpdir *tmpdir)
+void session_layers_open(struct session_layers *l, const struct tmpdir *tmpdir, const char *world)
 {
     (void)tmpdir;
+    (void)world;
     *l = (struct session_layers){.server = -1};
 }
 

@@ -95,7 +95,7 @@ struct tls_helper *tls_start(const struct graph *g, const struct handling *with,
                              const char **why)
 {
     OWN(buf) struct buf names = {0};
-    OWN(fd) int program = helper_program_open();
+    OWN(fd) int program = helper_program_open("buckle-tls");
     struct tls_helper *h = NULL;
     errno = program < 0 ? ENOENT : ENOMEM;
     if (program >= 0 && terminate_names(g, with, &names))

@@ -122,7 +122,7 @@ static bool has_groups(const struct creds *p)
            memcmp(now, p->groups, p->ngroups * sizeof(now[0])) == 0;
 }
 
-static int assume_creds(const struct creds *p)
+static int assume_creds(const struct creds *p, bool alone)
 {
     pid_t parent = getppid();
     int err = set_effective(UINT64_MAX);
@@ -137,8 +137,9 @@ static int assume_creds(const struct creds *p)
         (uid_t)syscall(SYS_setfsuid, -1) != p->fsuid)
         return -EPERM;
     /* changing them has cleared PR_SET_PDEATHSIG */
-    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    if (getppid() != parent)
+    if (!alone)
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    if (!alone && getppid() != parent)
         _exit(1);
     return set_effective(p->caps | own_caps);
 }
@@ -155,7 +156,7 @@ static int act_as(struct judge *j, const struct creds *p)
     if (j->creds.known && is_same_creds(p, &j->creds.now))
         return 0;
     j->creds.known = false;
-    if (assume_creds(p) < 0)
+    if (assume_creds(p, j->creds.alone) < 0)
         return -EPERM;
     j->creds.now = *p;
     j->creds.known = true;
@@ -169,7 +170,8 @@ static void act_as_root(struct judge *j)
     set_effective(UINT64_MAX);
     syscall(SYS_setfsuid, 0);
     syscall(SYS_setfsgid, getgid());
-    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    if (!j->creds.alone)
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 }
 
 int creds_take(struct judge *j, const struct request *r)

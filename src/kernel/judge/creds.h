@@ -21,6 +21,7 @@ struct creds {
 struct creds_in_use {
     bool vary;       /* some process inside may have other credentials than the judge */
     bool known;      /* `now` holds what the judge acts with */
+    bool alone;      /* the judge outlives its parent */
     bool may_ptrace; /* the judge has CAP_SYS_PTRACE */
     struct creds now;
 };

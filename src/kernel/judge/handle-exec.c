@@ -132,8 +132,7 @@ static int ask_image(struct judge *j, const struct request *r, struct pinned *p,
 
 enum { LOOK_SOON_MS = 1, LOOK_LATER_MS = 20, SOON_MS = 30, PATIENCE_MS = 5000 };
 
-/* The start of a process's stack: executing moves it, even if the program stays the same. */
-static uint64_t stack_of(const struct judge *j, pid_t pid)
+uint64_t exec_stack(const struct judge *j, pid_t pid)
 {
     char text[1024];
     (void)proc_read(j->proc, text, sizeof(text), "%d/stat", pid);
@@ -178,7 +177,7 @@ static int watch_exec(struct judge *j, const struct request *r, const struct sta
         return -EPERM;
     x.dev = st.st_dev;
     x.ino = st.st_ino;
-    x.stack = stack_of(j, x.pid);
+    x.stack = exec_stack(j, x.pid);
     x.since = now_ms();
     if (!x.stack)
         return -EPERM;
@@ -236,7 +235,7 @@ static bool check_watched(struct judge *j, const struct watched_exec *x, bool ac
     /* in this order: if the stack has moved, the new program is there, too. While the process
      * passes from its main thread to the one that executes, there is no stack: that is before the
      * exec. */
-    uint64_t stack = stack_of(j, x->pid);
+    uint64_t stack = exec_stack(j, x->pid);
     bool moved = stack && stack != x->stack;
     OWN(fd) int exe = exe_of(j, x->pid, O_PATH);
     bool changed = exe >= 0 && (moved || !same_file(x, exe));

@@ -46,6 +46,8 @@ int exec_judge_command(struct judge *j, int cwd, char *const *argv, char out[PAT
 void exec_check_watched(struct judge *j, pid_t tid);
 /* Whether the caller runs a program that it may run. If not, its process has been killed. */
 bool exec_caller_is_known(struct judge *j, const struct request *r);
+/* The start of a process's stack: executing moves it, even if the program stays the same. */
+uint64_t exec_stack(const struct judge *j, pid_t pid);
 /* How long to sleep before the next check; NULL: for ever. */
 const struct timespec *exec_timeout(const struct judge *j);
 

@@ -24,10 +24,12 @@
 #include "kernel/judge/git-judge.h"
 #include "kernel/judge/handlers.h"
 #include "kernel/judge/judge.h"
+#include "kernel/judge/move-folder.h"
 #include "kernel/judge/new-names.h"
 #include "kernel/judge/own-folders.h"
 #include "kernel/judge/resolve.h"
 #include "kernel/judge/target.h"
+#include "kernel/launch/layers.h"
 
 /* The arguments of a call with one path: fooat(dirfd, path, ...) or foo(path, ...). */
 struct at_args {
@@ -504,6 +506,16 @@ static void after_move(struct judge *j, const struct pinned *old, const struct p
         own_folders_moved(own, new->parent, new->name, m);
 }
 
+/* An overlay renames only folders that are on its upper side. */
+static int move_in_layer(struct judge *j, const struct pinned *old, const struct pinned *new,
+                         unsigned flags)
+{
+    if (!j->layers || !S_ISDIR(old->st.st_mode) || (flags & ~(unsigned)RENAME_NOREPLACE) ||
+        !layers_same(j->layers, old->path, old->path_len, new->path, new->path_len))
+        return -EXDEV;
+    return move_folder(old->parent, old->name, new->parent, new->name, flags);
+}
+
 static int move(struct judge *j, const struct pinned *old, const struct pinned *new, unsigned flags)
 {
     struct own_move m = {.from = old->path,
@@ -515,8 +527,13 @@ static int move(struct judge *j, const struct pinned *old, const struct pinned *
                          .exchange = flags &RENAME_EXCHANGE};
     if (moves_folder(old, new) && own_folders_before_move(&j->own_folders, &m) < 0)
         return -EPERM;
-    if (syscall(SYS_renameat2, old->parent, old->name, new->parent, new->name, flags) < 0)
-        return -errno;
+    if (syscall(SYS_renameat2, old->parent, old->name, new->parent, new->name, flags) < 0) {
+        int err = errno == EXDEV ? move_in_layer(j, old, new, flags) : -errno;
+        if (err < 0)
+            return err;
+    }
+    if (j->layers && S_ISDIR(old->st.st_mode) && !m.exchange)
+        layers_note_move(j->layers, old->path, new->path);
     after_move(j, old, new, &m);
     return 0;
 }

@@ -433,11 +433,15 @@ static void mount_layers(const struct judge_process *in, const int trees[LAYERS_
                                       .proc = in->proc};
     if (m.given && in->s->plan->nlayers)
         layer_server_take(l->layer_server, in->s->plan, given);
+    if (m.given && in->s->plan->nlayers && l->world)
+        layer_server_take_places(l->layer_server, in->s->plan, given);
     if (m.given)
         close(l->layer_server); /* the sentry has it, too */
     int err = layers_mount(in->s->plan, &m, in->layers);
+    /* without a world of its own, a sandbox inside another one has that one's layers, or none: then
+     * nothing that needs one can be written */
     if (in->s->plan->world || l->world)
-        judge_check(in->s, STEP_WORLD, err < 0 || (in->layers->n && l->world) ? err : -EOPNOTSUPP);
+        judge_check(in->s, STEP_WORLD, err < 0 || in->layers->n || !l->world ? err : -EOPNOTSUPP);
     in->layers->session = l->linked && !l->own_record; /* not of a sandbox inside */
 }
 

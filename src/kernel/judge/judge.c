@@ -18,7 +18,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "kernel/judge/ask.h"
+#include "kernel/judge/call-book.h"
 #include "kernel/judge/path-set.h"
 #include "kernel/judge/creds.h"
 #include "kernel/judge/git-judge.h"
@@ -43,7 +45,7 @@ int judge_init(struct judge *j, const struct plan *plan, const struct graph *g,
     j->listener = from->listener;
     j->events = from->events;
     j->proc = from->proc;
-    j->procfs.inner = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    j->procfs.inner = from->inner ? from->inner : open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     j->pid_ns = from->pid_ns;
     j->uid = j->caller.uid = getuid();
     j->caller.gid = getgid();
@@ -150,13 +152,15 @@ void judge_send(int listener, uint64_t id, int64_t value)
     /* a target that is gone needs no answer */
     while (ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &resp) < 0 && errno == EINTR)
         ;
+    book_answered(id);
 }
 
-static void send_continue(int listener, uint64_t id)
+void judge_send_continue(int listener, uint64_t id)
 {
     struct seccomp_notif_resp resp = {.id = id, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE};
     while (ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &resp) < 0 && errno == EINTR)
         ;
+    book_answered(id);
 }
 
 void judge_send_fd(int listener, uint64_t id, int fd, bool cloexec)
@@ -171,6 +175,8 @@ void judge_send_fd(int listener, uint64_t id, int fd, bool cloexec)
     while (got < 0 && errno == EINTR);
     if (got < 0)
         judge_send(listener, id, errno == ENOENT ? -EPERM : -errno);
+    else
+        book_answered(id);
     close(fd);
 }
 
@@ -202,7 +208,7 @@ void judge_call(struct judge *j, const struct request *r)
     if (!a.sent && a.value == -EOVERFLOW && j->layers)
         a.value = -EACCES;
     if (a.proceed)
-        send_continue(j->listener, r->id);
+        judge_send_continue(j->listener, r->id);
     else if (!a.sent)
         judge_send(j->listener, r->id, a.value);
 }
@@ -217,7 +223,8 @@ static void answer_call(struct judge *j, const struct seccomp_notif *n)
     if (j->execs.nwatched)
         exec_check_watched(j, r.tid);
     thread_cache_observe(j, &r);
-    judge_call(j, &r);
+    if (!j->first_look || !j->first_look(j, &r))
+        judge_call(j, &r);
 }
 
 void judge_next(struct judge *j)
@@ -225,6 +232,11 @@ void judge_next(struct judge *j)
     struct seccomp_notif n;
     memset(&n, 0, sizeof(n));
     /* ENOENT: the caller died meanwhile */
-    if (ioctl(j->listener, SECCOMP_IOCTL_NOTIF_RECV, &n) == 0)
-        answer_call(j, &n);
+    if (ioctl(j->listener, SECCOMP_IOCTL_NOTIF_RECV, &n) < 0)
+        return;
+    uint64_t since = j->first_look ? now_ns() : 0;
+    book_received(n.id);
+    answer_call(j, &n);
+    if (j->first_look)
+        book_took(now_ns() - since);
 }

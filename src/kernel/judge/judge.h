@@ -59,11 +59,15 @@ struct judge {
     bool scoped;        /* Landlock keeps signals inside */
     bool makes_user_ns; /* the target may make user namespaces, and change its root there */
     bool joins_user_ns; /* a process of ours that joins one of those is out of the target's reach */
-    bool nests;         /* the controller starts sandboxes inside this one (handle-nest.c) */
-    bool names_judged;  /* nothing inside can create a name without the judge */
-    bool removing;      /* this call can only remove a name */
-    bool again;         /* this call is being retried (waiting-calls.h) */
-    mode_t umask;       /* in force in this process */
+    bool foreign_init;  /* pid 1 of its pid namespace is a process of the target's, not ours */
+    /* looks at a call first; true: it has answered. NULL: nothing does */
+    bool (*first_look)(struct judge *j, const struct request *r);
+    bool audit;        /* what the policy denies is reported, and allowed */
+    bool nests;        /* the controller starts sandboxes inside this one (handle-nest.c) */
+    bool names_judged; /* nothing inside can create a name without the judge */
+    bool removing;     /* this call can only remove a name */
+    bool again;        /* this call is being retried (waiting-calls.h) */
+    mode_t umask;      /* in force in this process */
     struct procfs_view procfs;
     struct terminal_use terminal;
     struct caller caller;
@@ -104,6 +108,7 @@ struct judge {
  * -1. */
 struct judge_start {
     int listener, events, proc;
+    int inner; /* the target's own procfs; -1: none; 0: at /proc */
     bool pid_ns;
     int record;      /* of own folders, or -1; taken over */
     const char *cwd; /* where the user started the run, or "" */

@@ -178,7 +178,7 @@ static bool is_applied(const struct judge *j, const struct view *v, pid_t pid)
 static bool is_inside(const struct judge *j, const struct view *v, pid_t pid, bool first)
 {
     if (j->pid_ns)
-        return !first;
+        return !first || j->foreign_init;
     if (j->applied.pid)
         return is_applied(j, v, pid);
     return generations(v->proc, pid, getpid()) > 1;
@@ -202,7 +202,7 @@ static int relation_in_view(const struct judge *j, const struct view *v, pid_t p
         return -ESRCH;
     bool first = is_first(v, pid);
     int relation = RELATION_OTHERS;
-    if (first)
+    if (first && !j->foreign_init)
         relation |= RELATION_INIT;
     if (group == own_group)
         relation |= RELATION_GROUP;

@@ -61,6 +61,8 @@ static inline struct answer answer_verdict(int err)
 
 /* Answers a call with a value or a negative errno. Any thread may call these two. */
 void judge_send(int listener, uint64_t id, int64_t value);
+/* Lets the kernel perform the call. */
+void judge_send_continue(int listener, uint64_t id);
 /* Installs fd in the target as the call's result, or fails the call. Closes fd. */
 void judge_send_fd(int listener, uint64_t id, int fd, bool cloexec);
 

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * buckle-tls is beside this program (../libexec/buckle). For programs that link the library it is
- * in the library's own folder, as in a wheel, or where Buckle was installed. A file that another
+ * Our other programs are beside this one (../libexec/buckle). For programs that link the library they
+ * are in the library's own folder, as in a wheel, or where Buckle was installed. A file that another
  * user could have put there is not started.
  */
 
@@ -40,14 +40,16 @@ static int open_beside(const char *file, const char *below)
     return n < (int)sizeof(path) ? open_program(path) : -1;
 }
 
-int helper_program_open(void)
+int helper_program_open(const char *name)
 {
-    char own[PATH_MAX];
+    char own[PATH_MAX], below[NAME_MAX], installed[PATH_MAX];
     Dl_info library;
     int fd = -1;
+    snprintf(below, sizeof(below), "../libexec/buckle/%s", name);
+    snprintf(installed, sizeof(installed), "%s/%s", BK_LIBEXEC, name);
     if (process_own_path(own) == 0)
-        fd = open_beside(own, "../libexec/buckle/buckle-tls");
+        fd = open_beside(own, below);
     if (fd < 0 && dladdr(BK_LIBEXEC, &library) && library.dli_fname)
-        fd = open_beside(library.dli_fname, "buckle-tls");
-    return fd >= 0 ? fd : open_program(BK_LIBEXEC "/buckle-tls");
+        fd = open_beside(library.dli_fname, name);
+    return fd >= 0 ? fd : open_program(installed);
 }

@@ -36,7 +36,13 @@
 
 enum { CLIENTS = 1024, PATH_BYTES = 512, PATIENCE_MS = 5000 };
 
-enum request { TAKE_LAYERS, FORGET_NAMES, JOIN };
+enum request { TAKE_LAYERS, FORGET_NAMES, JOIN, TAKE_PLACE };
+
+/* A request; all but TAKE_PLACE are only the first word. */
+struct asked {
+    uint32_t request;
+    char path[PATH_BYTES];
+};
 
 /* An answer. With an empty path: that was all. */
 struct given {
@@ -51,6 +57,14 @@ struct server {
     const char *const *paths;
     int layers[PLAN_LAYERS]; /* by path; -1: none */
     size_t n;
+    /* Layers of a world, made when a run first asks for one. They are in a mount namespace without
+     * the others, so that a place may be below one of those. */
+    int world; /* its folder, or -1 */
+    bool user_ns;
+    int namespaces[2]; /* that of the world's layers, and that of the others */
+    char *places[PLAN_LAYERS];
+    int place_layers[PLAN_LAYERS];
+    size_t nplaces;
     int above;  /* the server that can make the kernel forget names, or -1 */
     int folder; /* what has the TMPDIR, or -1, and its name in there: */
     char name[64];
@@ -61,6 +75,8 @@ static void forget_names(const struct server *s)
     bool ask = false;
     for (size_t i = 0; i < s->n; i++)
         ask |= s->layers[i] >= 0 && sentry_drop(s->layers[i]) == -EPERM;
+    for (size_t i = 0; i < s->nplaces; i++)
+        (void)sentry_drop(s->place_layers[i]);
     if (ask && s->above >= 0)
         layer_server_forget_names(s->above);
 }
@@ -83,6 +99,50 @@ static bool give_layers(const struct server *s, int client)
     return fd_pass_try_many(client, &given, sizeof(given), NULL, 0) == 0;
 }
 
+static bool overlaps(const char *a, const char *b)
+{
+    size_t n = strlen(a), k = strlen(b), least = n < k ? n : k;
+    return memcmp(a, b, least) == 0 && (n == k || (n < k ? b : a)[least] == '/');
+}
+
+/* The layer over a place of the world. Places that are one in another need policies that differ. */
+static int find_place(struct server *s, const char *path)
+{
+    for (size_t i = 0; i < s->nplaces; i++)
+        if (strcmp(s->places[i], path) == 0)
+            return s->place_layers[i];
+        else if (overlaps(s->places[i], path))
+            return -EBUSY;
+    char *copy = s->nplaces == PLAN_LAYERS ? NULL : strdup(path);
+    int layer = copy ? layers_hold_place(path, s->user_ns, s->world) : -ENOMEM;
+    if (layer < 0)
+        return free(copy), layer;
+    s->places[s->nplaces] = copy;
+    s->place_layers[s->nplaces++] = layer;
+    return layer;
+}
+
+static bool enter_namespace(const struct server *s, size_t which)
+{
+    return setns(s->namespaces[which], CLONE_NEWNS) == 0 && chdir("/proc") == 0;
+}
+
+/* Answers with the layer, or with nothing. */
+static bool give_place(struct server *s, int client, const char *path)
+{
+    struct given given;
+    int layer = -1;
+    memset(&given, 0, sizeof(given));
+    if (s->world >= 0 && path[0] == '/' && enter_namespace(s, 0))
+        layer = find_place(s, path);
+    OWN(fd) int tree = layer < 0 ? -1 : layers_copy(layer);
+    if (s->world >= 0 && !enter_namespace(s, 1))
+        return false;
+    if (tree >= 0)
+        memcpy(given.path, path, strlen(path));
+    return fd_pass_try_many(client, &given, sizeof(given), &tree, tree >= 0) == 0;
+}
+
 static bool add_client(struct server *s, int client)
 {
     if (s->nclients == CLIENTS)
@@ -93,21 +153,25 @@ static bool add_client(struct server *s, int client)
 
 static bool serve_client(struct server *s, int client)
 {
-    uint32_t request;
+    struct asked asked = {0};
     int passed = -1;
     size_t came = 0;
-    ssize_t n = fd_pass_poll_many(client, &request, sizeof(request), &passed, 1, &came);
+    ssize_t n = fd_pass_poll_many(client, &asked, sizeof(asked), &passed, 1, &came);
     OWN(fd) int joins = came ? passed : -1;
     if (n == -EAGAIN || n == -EINTR)
         return true;
-    if (n != sizeof(request))
+    size_t whole = asked.request == TAKE_PLACE ? sizeof(asked) : sizeof(asked.request);
+    if (n != (ssize_t)whole)
         return false;
-    switch (request) {
+    switch (asked.request) {
+    case TAKE_PLACE:
+        asked.path[PATH_BYTES - 1] = '\0';
+        return give_place(s, client, asked.path);
     case TAKE_LAYERS:
         return give_layers(s, client);
     case FORGET_NAMES:
         forget_names(s);
-        return send(client, &request, sizeof(request), MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
+        return send(client, &asked.request, sizeof(asked.request), MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
     case JOIN:
         if (joins >= 0 && add_client(s, joins))
             (void)steal_fd(&joins);
@@ -143,6 +207,7 @@ struct task {
     int init;                  /* to enter this sandbox, or -1: in namespaces of its own */
     int above;                 /* or -1 */
     int folder, lock, numbers; /* of the TMPDIR, or -1 */
+    const char *world;         /* the folder of a world, or NULL */
     const char *name;
     struct id_maps maps;
 };
@@ -161,10 +226,29 @@ static bool enter(const struct task *t)
            init_enter(t->init, pid, proc, CLONE_NEWNS | (t->user_ns ? CLONE_NEWUSER : 0)) == 0;
 }
 
+static int own_namespace(void)
+{
+    return open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+}
+
+static bool open_world(struct server *s, const struct task *t)
+{
+    /* an overlay takes only folders that were opened in its own mount namespace */
+    OWN(fd) int world = open(t->world, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    s->namespaces[0] = own_namespace();
+    if (s->namespaces[0] < 0 || unshare(CLONE_NEWNS) < 0)
+        return false;
+    s->namespaces[1] = own_namespace();
+    s->user_ns = t->user_ns;
+    s->world = s->namespaces[1] < 0 ? -1 : steal_fd(&world);
+    return s->world >= 0;
+}
+
 static void open_layers(struct server *s, struct task *t)
 {
     bool inside = t->init >= 0;
-    if (!(inside ? enter(t) : make_namespaces(t)) || chdir("/proc") < 0)
+    if (!(inside ? enter(t) : make_namespaces(t)) || (t->world && !open_world(s, t)) ||
+        chdir("/proc") < 0)
         return;
     for (size_t i = 0; i < t->n; i++) {
         int layer = strlen(t->paths[i]) >= PATH_BYTES ? -1
@@ -186,6 +270,7 @@ static void __attribute__((noreturn)) server_main(struct task *t)
                   t->lock,   t->numbers, t->maps.wait[0], t->maps.wait[1]};
     fd_close_others(keep, sizeof(keep) / sizeof(keep[0]));
     s.paths = t->paths;
+    s.world = -1;
     s.above = t->above;
     s.folder = t->folder;
     if (t->name)
@@ -221,7 +306,8 @@ static int start(struct task *t, pid_t *pid)
     return err < 0 ? err : steal_fd(&ours);
 }
 
-int layer_server_start(const char *const *paths, size_t n, const struct tmpdir *tmpdir, pid_t *pid)
+int layer_server_start(const char *const *paths, size_t n, const struct tmpdir *tmpdir,
+                       const char *world, pid_t *pid)
 {
     struct host h;
     struct bk_err ignored;
@@ -230,7 +316,8 @@ int layer_server_start(const char *const *paths, size_t n, const struct tmpdir *
                      .init = -1,
                      .above = -1,
                      .lock = tmpdir->lock,
-                     .numbers = tmpdir->number ? tmpdir->numbers : -1};
+                     .numbers = tmpdir->number ? tmpdir->numbers : -1,
+                     .world = world};
     const char *pretend = getenv("BUCKLE_PRETEND");
     host_quick(&h);
     if (pretend)
@@ -244,6 +331,7 @@ int layer_server_start(const char *const *paths, size_t n, const struct tmpdir *
     if (result == -EPERM || result == -ENOSPC || result == -EUSERS) { /* no user namespaces here */
         t.user_ns = false;
         t.n = 0;
+        t.world = NULL;
         result = start(&t, pid);
     }
     return result;
@@ -287,6 +375,29 @@ static bool comes_soon(int server)
 int layer_server_join(int server, int client)
 {
     return ask(server, JOIN, client);
+}
+
+/* The layer over a place of the session's world, or -1. */
+static int take_place(int server, const char *path)
+{
+    struct asked asked = {.request = TAKE_PLACE};
+    struct given given;
+    int tree = -1;
+    size_t n = strlen(path);
+    if (n >= PATH_BYTES)
+        return -1;
+    memcpy(asked.path, path, n);
+    if (fd_pass_send(server, &asked, sizeof(asked), -1) < 0 || !comes_soon(server) ||
+        fd_pass_receive(server, &given, sizeof(given), &tree) != sizeof(given))
+        return -1;
+    return tree;
+}
+
+void layer_server_take_places(int server, const struct plan *p, int trees[PLAN_LAYERS])
+{
+    for (size_t i = 0; i < p->nlayers && i < PLAN_LAYERS; i++)
+        if (p->layers[i].kind == LAYER_TRY && trees[i] < 0)
+            trees[i] = take_place(server, p->layers[i].path);
 }
 
 void layer_server_take(int server, const struct plan *p, int trees[PLAN_LAYERS])

@@ -21,8 +21,10 @@
 struct tmpdir;
 
 /* Starts one with layers of its own over these folders. It removes the TMPDIR when it ends. Returns
- * the first client's socket or a negative errno. If there can be no layers here, it has none. */
-int layer_server_start(const char *const *paths, size_t n, const struct tmpdir *tmpdir, pid_t *pid);
+ * the first client's socket or a negative errno. If there can be no layers here, it has none.
+ * world: the folder of a world (world/world.h) whose layers it makes for its clients, or NULL. */
+int layer_server_start(const char *const *paths, size_t n, const struct tmpdir *tmpdir,
+                       const char *world, pid_t *pid);
 /* Starts one that has the layers of a sandbox. init: a pidfd. above: a client's socket to the
  * server that gave that sandbox its layers, or 0. */
 int layer_server_start_inside(int init, bool user_ns, const char *const *paths, size_t n, int above,
@@ -34,6 +36,8 @@ int layer_server_start_inside(int init, bool user_ns, const char *const *paths, 
 int layer_server_join(int server, int client);
 /* Takes the layers that the plan has as well: trees to attach, by number in the plan, or -1. */
 void layer_server_take(int server, const struct plan *p, int trees[PLAN_LAYERS]);
+/* The same for the places of its world. */
+void layer_server_take_places(int server, const struct plan *p, int trees[PLAN_LAYERS]);
 /* Makes the kernel forget names in the layers, and waits for that. Returns 0 or a negative errno.
  */
 int layer_server_forget_names(int server);

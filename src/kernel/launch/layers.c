@@ -141,10 +141,13 @@ static int put_all_back(const struct layer *l, const struct copies *c)
 
 /* ---- the upper side ---- */
 
+enum { LAYERS_BELOW = 8 }; /* WORLD_BELOW of world/world.h */
+
 /* The sides of an overlay. Closed together. */
 struct sides {
-    int lower; /* what is there */
-    int kept;  /* what earlier runs wrote, read only; or -1 */
+    int lower;              /* what is there */
+    int kept[LAYERS_BELOW]; /* what earlier runs or other worlds wrote, read only */
+    size_t nkept;
     /* The mount that has them, or -1. It stays open: the last one to close a mount that is attached
      * nowhere waits for all processors, which takes longer than all the rest. */
     int memory;
@@ -154,12 +157,18 @@ struct sides {
 
 static void sides_close(struct sides *s)
 {
-    int all[] = {s->lower, s->kept, s->upper, s->work};
+    int all[] = {s->lower, s->upper, s->work};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         if (all[i] >= 0)
             close(all[i]);
+    for (size_t i = 0; i < s->nkept; i++)
+        close(s->kept[i]);
 }
 #define OWN_sides sides_close
+#define SIDES_NONE                                                                                 \
+    {                                                                                              \
+        .lower = -1, .memory = -1, .upper = -1, .work = -1, .lock = -1                             \
+    }
 
 static int make_in(int folder, const char *name)
 {
@@ -260,8 +269,11 @@ static int open_kept(const char *kept, const char *path, struct sides *s)
         s->lock = steal_fd(&folder);
         return err;
     }
-    s->kept = make_in(folder, "upper");
-    return s->kept < 0 ? s->kept : make_memory(s);
+    int upper = make_in(folder, "upper");
+    if (upper < 0)
+        return upper;
+    s->kept[s->nkept++] = upper;
+    return make_memory(s);
 }
 
 /* ---- a world ---- */
@@ -269,7 +281,8 @@ static int open_kept(const char *kept, const char *path, struct sides *s)
 enum { WORLD_PATH = 4096 };
 
 /* Whether the folder of a world is for this path, which the file "path" in it says. A new one gets
- * that file. */
+ * that file. A path that is around or in a place of the world below would not show what that one
+ * has written. */
 static int is_for(int folder, const char *path)
 {
     char text[WORLD_PATH];
@@ -277,7 +290,13 @@ static int is_for(int folder, const char *path)
     OWN(fd) int fd = openat(folder, "path", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd >= 0) {
         ssize_t n = read(fd, text, sizeof(text));
-        return n >= 0 && (size_t)n == len && memcmp(text, path, len) == 0;
+        if (n < 0)
+            return -errno;
+        if ((size_t)n == len && memcmp(text, path, len) == 0)
+            return 1;
+        bool overlaps =
+            is_below(path, len, text, (size_t)n) || is_below(text, (size_t)n, path, len);
+        return overlaps && faccessat(folder, "below", F_OK, AT_SYMLINK_NOFOLLOW) == 0 ? -EXDEV : 0;
     }
     if (errno != ENOENT)
         return -errno;
@@ -285,6 +304,21 @@ static int is_for(int folder, const char *path)
     if (fd < 0)
         return -errno;
     return write(fd, path, len) == (ssize_t)len ? 1 : -ENOSPC;
+}
+
+/* What the worlds below it had written. */
+static int open_below(int folder, struct sides *s)
+{
+    OWN(fd) int below = openat(folder, "below", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    for (int i = 0; below >= 0 && i < LAYERS_BELOW; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "%d", i);
+        int fd = openat(below, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0)
+            return errno == ENOENT ? 0 : -errno;
+        s->kept[s->nkept++] = fd;
+    }
+    return 0;
 }
 
 /* Its layers have numbers: a path can be longer than a name. */
@@ -302,7 +336,8 @@ static int open_world(int top, const char *path, struct sides *s)
         if (flock(folder, LOCK_EX | LOCK_NB) < 0)
             return -EBUSY;
         s->lock = steal_fd(&folder);
-        return make_sides_in(s->lock, s);
+        int err = open_below(s->lock, s);
+        return err < 0 ? err : make_sides_in(s->lock, s);
     }
     return -E2BIG;
 }
@@ -310,14 +345,22 @@ static int open_world(int top, const char *path, struct sides *s)
 /* ---- the overlay ---- */
 
 /* The working directory is a procfs. */
-static int set_side(int fs, const char *key, int one, int other)
+static int set_side(int fs, const char *key, int one)
 {
-    char text[64];
-    if (other < 0)
-        snprintf(text, sizeof(text), "self/fd/%d", one);
-    else
-        snprintf(text, sizeof(text), "self/fd/%d:self/fd/%d", one, other);
+    char text[32];
+    snprintf(text, sizeof(text), "self/fd/%d", one);
     return set_option(fs, KABI_FSCONFIG_STRING, key, text);
+}
+
+/* The kernel takes 255 bytes. */
+static int set_lower(int fs, const struct sides *s)
+{
+    char text[256];
+    size_t n = 0;
+    for (size_t i = 0; i < s->nkept; i++)
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "self/fd/%d:", s->kept[i]);
+    n += (size_t)snprintf(text + n, sizeof(text) - n, "self/fd/%d", s->lower);
+    return n >= sizeof(text) ? -E2BIG : set_option(fs, KABI_FSCONFIG_STRING, "lowerdir", text);
 }
 
 static int make_overlay(bool user_ns, bool world, const struct sides *s)
@@ -327,10 +370,9 @@ static int make_overlay(bool user_ns, bool world, const struct sides *s)
     OWN(fd) int fs = (int)syscall(SYS_fsopen, "overlay", KABI_FSOPEN_CLOEXEC);
     if (fs < 0)
         return -errno;
-    int err = s->kept < 0 ? set_side(fs, "lowerdir", s->lower, -1)
-                          : set_side(fs, "lowerdir", s->kept, s->lower);
-    err = err < 0 ? err : set_side(fs, "upperdir", s->upper, -1);
-    err = err < 0 ? err : set_side(fs, "workdir", s->work, -1);
+    int err = set_lower(fs, s);
+    err = err < 0 ? err : set_side(fs, "upperdir", s->upper);
+    err = err < 0 ? err : set_side(fs, "workdir", s->work);
     err = err < 0 ? err : set_option(fs, KABI_FSCONFIG_STRING, "index", "off");
     if (err == 0 && user_ns)
         err = set_option(fs, KABI_FSCONFIG_FLAG, "userxattr", NULL);
@@ -381,10 +423,14 @@ static int make_layer(const struct plan_layer *l, bool user_ns, const struct upp
         return err;
     bool world = l->kind == LAYER_TRY;
     bool again = world && !is_empty_folder(s->upper); /* it is as an earlier command left it */
+    int like = world && s->nkept ? s->kept[0] : s->lower;
+    struct stat top = *st;
+    if (like != s->lower && fstat(like, &top) < 0)
+        return -errno;
     if (!again)
-        look_alike(s->upper, st);
+        look_alike(s->upper, &top);
     if (world && !again)
-        look_same(s->upper, s->lower, st);
+        look_same(s->upper, like, &top);
     return make_overlay(user_ns, world, s);
 }
 
@@ -397,7 +443,7 @@ void layers_prepare(const char *const paths[LAYERS_PREPARED], bool user_ns,
     for (size_t i = 0; i < LAYERS_PREPARED && paths[i]; i++) {
         struct stat st;
         const struct plan_layer one = {.path = paths[i], .kind = LAYER_RUN};
-        OWN(sides) struct sides s = {-1, -1, -1, -1, -1, -1};
+        OWN(sides) struct sides s = SIDES_NONE;
         s.lower = open_lower(paths[i], &st);
         int tree = s.lower < 0 ? -1 : make_layer(&one, user_ns, &none, &st, &s);
         trees[i] = tree < 0 ? -1 : tree;
@@ -429,7 +475,7 @@ static int mount_layer(const struct plan *p, const struct layers_mounting *m, in
     const struct uppers uppers = {m->kept, world};
     struct stat st;
     OWN(copies) struct copies copies = {.n = 0};
-    OWN(sides) struct sides s = {-1, -1, -1, -1, -1, -1};
+    OWN(sides) struct sides s = SIDES_NONE;
     OWN(fd) int tree = given;
     l->nback = 0;
     s.lower = open_lower(l->plan->path, &st);
@@ -464,11 +510,15 @@ int layers_mount(const struct plan *p, const struct layers_mounting *m, struct l
     int world = m->world ? open(m->world, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
     if ((m->world && world < 0) || fchdir(m->proc) < 0)
         return -errno;
+    int moves = world < 0 ? -1
+                          : openat(world, "moves",
+                                   O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+    out->moves = moves > 0 ? moves : 0;
     for (size_t i = 0; i < p->nlayers; i++) {
         struct layer *l = &out->at[out->n];
         int given = m->given ? m->given[i] : -1;
         l->plan = &p->layers[i];
-        if (given >= 0 && l->plan->guarded)
+        if (given >= 0 && l->plan->guarded && l->plan->kind != LAYER_TRY)
             close(steal_fd(&given));
         /* others may have removed or moved in it what has to stay real here: then one of our own */
         l->shared = given >= 0 && mount_layer(p, m, world, given, l) == 0;
@@ -493,6 +543,22 @@ int layers_hold(const char *path, bool user_ns)
     layers_prepare(paths, user_ns, trees);
     OWN(fd) int tree = trees[0];
     int err = tree < 0 ? -ENOSYS : attach(tree, on);
+    return err < 0 ? err : steal_fd(&tree);
+}
+
+int layers_hold_place(const char *path, bool user_ns, int world)
+{
+    struct stat st;
+    const struct plan_layer one = {.path = path, .kind = LAYER_TRY};
+    const struct uppers uppers = {NULL, world};
+    OWN(sides) struct sides s = SIDES_NONE;
+    s.lower = open_lower(path, &st);
+    if (s.lower < 0)
+        return s.lower;
+    OWN(fd) int tree = make_layer(&one, user_ns, &uppers, &st, &s);
+    int err = tree < 0 ? tree : attach(tree, s.lower);
+    if (err < 0 && s.lock >= 0)
+        close(steal_fd(&s.lock));
     return err < 0 ? err : steal_fd(&tree);
 }
 
@@ -533,6 +599,28 @@ const char *layers_cover(const struct layers *l, const char *path, size_t len,
         if (!l->at[i].plan->shown && is_in(&l->at[i], path, len, st))
             return plan_layer_extensions[l->at[i].plan->kind];
     return NULL;
+}
+
+bool layers_same(const struct layers *l, const char *one, size_t n, const char *other, size_t m)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (!l->at[i].plan->shown && is_in(&l->at[i], one, n, NULL))
+            return is_in(&l->at[i], other, m, NULL);
+    return false;
+}
+
+void layers_note_move(const struct layers *l, const char *from, const char *to)
+{
+    char line[4 * WORLD_PATH + 4], *at = line, *end = line + sizeof(line);
+    if (l->moves <= 0)
+        return;
+    for (; *from && end - at > 8; from++)
+        at += snprintf(at, 3, "%02x", (unsigned char)*from);
+    *at++ = ' ';
+    for (; *to && end - at > 4; to++)
+        at += snprintf(at, 3, "%02x", (unsigned char)*to);
+    *at++ = '\n';
+    (void)!write(l->moves, line, (size_t)(at - line)); /* at worst it shows as two changes */
 }
 
 bool layers_has_bound(const struct layers *l, const char *path, size_t len, int fd)

@@ -36,6 +36,7 @@ struct layer {
 struct layers {
     size_t n;
     bool session; /* other commands of the session have them as well */
+    int moves;    /* of a world: where renames of folders are noted; 0: none */
     struct layer at[PLAN_LAYERS];
 };
 
@@ -51,6 +52,9 @@ void layers_prepare(const char *const paths[LAYERS_PREPARED], bool user_ns,
  * working directory as for layers_prepare(). Returns a descriptor of the layer (O_PATH), or a
  * negative errno. */
 int layers_hold(const char *path, bool user_ns);
+/* The same for a place of a world, whose folder is open. It stays locked as long as the caller
+ * lives. */
+int layers_hold_place(const char *path, bool user_ns, int world);
 /* Opens the layer over a folder in this mount namespace. */
 int layers_find(const char *path);
 /* Another mount of a layer, to attach in any mount namespace. */
@@ -78,6 +82,12 @@ int layers_name(const char *path, char out[LAYER_NAME]);
 /* The extension that a canonical path gets; NULL: it is in no layer. st: what is there, or NULL. */
 const char *layers_cover(const struct layers *l, const char *path, size_t len,
                          const struct stat *st);
+
+/* Whether both paths are in one layer. */
+bool layers_same(const struct layers *l, const char *one, size_t n, const char *other, size_t m);
+/* Notes that a folder was renamed (world/changes.h reads it): a line of both paths in
+ * hexadecimal. */
+void layers_note_move(const struct layers *l, const char *from, const char *to);
 
 /* Whether another command of the session has bound this socket in a layer. A host's socket that a
  * command has moved there leads nowhere. */

@@ -141,7 +141,7 @@ void plan_network(struct plan *p, const struct graph *g, bool net_ns)
     bool hosts = reached || (restricted && (p->opt.ask || p->opt.watch_net || plan_may_widen(p)));
     bool judge = h->seccomp_notify && h->notify_addfd && !h->listener_taken && h->read_memory;
     p->net_ns = net_ns && restricted;
-    p->dials = hosts && !p->net_ns && judge;
+    p->dials = hosts && !p->net_ns && judge && !p->opt.container;
     p->makes_sockets = !plan_set_is_free(p, SET_SOCKETS) && judge && !h->pidfd_getfd;
     p->no_ip = restricted && !p->net_ns && !p->dials;
     plan_ports(p, g);
@@ -185,7 +185,9 @@ void plan_network_notes(struct plan *p)
             o->tier = TIER_JUDGED; /* no wall knows about it */
         o->wall = p->dials ? (p->handled_net ? "Landlock" : NULL) : "system call filter";
         o->note = p->dials ? ops[i].dialled
-                           : "permits less: no network namespace, so IP sockets cannot be made at "
-                             "all, loopback included";
+                  : p->opt.container
+                      ? "permits less: no gate for a container, so IP sockets cannot be made at all"
+                      : "permits less: no network namespace, so IP sockets cannot be made at "
+                        "all, loopback included";
     }
 }

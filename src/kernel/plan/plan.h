@@ -190,6 +190,8 @@ struct plan {
 int plan_make(const struct graph *g, const struct plan_options *opt, const struct host *host,
               struct plan *out, struct bk_err *err);
 void plan_free(struct plan *p);
+/* The plan for a container that an OCI runtime starts (plan-container.c). */
+int plan_for_container(const struct graph *g, struct plan *out, struct bk_err *err);
 
 /* For a sandbox inside another one: adds the outer one's layers, so that the same files are
  * visible.

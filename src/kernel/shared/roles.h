@@ -10,7 +10,7 @@
 /* Abstract names of the control sockets (agent/control-socket.h): the prefix, a kind, a dash, and
  * more. */
 #define CONTROL_PREFIX "buckle-"
-static const char *const control_socket_kinds[] = {"run", "session"};
+static const char *const control_socket_kinds[] = {"run", "session", "ui"};
 
 static inline bool control_socket_is_name(const char *name, size_t n)
 {

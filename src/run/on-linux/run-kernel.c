@@ -24,6 +24,7 @@
 #include "policy/target.h"
 #include "run/credentials.h"
 #include "run/ssh-agent.h"
+#include "run/on-linux/input-watch.h"
 #include "run/on-linux/leave.h"
 #include "run/on-linux/nest.h"
 #include "run/on-linux/policy-cache.h"
@@ -510,6 +511,7 @@ void run_system_close(struct run *r)
         close(k->channel);
     if (k->mounts_watch >= 0)
         close(k->mounts_watch);
+    input_watch_free(k->watch);
     init_end(&k->init);
     kept_layers_close(&k->kept);
     cgroup_remove(&k->cgroup);

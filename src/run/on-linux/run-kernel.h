@@ -31,6 +31,7 @@ struct run_kernel {
     int mounts_watch;          /* for run_mounts_unchanged(), or -1 */
     bool mounts_compared;      /* since it is open */
     bool mounts_changed;       /* since then */
+    struct input_watch *watch; /* on all that a spare depends on, or NULL */
     struct plan_options options;
     struct plan plan;
     const struct plan *outer; /* of the sandbox around this one, or NULL */

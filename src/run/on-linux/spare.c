@@ -18,6 +18,7 @@
 #include "command/own-record.h"
 #include "run/credentials.h"
 #include "run/ssh-agent.h"
+#include "run/on-linux/input-watch.h"
 #include "run/on-linux/policy-cache.h"
 #include "run/on-linux/run-kernel.h"
 #include "run/run-int.h"
@@ -25,17 +26,19 @@
 /* Which file a path means. A missing one counts, too: its nearest ancestor took its place. */
 static void put_file(struct buf *out, const char *path, bool contents)
 {
-    struct stat st;
-    uint64_t facts[6] = {0};
-    if (stat(path, &st) == 0) {
-        facts[0] = st.st_dev + 1;
-        facts[1] = st.st_ino;
+    struct statx st;
+    uint64_t facts[7] = {0};
+    const unsigned identity = STATX_TYPE | STATX_INO, all = STATX_BASIC_STATS;
+    if (statx(AT_FDCWD, path, 0, contents ? all : identity, &st) == 0) {
+        facts[0] = st.stx_dev_major + UINT64_C(1);
+        facts[1] = st.stx_dev_minor;
+        facts[2] = st.stx_ino;
     }
     if (facts[0] && contents) {
-        facts[2] = (uint64_t)st.st_size;
-        facts[3] = (uint64_t)st.st_mtim.tv_sec;
-        facts[4] = (uint64_t)st.st_mtim.tv_nsec;
-        facts[5] = (uint64_t)st.st_ctim.tv_nsec;
+        facts[3] = st.stx_size;
+        facts[4] = (uint64_t)st.stx_mtime.tv_sec;
+        facts[5] = st.stx_mtime.tv_nsec;
+        facts[6] = st.stx_ctime.tv_nsec;
     }
     buf_sized(out, facts, sizeof(facts));
 }
@@ -122,6 +125,18 @@ bool run_put_inputs(struct run *r, struct run *planned, struct buf *out)
     buf_sized(out, s->upstream ? s->upstream : "", s->upstream ? strlen(s->upstream) : 0);
     put_files(&planned->kernel->plan, out);
     return buf_ok(out);
+}
+
+bool run_watch_inputs(struct run *r, bool (*look)(void *arg), void *arg)
+{
+    bool same;
+    r->kernel->watch = input_watch_make(look, arg, &same);
+    return same;
+}
+
+bool run_inputs_are_quiet(struct run *r)
+{
+    return run_mounts_unchanged(r) && input_watch_is_quiet(r->kernel->watch);
 }
 
 /* As a launch does (kernel/judge/judge-setup.c): the user works here from now on. */

@@ -181,7 +181,7 @@ int run_ssh_start(struct run *r, struct bk_err *err)
     char path[64],
         *argv[RUN_SSH_MAX + 4] = {(char[]){"buckle-tls"}, (char[]){"ssh"}, getenv("SSH_AUTH_SOCK")};
     char *const env[] = {NULL};
-    OWN(fd) int program = r->nssh ? helper_program_open() : -1;
+    OWN(fd) int program = r->nssh ? helper_program_open("buckle-tls") : -1;
     int ends[2];
     posix_spawn_file_actions_t to;
     if (!r->nssh)

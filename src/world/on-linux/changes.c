@@ -20,6 +20,8 @@
 #include "base/own.h"
 #include "vocab/protected-classes.h"
 #include "world/on-linux/conflicts.h"
+#include "world/on-linux/moves.h"
+#include "world/on-linux/old-side.h"
 #include "world/on-linux/upper.h"
 
 static const size_t MEMORY_MOST = (size_t)3 << 30;
@@ -44,13 +46,14 @@ struct walk {
 struct entry {
     const char *name, *path;
     int upper, lower; /* the folders it is in; lower: -1 if the real one does not count */
+    const struct old_side *olds;
     struct stat now, old;
     bool exists; /* old does */
 };
 
 /* ---- the list ---- */
 
-static struct change *add_change(struct changes *c)
+struct change *changes_add(struct changes *c)
 {
     if (c->n == c->cap) {
         size_t cap = c->cap ? c->cap * 2 : 64;
@@ -82,7 +85,7 @@ static int push(struct walk *k, const char *path, bool merged)
 
 /* ---- comparing ---- */
 
-static bool same_bytes(int one, int other)
+bool same_bytes(int one, int other)
 {
     OWN(mem) char *room = malloc((size_t)BLOCK * 2);
     for (off_t at = 0; room;) {
@@ -200,7 +203,7 @@ static void mark(const struct walk *k, const struct entry *e, struct change *c)
 
 static struct change *note(struct walk *k, const struct entry *e, enum change_kind kind)
 {
-    struct change *c = add_change(k->out);
+    struct change *c = changes_add(k->out);
     if (!c)
         return NULL;
     c->path = e->path;
@@ -267,7 +270,9 @@ static int see(struct walk *k, struct entry *e)
 {
     if (fstatat(e->upper, e->name, &e->now, AT_SYMLINK_NOFOLLOW) < 0)
         return -errno;
-    e->exists = e->lower >= 0 && fstatat(e->lower, e->name, &e->old, AT_SYMLINK_NOFOLLOW) == 0;
+    int found = old_find(e->olds, e->name, &e->old);
+    e->exists = found >= 0;
+    e->lower = e->olds->n ? e->olds->fds[e->exists ? found : 0] : -1;
     if (upper_is_whiteout(e->upper, e->name, &e->now))
         return !e->exists || note(k, e, CHANGE_REMOVED) ? 0 : -ENOMEM;
     if (S_ISDIR(e->now.st_mode))
@@ -297,10 +302,10 @@ static bool is_dots(const char *name)
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-static int see_entries(struct walk *k, const struct folder *f, DIR *d, int lower)
+static int see_entries(struct walk *k, const struct folder *f, DIR *d, const struct old_side *olds)
 {
     for (struct dirent *one; (one = readdir(d));) {
-        struct entry e = {.name = one->d_name, .upper = dirfd(d), .lower = lower};
+        struct entry e = {.name = one->d_name, .upper = dirfd(d), .olds = olds};
         if (is_dots(one->d_name))
             continue;
         e.path = join(k, f->path, one->d_name);
@@ -338,19 +343,19 @@ static int see_all_in(struct walk *k, const struct folder *f)
     OWN(dir) DIR *d = fdopendir(fd);
     if (!d)
         return close(fd), -ENOMEM;
-    OWN(fd) int lower = f->merged ? beneath_open(p->lower, f->path, O_RDONLY | O_DIRECTORY) : -1;
-    if (f->merged && lower < 0)
-        return lower;
-    return see_entries(k, f, d, lower);
+    OWN(old_side) struct old_side olds = {.n = 0};
+    int err = f->merged ? old_open(p, f->path, &olds) : 0;
+    return err < 0 ? err : see_entries(k, f, d, &olds);
 }
 
 static int see_place(struct walk *k)
 {
     const struct world_place *p = &k->w->places[k->place];
-    struct entry top = {.name = ".", .path = "", .upper = p->upper, .lower = p->lower};
-    if (p->lower < 0)
+    int lower = p->nbelow ? p->below[0] : p->lower;
+    struct entry top = {.name = ".", .path = "", .upper = p->upper, .lower = lower};
+    if (p->lower < 0 || p->upper < 0)
         return 0;
-    if (fstat(p->upper, &top.now) < 0 || fstat(p->lower, &top.old) < 0)
+    if (fstat(p->upper, &top.now) < 0 || fstat(lower, &top.old) < 0)
         return -errno;
     top.exists = true;
     struct change *c = note(k, &top, CHANGE_FOLDER);
@@ -366,7 +371,7 @@ static int see_place(struct walk *k)
     return err;
 }
 
-static int by_path(const void *a, const void *b)
+int change_order(const void *a, const void *b)
 {
     const struct change *x = a, *y = b;
     return x->place != y->place ? (x->place < y->place ? -1 : 1) : path_order(x->path, y->path);
@@ -389,8 +394,9 @@ int changes_read(const struct world *w, world_classify_fn *classify, void *arg, 
         return err_sys(err, "cannot read the world's changes in %s", w->places[k.place].path);
     }
     if (out->n)
-        qsort(out->at, out->n, sizeof(*out->at), by_path);
+        qsort(out->at, out->n, sizeof(*out->at), change_order);
     conflicts_find(w, out);
+    moves_find(w, out);
     return 0;
 }
 
@@ -399,6 +405,13 @@ void changes_free(struct changes *c)
     free(c->at);
     arena_free(&c->arena);
     *c = (struct changes){.n = 0};
+}
+
+static int open_old(const struct world_place *p, const struct change *c)
+{
+    const char *name;
+    OWN(fd) int above = S_ISREG(c->old_mode) ? old_above(p, c->path, &name) : -1;
+    return above < 0 ? -1 : openat(above, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
 }
 
 static int open_side(int folder, const struct change *c, uint32_t mode)
@@ -411,10 +424,13 @@ static int open_side(int folder, const struct change *c, uint32_t mode)
 
 int change_open_old(const struct world *w, const struct change *c)
 {
-    return open_side(w->places[c->place].lower, c, c->old_mode);
+    const struct world_place *p = &w->places[c->place];
+    return c->old_since ? open_side(p->since, c, c->old_mode) : open_old(p, c);
 }
 
 int change_open_new(const struct world *w, const struct change *c)
 {
-    return open_side(w->places[c->place].upper, c, c->new_mode);
+    const struct world_place *p = &w->places[c->place];
+    const struct change as_old = {.path = c->path, .old_mode = c->new_mode};
+    return c->new_real ? open_old(p, &as_old) : open_side(p->upper, c, c->new_mode);
 }

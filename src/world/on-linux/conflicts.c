@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "world/on-linux/below.h"
 #include "world/on-linux/upper.h"
 
 enum { DEPTH_MOST = 256 };
@@ -104,6 +105,8 @@ static bool has_vanished(const struct change *c, bool removed_folders)
 static bool is_conflict(const struct world *w, const struct change *c, bool removed_folders)
 {
     const char *name;
+    if (w->on[0])
+        return below_conflicts(w, c);
     if (c->kind == CHANGE_FOLDER)
         return folder_conflicts(w, c);
     if (!c->old_mode)

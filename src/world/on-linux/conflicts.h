@@ -10,6 +10,11 @@ int path_order(const char *a, const char *b);
 /* Whether a path is below a folder; everything else is below "". */
 bool path_is_below(const char *path, const char *folder);
 
+/* For lists of changes (changes.c): a new one, or NULL; their order; equal contents of files. */
+struct change *changes_add(struct changes *c);
+int change_order(const void *a, const void *b);
+bool same_bytes(int one, int other);
+
 /* Marks what has changed outside since the world began. */
 void conflicts_find(const struct world *w, struct changes *c);
 

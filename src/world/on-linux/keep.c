@@ -18,6 +18,7 @@
 
 #include "base/own.h"
 #include "vocab/protected-classes.h"
+#include "world/on-linux/below.h"
 #include "world/on-linux/conflicts.h"
 #include "world/on-linux/prepared.h"
 #include "world/on-linux/upper.h"
@@ -99,6 +100,8 @@ static int choose_folder(struct keeping *k, size_t i, bool inside)
                      .path = c->path,
                      .first = i,
                      .rows = 1};
+    if (k->w->on[0])
+        return 0;
     int err = beneath_stat(k->w->places[c->place].upper, c->path, &now);
     err = err < 0 ? err : beneath_stat(k->w->places[c->place].lower, c->path, &old);
     if (err < 0)
@@ -134,7 +137,7 @@ static bool is_refused(struct keeping *k, size_t i, size_t rows)
         const struct change *c = &k->c->at[r];
         if (c->marks & MARK_CONFLICT)
             explain(k, c, "it has changed outside as well"), refused = true;
-        if ((c->marks & MARK_PROTECTED) && change_is_shown(c) &&
+        if ((c->marks & MARK_PROTECTED) && change_is_shown(c) && !k->w->on[0] &&
             !(k->q->classes & 1U << c->protected)) {
             char what[128];
             snprintf(what, sizeof(what), "protected (%s)", protected_classes[c->protected].name);
@@ -299,6 +302,10 @@ static long keep(struct keeping *k, struct bk_err *err)
         return err_set(err, BK_E_INPUT, "nothing was kept");
     if (k->kept == 0 && k->q->npaths)
         return err_set(err, BK_E_INPUT, "nothing has changed there");
+    if (k->w->on[0] && k->q->npaths)
+        return err_set(err, BK_E_INPUT, "a world on top of another one is kept as a whole");
+    if (k->w->on[0])
+        return world_keep_below(k->w, k->c, err);
     k->ops.whole = k->q->npaths == 0;
     error = journal_write(k->w, &k->ops, false);
     if (error < 0) {

@@ -213,7 +213,7 @@ static bool is_refused(int error)
     return error == EPERM || error == EOPNOTSUPP;
 }
 
-int xattrs_copy(int from, int to)
+static int copy_attributes(int from, int to, bool all)
 {
     char path[FD_PATH], second[FD_PATH];
     OWN(mem) char *room = malloc(LIST_MOST + VALUE_MOST);
@@ -224,13 +224,24 @@ int xattrs_copy(int from, int to)
     path_of(to, second);
     ssize_t n = list_names(to, room);
     for (ssize_t i = 0; i < n; i += (ssize_t)strlen(room + i) + 1)
-        if (!is_overlays(room + i) && getxattr(path, room + i, NULL, 0) < 0)
+        if ((all || !is_overlays(room + i)) && getxattr(path, room + i, NULL, 0) < 0)
             removexattr(second, room + i);
     n = list_names(from, room);
     for (ssize_t i = 0; i < n; i += (ssize_t)strlen(room + i) + 1) {
-        ssize_t len = is_overlays(room + i) ? -1 : getxattr(path, room + i, value, VALUE_MOST);
+        ssize_t len =
+            !all && is_overlays(room + i) ? -1 : getxattr(path, room + i, value, VALUE_MOST);
         if (len >= 0 && setxattr(second, room + i, value, (size_t)len, 0) < 0 && !is_refused(errno))
             return -errno;
     }
     return 0;
+}
+
+int xattrs_copy(int from, int to)
+{
+    return copy_attributes(from, to, false);
+}
+
+int xattrs_copy_all(int from, int to)
+{
+    return copy_attributes(from, to, true);
 }

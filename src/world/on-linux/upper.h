@@ -32,5 +32,7 @@ void upper_strip(int above, const char *name, const struct stat *st);
 /* Compares and copies extended attributes, without the overlay's own. fd: O_PATH is fine. */
 bool xattrs_equal(int one, int other);
 int xattrs_copy(int from, int to);
+/* All of them, the overlay's own included. */
+int xattrs_copy_all(int from, int to);
 
 #endif

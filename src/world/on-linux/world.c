@@ -24,6 +24,7 @@
 #include "base/own.h"
 #include "base/remove-tree.h"
 #include "command/state-folder.h"
+#include "world/on-linux/below.h"
 #include "world/on-linux/journal.h"
 #include "world/on-linux/upper.h"
 
@@ -44,7 +45,13 @@ static void start(struct world *w)
 {
     *w = (struct world){.fd = -1};
     for (size_t i = 0; i < WORLD_PLACES; i++)
-        w->places[i] = (struct world_place){.upper = -1, .lower = -1};
+        w->places[i] = (struct world_place){.upper = -1, .lower = -1, .since = -1, .parent = -1};
+}
+
+static bool is_id(const char *id)
+{
+    size_t n = strlen(id);
+    return n > 0 && n < WORLD_ID && strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789") == n;
 }
 
 /* ---- making ---- */
@@ -76,6 +83,8 @@ static int write_about(const struct world *w, char *const *argv, struct bk_err *
     buf_fmt(&text, "%lld.%09ld\n", (long long)w->begun.tv_sec, w->begun.tv_nsec);
     put_line(&text, w->cwd);
     put_line(&text, command.s ? command.s : "");
+    if (w->on[0])
+        put_line(&text, w->on);
     if (!buf_ok(&text) || !buf_ok(&command))
         return err_nomem(err);
     OWN(fd) int fd = openat(w->fd, "about", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -107,18 +116,23 @@ static int lock_world(struct world *w, struct bk_err *err)
     return flock(w->fd, LOCK_EX | LOCK_NB) < 0 ? in_use(err, w->id) : 0;
 }
 
-int world_make(struct world *w, const char *cwd, char *const *argv, struct bk_err *err)
+int world_make(struct world *w, const char *cwd, char *const *argv, const char *on,
+               struct bk_err *err)
 {
     char worlds[PATH_MAX];
     start(w);
     if (!worlds_folder(worlds) || !state_make_folders(worlds, SOME_FOLDERS))
         return err_set(err, BK_E_INPUT, "there is no folder for worlds: HOME/.local/state/buckle");
-    clock_gettime(CLOCK_REALTIME, &w->begun);
     w->cwd = strdup(cwd);
     if (!w->cwd)
         return err_nomem(err);
     if (make_folder(w, worlds, err) < 0 || lock_world(w, err) < 0)
         return -1;
+    if (on && world_begin_on(w, on, err) < 0) {
+        struct bk_err ignored;
+        return world_discard(w, &ignored), -1;
+    }
+    clock_gettime(CLOCK_REALTIME, &w->begun);
     return write_about(w, argv, err);
 }
 
@@ -134,7 +148,8 @@ static char *take_line(char **at)
     return strdup(line);
 }
 
-static int read_about(int folder, struct timespec *begun, char **cwd, char **command)
+static int read_about(int folder, struct timespec *begun, char **cwd, char **command,
+                      char on[WORLD_ID])
 {
     char text[ABOUT_MOST + 1], *at;
     OWN(fd) int fd = openat(folder, "about", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -151,6 +166,8 @@ static int read_about(int folder, struct timespec *begun, char **cwd, char **com
         return -1;
     *cwd = take_line(&at);
     *command = *cwd ? take_line(&at) : NULL;
+    OWN(mem) char *below = *command ? take_line(&at) : NULL;
+    snprintf(on, WORLD_ID, "%s", below && is_id(below) ? below : "");
     return *cwd ? 0 : -1;
 }
 
@@ -165,7 +182,7 @@ static int wait_for_place(int folder)
     return -1;
 }
 
-static int open_place(struct world *w, int number, struct bk_err *err)
+static int open_place(struct world *w, int number, bool waits, struct bk_err *err)
 {
     char name[16], path[PATH_MAX];
     struct world_place *p = &w->places[w->nplaces];
@@ -173,7 +190,7 @@ static int open_place(struct world *w, int number, struct bk_err *err)
     OWN(fd) int folder = openat(w->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder < 0)
         return 0;
-    if (wait_for_place(folder) < 0)
+    if (waits && wait_for_place(folder) < 0)
         return in_use(err, w->id);
     OWN(fd) int fd = openat(folder, "path", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : fd_read_all(fd, path, sizeof(path) - 1);
@@ -188,6 +205,7 @@ static int open_place(struct world *w, int number, struct bk_err *err)
     p->upper = steal_fd(&upper);
     /* a symlink that someone has put there leads nowhere */
     p->lower = canonical_open(path);
+    world_open_below(w, p, folder);
     w->nplaces++;
     return 0;
 }
@@ -200,19 +218,35 @@ static void close_places(struct world *w)
             close(p->upper);
         if (p->lower >= 0)
             close(p->lower);
+        if (p->since >= 0)
+            close(p->since);
+        if (p->parent >= 0)
+            close(p->parent);
+        for (size_t k = 0; k < p->nbelow; k++)
+            close(p->below[k]);
         free(p->path);
-        *p = (struct world_place){.upper = -1, .lower = -1};
+        *p = (struct world_place){.upper = -1, .lower = -1, .since = -1, .parent = -1};
     }
     w->nplaces = 0;
 }
 
-int world_refresh(struct world *w, struct bk_err *err)
+static int open_places(struct world *w, bool waits, struct bk_err *err)
 {
     close_places(w);
     for (int i = 0; i < WORLD_PLACES; i++)
-        if (open_place(w, i, err) < 0)
+        if (open_place(w, i, waits, err) < 0)
             return -1;
     return 0;
+}
+
+int world_refresh(struct world *w, struct bk_err *err)
+{
+    return open_places(w, true, err);
+}
+
+int world_refresh_in_use(struct world *w, struct bk_err *err)
+{
+    return open_places(w, false, err);
 }
 
 static int find_newest(char id[WORLD_ID], struct bk_err *err)
@@ -225,13 +259,8 @@ static int find_newest(char id[WORLD_ID], struct bk_err *err)
     return n ? 0 : err_set(err, BK_E_INPUT, "there is no world");
 }
 
-static bool is_id(const char *id)
-{
-    size_t n = strlen(id);
-    return n > 0 && n < WORLD_ID && strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789") == n;
-}
-
-int world_open(struct world *w, const char *id, struct bk_err *err)
+/* Everything but the lock. */
+static int find_world(struct world *w, const char *id, struct bk_err *err)
 {
     char worlds[PATH_MAX], newest[WORLD_ID];
     start(w);
@@ -244,11 +273,40 @@ int world_open(struct world *w, const char *id, struct bk_err *err)
     snprintf(w->folder, sizeof(w->folder), "%.*s/%s", PATH_MAX - 64, worlds, id);
     if (access(w->folder, F_OK) < 0)
         return err_set(err, BK_E_INPUT, "there is no world %s", id);
-    if (lock_world(w, err) < 0)
+    return 0;
+}
+
+static int read_world(struct world *w, struct bk_err *err)
+{
+    return read_about(w->fd, &w->begun, &w->cwd, &w->command, w->on) < 0
+               ? err_set(err, BK_E_INPUT, "the world %s cannot be read", w->id)
+               : 0;
+}
+
+int world_open(struct world *w, const char *id, struct bk_err *err)
+{
+    if (find_world(w, id, err) < 0 || lock_world(w, err) < 0 || read_world(w, err) < 0 ||
+        world_refresh(w, err) < 0)
         return -1;
-    if (read_about(w->fd, &w->begun, &w->cwd, &w->command) < 0)
-        return err_set(err, BK_E_INPUT, "the world %s cannot be read", id);
-    if (world_refresh(w, err) < 0)
+    if (world_finish_swap(w) && world_refresh(w, err) < 0)
+        return -1;
+    return journal_recover(w, err);
+}
+
+int world_look(struct world *w, const char *id, struct bk_err *err)
+{
+    struct bk_err used;
+    if (find_world(w, id, err) < 0)
+        return -1;
+    bool alone = lock_world(w, &used) == 0;
+    if (w->fd < 0)
+        return *err = used, -1;
+    if (read_world(w, err) < 0 ||
+        (alone ? world_refresh(w, err) : world_refresh_in_use(w, err)) < 0)
+        return -1;
+    if (!alone)
+        return 0;
+    if (world_finish_swap(w) && world_refresh(w, err) < 0)
         return -1;
     return journal_recover(w, err);
 }
@@ -287,7 +345,7 @@ static bool read_one(int worlds, const char *id, struct world_about *one)
 {
     *one = (struct world_about){.used = false};
     OWN(fd) int fd = openat(worlds, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 || read_about(fd, &one->begun, &one->cwd, &one->command) < 0)
+    if (fd < 0 || read_about(fd, &one->begun, &one->cwd, &one->command, one->on) < 0)
         return false;
     snprintf(one->id, sizeof(one->id), "%s", id);
     one->used = flock(fd, LOCK_EX | LOCK_NB) < 0;
@@ -324,6 +382,20 @@ void worlds_free(struct world_about *list, size_t n)
         free(list[i].command);
     }
     free(list);
+}
+
+bool world_has_above(const char *id, char above[WORLD_ID])
+{
+    struct world_about *list;
+    size_t n = worlds_list(&list);
+    bool found = false;
+    for (size_t i = 0; i < n && !found; i++) {
+        found = strcmp(list[i].on, id) == 0;
+        if (found)
+            memcpy(above, list[i].id, WORLD_ID);
+    }
+    worlds_free(list, n);
+    return found;
 }
 
 size_t worlds_prune(unsigned days)

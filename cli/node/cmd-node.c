@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* `buckle node`: judges the containers that OCI runtimes start. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/own.h"
+#include "cli/args.h"
+#include "cli/profile/profile-options.h"
+#include "node/agent.h"
+#include "node/spec.h"
+#include "node/state.h"
+
+#define NODE_SOCKET "/run/buckle/node.sock"
+#define NODE_PROFILES "/etc/buckle/profiles"
+
+static const struct cli_option options[] = {
+    {"socket", 0, "PATH", "where runtimes connect (default " NODE_SOCKET ")", "file"},
+    {"profiles", 0, "DIR", "the folder of profiles, NAME.sb (default " NODE_PROFILES ")", "dir"},
+    {"audit", 0, NULL, "report what a profile denies, and allow it", NULL},
+    {"name", 0, "NAME", "spec: the profile's name at the agent (default: the file's)", NULL},
+    {"seccomp", 0, NULL, "spec: print the seccomp section alone, as engines take it", NULL},
+    LOAD_OPTIONS,
+    {0},
+};
+
+/* The name of a file without folder and suffix. */
+static int name_of(const char *path, char out[STATE_PROFILE])
+{
+    const char *slash = strrchr(path, '/'), *from = slash ? slash + 1 : path;
+    size_t n = strlen(from);
+    n -= n > 3 && strcmp(from + n - 3, ".sb") == 0 ? 3 : 0;
+    if (n == 0 || n >= STATE_PROFILE)
+        return -1;
+    memcpy(out, from, n);
+    out[n] = '\0';
+    return state_is_profile(out) ? 0 : -1;
+}
+
+static int print_spec(struct cli_args *args, const struct graph *g, const char *path)
+{
+    OWN(buf) struct buf out = {0};
+    struct bk_err err;
+    char name[STATE_PROFILE];
+    const char *given = args_value(args, "name"), *socket = args_value(args, "socket");
+    if (given ? !state_is_profile(given) : !path || name_of(path, name) < 0)
+        return cli_usage(args, "give --name: letters, digits and . _ -, at most %d",
+                         STATE_PROFILE - 1);
+    struct spec_options o = {.socket = socket ? socket : NODE_SOCKET,
+                             .profile = given ? given : name,
+                             .seccomp_only = args_has(args, "seccomp")};
+    return spec_print(g, &o, &out, &err) < 0 ? cli_fail(&err) : cli_emit(&out, CLI_OK);
+}
+
+static int print_plan(const struct graph *g)
+{
+    OWN(buf) struct buf out = {0};
+    struct bk_err err;
+    return spec_print_plan(g, &out, &err) < 0 ? cli_fail(&err) : cli_emit(&out, CLI_OK);
+}
+
+static int about_profile(struct cli_args *args)
+{
+    OWN(loaded) struct loaded l = {0};
+    size_t want = load_from_text(args) ? 1 : 2;
+    const char *path = want == 2 && args->npos == 2 ? args->pos[1] : NULL;
+    bool spec = strcmp(args->pos[0], "spec") == 0;
+    if (args->npos != want || (!spec && strcmp(args->pos[0], "plan") != 0))
+        return cli_usage(args, "give nothing, or spec or plan and a profile");
+    if (load_or_complain(args, path, &l) != CLI_OK)
+        return CLI_ERROR;
+    return spec ? print_spec(args, l.graph, path) : print_plan(l.graph);
+}
+
+static int cmd_node_run(struct cli_args *args)
+{
+    struct bk_err err;
+    const char *socket = args_value(args, "socket"), *profiles = args_value(args, "profiles");
+    if (args->npos)
+        return about_profile(args);
+    struct node_options o = {.socket = socket ? socket : NODE_SOCKET,
+                             .profiles = profiles ? profiles : NODE_PROFILES,
+                             .audit = args_has(args, "audit")};
+    return node_serve(&o, &err) < 0 ? cli_fail(&err) : CLI_OK;
+}
+
+const struct cli_command cmd_node = {
+    .name = "node",
+    .usage = "[OPTION…] [spec|plan PROFILE]",
+    .brief = "judge the containers that runc, crun and their engines start",
+    .about =
+        "Without arguments it serves OCI's seccomp listeners: runtimes connect to the socket and\n"
+        "send the listener of each container, and the name of its profile. Each container gets\n"
+        "a judge in a process of its own. Events go to standard output, as JSON in lines.\n"
+        "\n"
+        "spec prints what the runtime needs in config.json: the seccomp section, masked and\n"
+        "read-only paths. plan prints which operations are judged, which the filter refuses, and\n"
+        "which cannot be had in a container.\n"
+        "\n"
+        "The first process of a container is judged from its first execve() on. If its profile is\n"
+        "missing or has mistakes, that call fails, and an event says why.",
+    .options = options,
+    .complete = "spec|plan file",
+    .run = cmd_node_run,
+};

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_NET_WINDOW_PORT_H
+#define BK_NET_WINDOW_PORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Which ports of 127.0.0.1 are pages of `buckle ui`. No gate connects to one, whatever its policy
+ * allows: the page can change the policy. The port has a socket in the abstract namespace, which
+ * every gate can see and which ends with its process.
+ */
+
+/* Marks a port until the descriptor is closed. -1 and errno. */
+int window_port_mark(uint16_t port);
+/* addr: as the gate has them, IPv4 mapped into IPv6. */
+bool window_port_is(const uint8_t addr[16], uint16_t port);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_NODE_AGENT_H
+#define BK_NODE_AGENT_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+
+/*
+ * The node agent. OCI runtimes connect to its socket and send the listeners of their containers;
+ * each gets a judge, in a process of its own, under the profile that the runtime names. Events go
+ * to standard output, a JSON object in each line.
+ */
+struct node_options {
+    const char *socket;
+    const char *profiles; /* a folder */
+    bool audit;           /* denials are reported, and allowed */
+};
+
+/* Serves until SIGTERM or SIGINT. Judges go on. Returns 0 or -1. */
+int node_serve(const struct node_options *o, struct bk_err *err);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_NODE_PROFILES_H
+#define BK_NODE_PROFILES_H
+
+#include <sys/stat.h>
+
+#include "base/err.h"
+#include "graph/graph.h"
+#include "kernel/plan/plan.h"
+#include "node/state.h"
+
+/* The folder of profiles: NAME.sb each. A profile is compiled when a container first needs it, and
+ * again when its file has changed. Containers that run keep what they started with. */
+
+struct node_profile {
+    struct node_profile *next;
+    char name[STATE_PROFILE];
+    struct stat stamp;
+    struct graph *graph;
+    struct plan plan;
+    unsigned users; /* containers; and one for being the current version */
+};
+
+struct profiles {
+    int folder;
+    struct node_profile *first; /* current versions */
+};
+
+int profiles_open(struct profiles *p, const char *folder, struct bk_err *err);
+void profiles_close(struct profiles *p);
+
+/* The current version of a profile; release it. Links may not lead out of the folder. */
+int profiles_get(struct profiles *p, const char *name, struct node_profile **out,
+                 struct bk_err *err);
+void profile_release(struct node_profile *p);
+
+#endif

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Buckle Authors
+
+import { Now } from './now.js';
+import { Policy } from './policy.js';
+import { History } from './history.js';
+import { Compare } from './compare.js';
+import { Doctor } from './doctor.js';
+
+const views = {};
+for (const [name, View] of Object.entries({ now: Now, policy: Policy, history: History,
+                                            compare: Compare, doctor: Doctor }))
+  views[name] = new View(document.getElementById(name));
+
+const tabs = [...document.querySelectorAll('[role=tab]')];
+
+function open(tab, focus) {
+  for (const t of tabs) {
+    const on = t === tab;
+    t.setAttribute('aria-selected', on);
+    t.tabIndex = on ? 0 : -1;
+    document.getElementById(t.getAttribute('aria-controls')).hidden = !on;
+  }
+  if (focus)
+    tab.focus();
+  views[tab.getAttribute('aria-controls')].open?.();
+}
+
+for (const tab of tabs) {
+  tab.addEventListener('click', () => open(tab));
+  tab.addEventListener('keydown', (e) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
+    if (step)
+      open(tabs[(tabs.indexOf(tab) + step + tabs.length) % tabs.length], true);
+  });
+}
+
+const events = new EventSource('events');
+const link = document.getElementById('link');
+events.onopen = () => { link.textContent = ''; views.now.reset(); };
+events.onerror = () => { link.textContent = 'not connected'; };
+events.onmessage = (m) => views.now.take(JSON.parse(m.data));

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Buckle Authors
+// Everything that is shown goes through here as text, never as markup.
+
+const hidden = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/u;
+
+/** Cuts the middle out of a long name: both ends matter. */
+export function cut(text, most = 300) {
+  const all = Array.from(text);
+  if (all.length <= most)
+    return text;
+  const half = Math.floor(most / 2);
+  return `${all.slice(0, half).join('')}…${all.slice(-half).join('')}`;
+}
+
+/** Puts text into an element, with characters that one can't see as marked code points. */
+export function show(element, text) {
+  element.replaceChildren();
+  let plain = '';
+  for (const c of text) {
+    if (!hidden.test(c)) {
+      plain += c;
+      continue;
+    }
+    element.append(plain);
+    plain = '';
+    element.append(make('span', { class: 'hidden-character' },
+                        `U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}`));
+  }
+  element.append(plain);
+  return element;
+}
+
+/** An element with attributes; children are elements or text. Functions are listeners. */
+export function make(name, attributes = {}, ...children) {
+  const e = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (typeof value === 'function')
+      e.addEventListener(key, value);
+    else if (value !== undefined && value !== false)
+      e.setAttribute(key, value === true ? '' : value);
+  }
+  e.append(...children.filter((c) => c !== undefined && c !== null));
+  return e;
+}
+
+/** An element that shows text of a command: escaped, and cut. */
+export function named(name, attributes, text, most) {
+  return show(make(name, attributes), cut(text ?? '', most));
+}
+
+export function note(text, bad = false) {
+  const e = show(document.getElementById('note'), cut(text, 600));
+  e.className = bad ? 'bad' : '';
+}
+
+async function post(where, body) {
+  const answer = await fetch(where, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  if (!answer.ok)
+    return { status: 2, out: '', err: await answer.text() };
+  return answer.json();
+}
+
+export const act = (name, values = {}) => post('act', { ...values, do: name });
+export const answer = (pid, number, consent) => post('answer', { pid, number, consent });
+
+export function words(result) {
+  return (result.err || result.out || 'done').trim().replace(/^buckle: /, '');
+}

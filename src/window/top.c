@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Two parts below a line of totals: the runs and sessions as a tree, and the newest denials, the
+ * newest last. One of the denials is chosen; keys act on it through the commands of acts.def. Text
+ * that commands chose is shown by buf_safe() only.
+ *
+ * The loop polls the terminal, the window and a pipe that signals write to, so that the terminal is
+ * restored whatever ends the program except SIGKILL.
+ */
+
+#include "window/top.h"
+
+#include <curses.h>
+#include <errno.h>
+#include <locale.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/own.h"
+#include "system/descriptors.h"
+#include "window/act.h"
+#include "window/window.h"
+
+enum { KEPT = 1000, SECONDS = 10, TEXT = 200 };
+
+struct line {
+    pid_t source;
+    bool session, host, write;
+    char *text, *what, *operation; /* shown; the object and the operation as they are */
+};
+
+struct asked {
+    pid_t source;
+    uint32_t number; /* 0: none */
+    char text[TEXT * 2];
+};
+
+static struct top {
+    const char *program;
+    struct window window;
+    struct line lines[KEPT]; /* a ring */
+    uint64_t n, chosen;      /* chosen: a number of 1…n; 0: follows the newest */
+    bool paused, filtering, colour;
+    char filter[64], note[TEXT];
+    struct buf explained; /* what `e` shows, until the next key */
+    struct asked asked;
+    uint64_t per_second[SECONDS]; /* denials up to then */
+    uint64_t second;
+} top;
+
+static int signals[2];
+
+/* ---- what the window says ---- */
+
+static char *safe_text(const char *s)
+{
+    OWN(buf) struct buf b = {0};
+    buf_safe(&b, s, strlen(s));
+    return buf_ok(&b) && b.s ? steal_ptr(&b.s) : strdup("");
+}
+
+static void free_line(struct line *l)
+{
+    free(l->text);
+    free(l->what);
+    free(l->operation);
+}
+
+static void on_event(void *arg, const struct window_source *s, const char *command,
+                     const json_t *event)
+{
+    (void)arg;
+    (void)command;
+    const char *verdict = json_text(event, "verdict"), *text = json_text(event, "line");
+    const char *path = json_text(event, "path"), *target = json_text(event, "target");
+    const char *operation = json_text(event, "operation");
+    if (top.paused || !text || !verdict || strcmp(verdict, "deny") != 0)
+        return;
+    struct line *l = &top.lines[top.n++ % KEPT];
+    free_line(l);
+    *l = (struct line){.source = s->pid, .session = s->session};
+    l->operation = strdup(operation ? operation : "");
+    l->host = l->operation && strncmp(l->operation, "network", 7) == 0;
+    l->write = l->operation && strncmp(l->operation, "file-write", 10) == 0;
+    l->what = strdup(path ? path : target ? target : "");
+    l->text = safe_text(text);
+}
+
+static void on_question(void *arg, const struct window_source *s, uint32_t number,
+                        const char *command, const json_t *q)
+{
+    (void)arg;
+    (void)command;
+    if (!q) {
+        if (top.asked.source == s->pid && top.asked.number == number)
+            top.asked.number = 0;
+        return;
+    }
+    const char *what = json_text(q, "where"), *path = json_text(q, "path");
+    const char *program = json_text(q, "program");
+    OWN(mem) char *one = safe_text(program && *program ? program : "a program");
+    OWN(mem) char *two = safe_text(what ? what : path ? path : "");
+    top.asked = (struct asked){.source = s->pid, .number = number};
+    snprintf(top.asked.text, sizeof(top.asked.text), "%.120s asks for %.220s", one ? one : "",
+             two ? two : "");
+}
+
+/* ---- drawing ---- */
+
+static void put(int y, int x, const char *text, attr_t how)
+{
+    int room = COLS - x;
+    if (y < 0 || y >= LINES || room <= 0)
+        return;
+    attron(how);
+    mvaddnstr(y, x, text, -1);
+    attroff(how);
+    (void)room;
+}
+
+/* Text that ends at the window's edge. A long one loses its middle: ends of paths matter. */
+static void put_cut(int y, int x, const char *text, attr_t how)
+{
+    OWN(buf) struct buf b = {0};
+    size_t n = strlen(text), room = COLS > x ? (size_t)(COLS - x) : 0;
+    if (n <= room) {
+        put(y, x, text, how);
+        return;
+    }
+    if (room < 8)
+        return;
+    size_t head = room / 2, tail = n - (room - head - 1);
+    while (head && ((unsigned char)text[head] & 0xc0) == 0x80)
+        head--;
+    while (tail < n && ((unsigned char)text[tail] & 0xc0) == 0x80)
+        tail++;
+    buf_add(&b, text, head);
+    buf_str(&b, "…");
+    buf_str(&b, text + tail);
+    if (buf_ok(&b))
+        put(y, x, b.s, how);
+}
+
+static int draw_tree(int y, int most)
+{
+    char line[TEXT + 64];
+    int first = y;
+    for (size_t i = 0; i < top.window.n && y - first < most; i++) {
+        const struct window_source *s = top.window.sources[i];
+        if (!s->known || s->member)
+            continue;
+        OWN(mem) char *command = safe_text(s->command);
+        snprintf(line, sizeof(line), "%s %d  %llu denied  %.200s", s->session ? "session" : "run",
+                 (int)s->pid, (unsigned long long)s->denied, command ? command : "");
+        put_cut(y++, 0, line, A_BOLD);
+        for (size_t k = 0; k < json_array_size(s->runs) && y - first < most; k++) {
+            const json_t *r = json_array_get(s->runs, k);
+            const char *words = json_text(r, "command");
+            OWN(mem) char *text = safe_text(words ? words : "");
+            snprintf(line, sizeof(line), "  run %lld  %.200s",
+                     (long long)json_integer_value(json_object_get(r, "pid")), text ? text : "");
+            put_cut(y++, 0, line, 0);
+        }
+    }
+    if (y == first)
+        put(y++, 0, "Nothing runs.", A_DIM);
+    return y;
+}
+
+static bool matches(const struct line *l)
+{
+    return l->text && (!top.filter[0] || strstr(l->text, top.filter));
+}
+
+/* The newest that match, from the bottom up. */
+static void draw_lines(int from, int to)
+{
+    uint64_t at = top.n, oldest = top.n > KEPT ? top.n - KEPT : 0;
+    uint64_t chosen = top.chosen ? top.chosen : top.n;
+    if (top.chosen && top.chosen < top.n)
+        at = top.chosen + (uint64_t)(to - from) / 2 < top.n ? top.chosen + (uint64_t)(to - from) / 2
+                                                            : top.n;
+    for (int y = to - 1; y >= from && at > oldest; at--) {
+        const struct line *l = &top.lines[(at - 1) % KEPT];
+        if (!matches(l))
+            continue;
+        attr_t how = (top.colour ? COLOR_PAIR(1) : 0) | (at == chosen ? A_REVERSE : 0);
+        put_cut(y--, 0, l->text, how);
+    }
+}
+
+static uint64_t rate(void)
+{
+    uint64_t now = window_denied(&top.window), then = top.per_second[(top.second + 1) % SECONDS];
+    return top.second >= SECONDS ? (now - then) / (SECONDS - 1) : now / (top.second + 1);
+}
+
+static void draw_head(void)
+{
+    char line[TEXT];
+    snprintf(line, sizeof(line), "buckle top  %llu denied, %llu/s%s%s%s",
+             (unsigned long long)window_denied(&top.window), (unsigned long long)rate(),
+             top.paused ? "  PAUSED" : "", top.filter[0] ? "  filter: " : "", top.filter);
+    put_cut(0, 0, line, A_REVERSE);
+}
+
+static void draw_explained(void)
+{
+    const char *at = top.explained.s;
+    for (int y = 1; y < LINES - 1 && at && *at; y++) {
+        size_t n = strcspn(at, "\n");
+        OWN(buf) struct buf b = {0};
+        buf_safe(&b, at, n);
+        if (buf_ok(&b) && b.s)
+            put_cut(y, 0, b.s, 0);
+        at += n + (at[n] == '\n');
+    }
+}
+
+static void draw(void)
+{
+    static const char keys[] =
+        "q quit  ↑↓ choose  / filter  p pause  a allow for the run  A for good  d deny  e explain";
+    erase();
+    draw_head();
+    if (top.explained.n) {
+        draw_explained();
+        put_cut(LINES - 1, 0, "any key: back", A_DIM);
+    } else {
+        int y = draw_tree(1, LINES / 3);
+        draw_lines(y + 1, LINES - 2);
+        if (top.asked.number) {
+            put_cut(LINES - 2, 0, top.asked.text, A_BOLD);
+            put_cut(LINES - 1, 0, "o once  r for this run  w always  n no", A_REVERSE);
+        } else {
+            put_cut(LINES - 2, 0, top.note, A_BOLD);
+            put_cut(LINES - 1, 0, top.filtering ? "type a filter, then Enter" : keys, A_DIM);
+        }
+    }
+    refresh();
+}
+
+/* ---- keys ---- */
+
+static const struct line *chosen_line(void)
+{
+    uint64_t at = top.chosen ? top.chosen : top.n;
+    return at && at + KEPT > top.n ? &top.lines[(at - 1) % KEPT] : NULL;
+}
+
+/* Runs an act on the chosen line, and shows the last line that it printed. */
+static void act_on(const char *verb, bool here)
+{
+    const struct line *l = chosen_line();
+    OWN(buf) struct buf out = {0};
+    struct bk_err err;
+    char name[32], pid[16];
+    if (!l || !l->what[0]) {
+        snprintf(top.note, sizeof(top.note), "choose a denial first");
+        return;
+    }
+    snprintf(name, sizeof(name), "%s-%s", verb, l->host ? "net" : l->write ? "write" : "read");
+    snprintf(pid, sizeof(pid), "%d", (int)l->source);
+    OWN(json) json_t *request = json_pack("{s:s, s:s}", "do", name, "what", l->what);
+    if (here)
+        json_object_set_new(request, l->session ? "session" : "run", json_string(pid));
+    int status = act_wait(top.program, request, &out, &err);
+    OWN(mem) char *said = safe_text(status < 0 ? err.msg : out.s ? out.s : "");
+    snprintf(top.note, sizeof(top.note), "%s %.60s: %.100s", verb, l->what,
+             said && *said ? said : "done");
+}
+
+static void explain(void)
+{
+    const struct line *l = chosen_line();
+    struct bk_err err;
+    if (!l)
+        return;
+    OWN(json)
+    json_t *request = json_pack("{s:s, s:s, s:s}", "do", "reasons", "operation", l->operation,
+                                "argument", l->what);
+    if (act_wait(top.program, request, &top.explained, &err) < 0)
+        buf_str(&top.explained, err.msg);
+    if (!top.explained.n)
+        buf_str(&top.explained, "There is nothing to explain.");
+}
+
+static void choose(int by)
+{
+    uint64_t at = top.chosen ? top.chosen : top.n, oldest = top.n > KEPT ? top.n - KEPT + 1 : 1;
+    do
+        at += (uint64_t)(int64_t)by;
+    while (at >= oldest && at <= top.n && !matches(&top.lines[(at - 1) % KEPT]));
+    if (at >= oldest && at <= top.n)
+        top.chosen = at == top.n ? 0 : at;
+}
+
+static void type_filter(int key)
+{
+    size_t n = strlen(top.filter);
+    if (key == '\n' || key == KEY_ENTER || key == 27)
+        top.filtering = false;
+    else if ((key == KEY_BACKSPACE || key == 127 || key == 8) && n)
+        top.filter[n - 1] = '\0';
+    else if (key >= ' ' && key < 127 && n + 1 < sizeof(top.filter))
+        top.filter[n] = (char)key, top.filter[n + 1] = '\0';
+    if (key == 27)
+        top.filter[0] = '\0';
+}
+
+static bool answer(int key)
+{
+    static const struct {
+        int key;
+        const char *word;
+    } words[] = {{'o', "once"}, {'r', "run"}, {'w', "always"}, {'n', "deny"}};
+    for (size_t i = 0; top.asked.number && i < sizeof(words) / sizeof(words[0]); i++)
+        if (words[i].key == key) {
+            window_answer(&top.window, top.asked.source, top.asked.number, words[i].word);
+            snprintf(top.note, sizeof(top.note), "answered: %s", words[i].word);
+            top.asked.number = 0;
+            return true;
+        }
+    return false;
+}
+
+/* Returns false to quit. */
+static bool on_key(int key)
+{
+    if (top.explained.n) {
+        buf_free(&top.explained);
+        return true;
+    }
+    if (top.filtering) {
+        type_filter(key);
+        return true;
+    }
+    if (answer(key))
+        return true;
+    switch (key) {
+    case 'q':
+        return false;
+    case '/':
+        top.filtering = true;
+        top.filter[0] = '\0';
+        break;
+    case 'p':
+        top.paused = !top.paused;
+        break;
+    case KEY_UP:
+    case 'k':
+        choose(-1);
+        break;
+    case KEY_DOWN:
+    case 'j':
+        choose(1);
+        break;
+    case 'a':
+        act_on("grant", true);
+        break;
+    case 'A':
+        act_on("allow", false);
+        break;
+    case 'd':
+        act_on("deny", false);
+        break;
+    case 'e':
+        explain();
+        break;
+    default:
+        break;
+    }
+    return true;
+}
+
+/* ---- the terminal ---- */
+
+static void on_signal(int sig)
+{
+    char byte = (char)sig;
+    int was = errno;
+    (void)!write(signals[1], &byte, 1);
+    errno = was;
+}
+
+/* Returns false if a signal ends the program. */
+static bool read_signals(void)
+{
+    char byte;
+    struct winsize size;
+    if (read(signals[0], &byte, 1) != 1 || byte != SIGWINCH)
+        return false;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+        resizeterm(size.ws_row, size.ws_col);
+    return true;
+}
+
+static int start_terminal(void)
+{
+    static const int caught[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGWINCH};
+    const char *no_colour = getenv("NO_COLOR");
+    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || fd_pipe(signals) < 0)
+        return -1;
+    setlocale(LC_ALL, "");
+    OWN(mem) char *term = strdup(getenv("TERM") ? getenv("TERM") : "");
+    SCREEN *screen = newterm(term && *term ? term : NULL, stdout, stdin);
+    if (!screen)
+        return -1;
+    for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
+        signal(caught[i], on_signal);
+    cbreak();
+    noecho();
+    keypad(stdscr, TRUE);
+    nodelay(stdscr, TRUE);
+    curs_set(0);
+    set_escdelay(25);
+    top.colour = !(no_colour && *no_colour) && has_colors();
+    if (top.colour) {
+        start_color();
+        use_default_colors();
+        init_pair(1, COLOR_RED, -1);
+    }
+    return 0;
+}
+
+static void count_second(uint64_t *last)
+{
+    uint64_t now = now_ms() / 1000;
+    if (now == *last)
+        return;
+    *last = now;
+    top.per_second[++top.second % SECONDS] = window_denied(&top.window);
+}
+
+static void loop(void)
+{
+    enum { DRAW_MS = 100 };
+    uint64_t last = now_ms() / 1000, drawn = 0;
+    for (bool on = true; on;) {
+        struct pollfd fds[] = {
+            {STDIN_FILENO, POLLIN, 0}, {signals[0], POLLIN, 0}, {top.window.fds.fd, POLLIN, 0}};
+        if (poll(fds, 3, DRAW_MS) < 0 && errno != EINTR)
+            return;
+        if (fds[1].revents)
+            on = read_signals();
+        if (fds[0].revents & (POLLHUP | POLLERR))
+            return; /* the terminal is gone */
+        if (fds[2].revents)
+            fd_watch_all(&top.window.fds);
+        for (int key; on && (key = getch()) != ERR;) {
+            on = on_key(key);
+            drawn = 0;
+        }
+        count_second(&last);
+        if (on && (fds[1].revents || now_ms() - drawn >= DRAW_MS)) {
+            draw();
+            drawn = now_ms();
+        }
+    }
+}
+
+int top_run(const char *program)
+{
+    struct bk_err err;
+    const struct window_calls calls = {.event = on_event, .question = on_question};
+    top.program = program;
+    if (window_open(&top.window, &calls, true, &err) < 0) {
+        fprintf(stderr, "buckle: %s\n", err.msg);
+        return 2;
+    }
+    if (start_terminal() < 0) {
+        fprintf(stderr, "buckle: top needs a terminal; `buckle log --follow` does not\n");
+        return 2;
+    }
+    loop();
+    endwin();
+    window_close(&top.window);
+    return 0;
+}

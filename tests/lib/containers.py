@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Containers for the tests of the node agent: bundles, a running agent, runtimes."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+from drive import BUCKLE, FOLDER
+
+CAPS = ["CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_KILL", "CAP_MKNOD", "CAP_SETUID", "CAP_SETGID"]
+APPLETS = ("sh", "ls", "cat", "echo", "mkdir", "touch", "rm", "mv", "ln", "mknod", "id", "sleep", "true", "chmod", "readlink", "su", "wc", "head", "dd",
+           "nc", "kill", "ps", "mount", "chroot", "stat", "grep", "rmdir", "cp", "test")
+# what a Debian root has besides busybox: this machine's own, read-only
+DEBIAN = [p for p in ("/usr", "/bin", "/lib", "/lib64", "/etc") if os.path.isdir(p)]
+
+
+def why_not(runtime):
+    """Why containers cannot be tested here, or None."""
+    if not shutil.which(runtime):
+        return f"{runtime} is not installed"
+    if os.geteuid() != 0:
+        return "containers are started by root"
+    if not shutil.which("busybox"):
+        return "busybox is not installed"
+    folder = bundle("probe", ["/bin/true"])
+    done = subprocess.run([runtime, *root_of(runtime), "run", "-b", folder, "probe"], stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
+    return None if done.returncode == 0 else f"{runtime} does not work here"
+
+
+def root_of(runtime):
+    return ["--root", os.path.join(FOLDER, runtime + "-state")]
+
+
+def bundle(name, args, seccomp=None, debian=False, **more):
+    """Makes a bundle with a root file system of busybox, and Debian's if asked for. Returns its folder."""
+    folder = os.path.join(FOLDER, "bundles", name)
+    root = os.path.join(folder, "rootfs")
+    for part in ("bin", "proc", "dev", "tmp", "work", "secret", "etc", "usr", "lib", "lib64"):
+        os.makedirs(os.path.join(root, part), exist_ok=True)
+    mounts = [{"destination": "/proc", "type": "proc", "source": "proc"},
+              {"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "strictatime", "mode=755", "size=65536k"]},
+              {"destination": "/dev/pts", "type": "devpts", "source": "devpts", "options": ["nosuid", "noexec", "newinstance", "ptmxmode=0666"]}]
+    if debian:
+        mounts += [{"destination": p, "type": "bind", "source": p, "options": ["rbind", "ro"]} for p in DEBIAN]
+    else:
+        if not os.path.exists(os.path.join(root, "bin", "busybox")):
+            shutil.copy(shutil.which("busybox"), os.path.join(root, "bin", "busybox"))
+            for applet in APPLETS:
+                os.symlink("busybox", os.path.join(root, "bin", applet))
+            for path, text in (("etc/passwd", "root:x:0:0::/:/bin/sh\nada:x:1000:1000::/:/bin/sh\n"), ("secret/key", "secret\n"), ("work/old", "old\n"),
+                               ("tmp/id.key", "key\n"), ("tmp/plain", "plain\n")):
+                with open(os.path.join(root, path), "w", encoding="utf-8") as f:
+                    f.write(text)
+    config = {"ociVersion": "1.0.2",
+              "process": {"args": args, "cwd": "/", "env": ["PATH=/usr/bin:/bin"], "user": {"uid": 0, "gid": 0}, "noNewPrivileges": True,
+                          "capabilities": {k: CAPS for k in ("bounding", "effective", "permitted")}},
+              "root": {"path": "rootfs"}, "hostname": "inside", "mounts": mounts, "annotations": more.pop("annotations", {}),
+              "linux": {"namespaces": [{"type": t} for t in ("pid", "network", "ipc", "uts", "mount")],
+                        "resources": {"devices": [{"allow": False, "access": "rwm"}]}}}
+    config["process"].update(more)
+    if seccomp:
+        config["linux"]["seccomp"] = seccomp
+    with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as f:
+        json.dump(config, f)
+    return folder
+
+
+class Agent:
+    """A running agent with a folder of profiles, and the lines that it printed."""
+
+    count = 0
+
+    def __init__(self, profiles, *flags):
+        Agent.count += 1
+        self.folder = os.path.join(FOLDER, f"agent{Agent.count}")
+        self.profiles = os.path.join(self.folder, "profiles")
+        os.makedirs(self.profiles)
+        for name, text in profiles.items():
+            self.profile(name, text)
+        self.socket = os.path.join(self.folder, "node.sock")
+        self.log = os.path.join(self.folder, "events")
+        self.flags = flags
+        self.n = 0
+        self.start()
+
+    def profile(self, name, text):
+        with open(os.path.join(self.profiles, name + ".sb"), "w", encoding="utf-8") as f:
+            f.write(text)
+
+    def start(self):
+        ready = sum(e["event"] == "ready" for e in self.events()) if os.path.exists(self.log) else 0
+        with open(self.log, "ab") as out:
+            self.child = subprocess.Popen([BUCKLE, "node", "--socket", self.socket, "--profiles", self.profiles, *self.flags], stdout=out,
+                                          stdin=subprocess.DEVNULL)
+        self.wait(lambda e: sum(x["event"] == "ready" for x in e) > ready)
+
+    def events(self, kind=None, container=None):
+        with open(self.log, encoding="utf-8") as f:
+            text = f.read()
+        found = [json.loads(line) for line in text[:text.rfind("\n") + 1].splitlines()]
+        return [e for e in found if (not kind or e["event"] == kind) and (not container or e.get("container") == container)]
+
+    def wait(self, test, seconds=10):
+        """Waits until test(events) holds. Returns whether it does."""
+        until = time.monotonic() + seconds
+        while not test(self.events()):
+            if time.monotonic() > until:
+                return False
+            time.sleep(0.02)
+        return True
+
+    def seccomp(self, name, metadata=None):
+        done = subprocess.run([BUCKLE, "node", "spec", "--seccomp", "--socket", self.socket, os.path.join(self.profiles, name + ".sb")], capture_output=True,
+                              check=True)
+        section = json.loads(done.stdout)
+        if metadata is not None:
+            section["listenerMetadata"] = metadata
+        return section
+
+    def run(self, profile, args, runtime="runc", metadata=None, timeout=60, name=None, section=None, **more):
+        """Runs a container to its end. Returns (status, output, errors, id)."""
+        self.n += 1
+        name = name or f"c{os.getpid()}-{self.n}"
+        words = args if isinstance(args, list) else ["/bin/sh", "-c", args]
+        folder = bundle(name, words, section or self.seccomp(profile, metadata), **more)
+        done = subprocess.run([runtime, *root_of(runtime), "run", "-b", folder, name], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=timeout, check=False)
+        return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"), name
+
+    def begin(self, profile, args, runtime="runc", **more):
+        """Starts a container in the background. Returns (process, id)."""
+        self.n += 1
+        name = f"c{os.getpid()}-{self.n}"
+        folder = bundle(name, args if isinstance(args, list) else ["/bin/sh", "-c", args], self.seccomp(profile), **more)
+        child = subprocess.Popen([runtime, *root_of(runtime), "run", "-b", folder, name], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE)
+        return child, name
+
+    def say(self, text, fds=(), close=True):
+        """Sends a runtime's message with descriptors."""
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(self.socket)
+            data = text if isinstance(text, bytes) else json.dumps(text).encode()
+            if data:
+                socket.send_fds(s, [data], list(fds))
+            if not close:
+                time.sleep(6)
+
+    def kill(self):
+        self.child.send_signal(signal.SIGKILL)
+        self.child.wait()
+
+    def stop(self):
+        self.child.terminate()
+        return self.child.wait()
+
+
+def judges_of(agent_pid):
+    """The judges among the children of a process."""
+    with open(f"/proc/{agent_pid}/task/{agent_pid}/children", encoding="ascii") as f:
+        pids = [int(p) for p in f.read().split()]
+    found = []
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/comm", encoding="ascii") as f:
+                if f.read().strip() == "buckle-judge":
+                    found.append(pid)
+        except FileNotFoundError:
+            pass
+    return found

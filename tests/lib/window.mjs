@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drives the page of `buckle ui` in Chromium, for e2e-window.py: window.mjs ADDRESS MODULES SHOTS
+// Reads one order per line as JSON, and answers each with a line.
+import { createRequire } from 'node:module';
+import readline from 'node:readline';
+import fs from 'node:fs';
+
+const [address, modules, executable] = process.argv.slice(2);
+const require = createRequire(`${modules}/x.js`);
+const { chromium } = require('playwright-core');
+const axe = fs.readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+const browser = await chromium.launch({ executablePath: executable, args: ['--no-sandbox', '--disable-gpu'] });
+const context = await browser.newContext();
+const page = await context.newPage();
+const errors = [];
+page.on('pageerror', (e) => errors.push(String(e)));
+page.on('console', (m) => { if (m.type() === 'error') errors.push(m.text()); });
+page.on('request', (r) => { if (!r.url().startsWith(new URL(address).origin)) errors.push(`asks ${r.url()}`); });
+
+const orders = {
+  open: async () => { await page.goto(address); await page.waitForSelector('#tab-now'); return page.url(); },
+  text: ({ of }) => page.locator(of).innerText(),
+  wait: async ({ of, has }) => { await page.locator(of).filter({ hasText: has }).first().waitFor({ timeout: 15000 }); return true; },
+  click: async ({ of, has }) => { const l = page.locator(of); await (has ? l.filter({ hasText: has }) : l).first().click({ timeout: 10000 }); return true; },
+  fill: async ({ of, value }) => { await page.locator(of).first().fill(value); return true; },
+  press: async ({ key }) => { await page.keyboard.press(key); return true; },
+  count: ({ of }) => page.locator(of).count(),
+  eval: ({ code }) => page.evaluate(code),
+  focus: () => page.evaluate(() => document.activeElement.id || document.activeElement.getAttribute('role')),
+  dark: async ({ on }) => { await page.emulateMedia({ colorScheme: on ? 'dark' : 'light' }); return true; },
+  size: async ({ width, height }) => { await page.setViewportSize({ width, height }); return true; },
+  shot: async ({ path }) => { await page.screenshot({ path }); return true; },
+  axe: async () => {
+    const client = await context.newCDPSession(page); // the page's CSP has no place for another script
+    await client.send('Runtime.evaluate', { expression: axe });
+    const r = await client.send('Runtime.evaluate', { awaitPromise: true, returnByValue: true,
+      expression: 'axe.run().then((r) => r.violations.filter((v) => ["serious", "critical"].includes(v.impact)).map((v) => `${v.id}: ${v.nodes.map((n) => n.html).join(" ")}`))' });
+    return r.result.value;
+  },
+  foreign: async ({ at, port }) => { // another site, in the same browser
+    const other = await context.newPage();
+    await other.goto(at);
+    const got = await other.evaluate(async ({ url, frame }) => {
+      const say = (p) => p.then((r) => `answered ${r.status ?? r.type}`, (e) => `failed: ${e.name}`);
+      const post = await say(fetch(url + 'act', { method: 'POST', credentials: 'include', headers: { 'Content-Type': 'application/json' }, body: '{"do": "undo"}' }));
+      const plain = await say(fetch(url + 'act', { method: 'POST', mode: 'no-cors', credentials: 'include', body: '{"do": "undo"}' }));
+      const f = document.createElement('iframe'); f.src = frame; document.body.append(f);
+      await new Promise((r) => { f.onload = r; setTimeout(r, 2000); });
+      let inside = 'blocked'; try { inside = f.contentDocument ? 'blank' : 'blocked'; } catch { inside = 'blocked'; }
+      return { post, plain, frames: window.length, inside };
+    }, { url: page.url(), frame: page.url() });
+    await other.close();
+    return got;
+  },
+  errors: () => errors.splice(0),
+};
+
+for await (const line of readline.createInterface({ input: process.stdin })) {
+  const order = JSON.parse(line);
+  let got;
+  try { got = { ok: await orders[order.do](order) }; } catch (e) { got = { failed: String(e).slice(0, 600) }; }
+  process.stdout.write(`${JSON.stringify(got)}\n`);
+}
+await browser.close();
