@@ -477,7 +477,7 @@ int top_run(const char *program)
         return 2;
     }
     if (start_terminal() < 0) {
-        fprintf(stderr, "buckle: top needs a terminal; `buckle log --follow` does not\n");
+        fprintf(stderr, "buckle: top needs a terminal\n");
         return 2;
     }
     loop();

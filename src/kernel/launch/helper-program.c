@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Our other programs are beside this one (../libexec/buckle). For programs that link the library they
- * are in the library's own folder, as in a wheel, or where Buckle was installed. A file that another
- * user could have put there is not started.
+ * Our other programs are beside this one (../libexec/buckle). For programs that link the library
+ * they are in the library's own folder, as in a wheel, or where Buckle was installed. A file that
+ * another user could have put there is not started.
  */
 
 #include "kernel/launch/helper-program.h"
