@@ -20,7 +20,7 @@ PKG_PROGRAMS = ntfs-3g dosfstools e2fsprogs gdb strace gnupg openssh-client open
 	iputils-ping nano sudo
 # the node agent's containers
 PKG_CONTAINERS = runc busybox-static
-PKG_HEAVY = default-jdk-headless golang-go cargo chromium postgresql emacs-nox firejail runc redis-server linux-perf $(PKG_LANGUAGES) python3-requests python3-httpx
+PKG_HEAVY = default-jdk-headless golang-go cargo chromium postgresql emacs-nox firejail runc redis-server linux-perf $(PKG_LANGUAGES) python3-requests python3-httpx gh awscli
 # for the matrix of languages; maven-debian-helper has the plugins that a build without a network needs
 PKG_LANGUAGES = ccache maven maven-debian-helper gradle ruby ruby-bundler rake php-cli composer python3-pip
 # what the packages for languages are checked with, and what the npm one is compared with

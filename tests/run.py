@@ -398,7 +398,7 @@ def long_suites():
         Suite("verdicts (released program)", [[tests("runners", "run-kernel-verdicts.py")]], released_env(), timeout=900),
         Suite("programs", [[tests("e2e", "e2e-programs.py"), "heavy"]], staged_env(), timeout=900),
         Suite("clients", [[tests("e2e", "e2e-clients.py"), "heavy"]], staged_env(), timeout=900),
-        Suite("tls", [[tests("e2e", "e2e-tls.py"), "heavy"]], staged_env(), timeout=900),
+        Suite("tls", [[tests("e2e", f"e2e-{name}.py"), "heavy"] for name in ("tls", "credentials")], staged_env(), timeout=900),
         Suite("agents", [[tests("e2e", "e2e-whole-agent.py"), "heavy"]], staged_env(), timeout=1800),
         Suite("e2e (everybody)", e2e_programs(but=ALONE + BOTH_USERS), staged_env(), timeout=900),
         Suite("worlds", [[tests("e2e", "e2e-try.py"), "whole"]], staged_env(), timeout=1800),

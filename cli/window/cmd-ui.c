@@ -35,26 +35,19 @@ static int execute(char **argv)
     return cli_fail(&err);
 }
 
-/* A whole number up to `most`, or -1. */
-static long read_number(const char *text, long most)
-{
-    char *end;
-    long n = text[0] >= '0' && text[0] <= '9' ? strtol(text, &end, 10) : -1;
-    return n >= 0 && !*end && n <= most ? n : -1;
-}
-
 static int run_ui(struct cli_args *args)
 {
     const char *port = args_value(args, "port"), *idle = args_value(args, "idle");
     char own[PATH_MAX];
+    uint64_t number;
     bool shown = getenv("DISPLAY") || getenv("WAYLAND_DISPLAY");
     port = port ? port : "0";
     idle = idle ? idle : "600";
     if (args->npos)
         return cli_usage(args, "ui takes options only");
-    if (read_number(port, 65535) < 0)
+    if (!args_number(port, 65535, &number))
         return cli_usage(args, "--port must be between 0 and 65535");
-    if (read_number(idle, INT_MAX) < 0)
+    if (!args_number(idle, INT_MAX, &number))
         return cli_usage(args, "--idle must be a number of seconds");
     if (process_own_path(own) < 0)
         return CLI_ERROR;

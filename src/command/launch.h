@@ -73,7 +73,7 @@ struct launch {
     /* For a sandbox that a command asked for, by the run around it: the folder that the user works
      * in and the path of the record of own folders ("": none). NULL: cwd, and the environment's. */
     const char *users_folder, *own_record;
-    const struct secrets *secrets;   /* credentials for the gate, or NULL */
+    struct secrets *secrets;         /* credentials for the gate, or NULL */
     const struct handling *handling; /* of what is allowed, by the gate; or NULL */
     const struct launch_cover *covers;
     size_t ncovers;

@@ -12,6 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+
+extern char **environ; /* not every C library declares it */
 
 /* ---- forms ---- */
 
@@ -167,6 +172,8 @@ int secrets_add(struct secrets *s, const struct secret *one)
         if (!is_known(s, (unsigned)s->n, room, n))
             err = add_form(s, i < HEX, room, fake, n);
     }
+    if (room)
+        bytes_wipe(room, ROOM);
     free(room);
     if (err == 0)
         s->at[s->n++] = *one;
@@ -181,9 +188,27 @@ int secrets_add_pair(struct secrets *s, size_t id, size_t key)
     return 0;
 }
 
+static void forget_variables(const struct secret *one)
+{
+    for (char **e = environ; e && *e; e++)
+        for (char *at = *e; (at = memmem(at, strlen(at), one->value, one->n));)
+            memset(at, '*', one->n);
+}
+
+void secrets_forget(struct secrets *s)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        forget_variables(&s->at[i]);
+        bytes_wipe((char *)s->at[i].value, s->at[i].n);
+    }
+    for (size_t i = 0; i < s->nforms; i++)
+        bytes_wipe(s->forms[i].value, s->forms[i].n);
+}
+
 void secrets_free(struct secrets *s)
 {
     for (size_t i = 0; i < s->nforms; i++) {
+        bytes_wipe(s->forms[i].value, s->forms[i].n);
         free(s->forms[i].value);
         free(s->forms[i].fake);
     }

@@ -87,6 +87,9 @@ int secrets_add(struct secrets *s, const struct secret *one);
 /* Both must have been added. Returns -1 if there are too many. */
 int secrets_add_pair(struct secrets *s, size_t id, size_t key);
 void secrets_free(struct secrets *s);
+/* For a process that was forked and does not need them: overwrites secrets, their forms, and
+ * wherever the environment has one. The set must not be used afterwards. */
+void secrets_forget(struct secrets *s);
 
 /* Sets of secrets, a bit each. s may be NULL. */
 uint32_t secrets_for_host(const struct secrets *s, const struct peer *host, uint16_t port);

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/own.h"
 #include "net/secrets.h"
 #include "run/masked.h"
@@ -41,6 +42,7 @@ static int refuse(const struct credential_rule *c, const char *what, struct bk_e
 static int read_stream(const struct credential_rule *c, FILE *f, char out[SECRET_BYTES + 1],
                        struct bk_err *err)
 {
+    setvbuf(f, NULL, _IONBF, 0); /* no copy stays behind */
     size_t n = fread(out, 1, SECRET_BYTES + 1, f);
     while (n && n <= SECRET_BYTES && (out[n - 1] == '\n' || out[n - 1] == '\r'))
         n--;
@@ -145,30 +147,41 @@ static const struct secret_place *places_of(const struct credential_rule *c, str
     return out;
 }
 
-static int add(struct run *r, const char *text, const char **set, struct bk_err *err)
+static int add_value(struct run *r, const struct credential_rule *c, const char *value,
+                     const char **set, struct bk_err *err)
 {
-    struct credential_rule c;
-    char value[SECRET_BYTES + 1], fake[SECRET_BYTES + 1] = {0};
-    if (credential_rule_read(text, &r->arena, &c, err) < 0 || read_value(&c, value, err) < 0)
-        return -1;
+    char fake[SECRET_BYTES + 1] = {0};
     size_t n = strlen(value);
     if (!is_field(value))
-        return refuse(&c, "it has bytes that no header field can carry", err);
+        return refuse(c, "it has bytes that no header field can carry", err);
     if (!secret_fake(value, n, fake))
-        return refuse(&c, "it is too short for a placeholder: 8 letters and digits at least", err);
+        return refuse(c, "it is too short for a placeholder: 8 letters and digits at least", err);
     OWN(buf) struct buf entry = {0};
-    buf_fmt(&entry, "%s=%s", c.name, fake);
+    buf_fmt(&entry, "%s=%s", c->name, fake);
     char *kept = buf_ok(&entry) ? arena_strndup(&r->arena, entry.s, entry.n) : NULL;
     struct secret one = {.value = arena_strndup(&r->arena, value, n),
-                         .fake = kept ? kept + strlen(c.name) + 1 : NULL,
+                         .fake = kept ? kept + strlen(c->name) + 1 : NULL,
                          .n = n,
-                         .places = places_of(&c, &r->arena),
-                         .nplaces = c.nplaces,
-                         .parts = c.parts};
+                         .places = places_of(c, &r->arena),
+                         .nplaces = c->nplaces,
+                         .parts = c->parts};
     if (!kept || !one.value || !one.places)
         return err_nomem(err);
     *set = kept;
-    return secrets_add(&r->secrets, &one) < 0 ? refuse(&c, "there are too many", err) : 0;
+    return secrets_add(&r->secrets, &one) < 0 ? refuse(c, "there are too many", err) : 0;
+}
+
+static int add(struct run *r, const char *text, const char **set, struct bk_err *err)
+{
+    struct credential_rule c;
+    char value[SECRET_BYTES + 1] = {0};
+    if (credential_rule_read(text, &r->arena, &c, err) < 0)
+        return -1;
+    int result = read_value(&c, value, err);
+    if (result == 0)
+        result = add_value(r, &c, value, set, err);
+    bytes_wipe(value, sizeof(value));
+    return result;
 }
 
 /* ---- keys for AWS ---- */

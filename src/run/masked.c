@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/own.h"
 #include "net/secrets.h"
 #include "run/jwt-fake.h"
@@ -94,6 +95,8 @@ static int hide_token(struct masking *k, const char *value, size_t n, char *fake
         if (result > 0 && add_secret(k, value, fake, n) < 0)
             result = -2;
     }
+    if (jwt)
+        bytes_wipe(jwt, sizeof(*jwt));
     free(jwt);
     if (result == -1)
         return refuse(k, "a token is longer than 4096 bytes");
@@ -182,14 +185,17 @@ static int hide_parts(struct masking *k)
 static int read_file(struct masking *k, struct buf *out)
 {
     struct stat st;
-    char part[16384];
-    size_t n;
     OWN(file) FILE *f = fopen(k->m->file, "re");
     if (!f || fstat(fileno(f), &st) < 0 || !S_ISREG(st.st_mode))
         return 0;
-    while ((n = fread(part, 1, sizeof(part), f)) > 0 && out->n <= FILE_MAX)
-        buf_add(out, part, n);
-    if (!buf_ok(out))
+    OWN(mem) char *whole = malloc(FILE_MAX + 1);
+    setvbuf(f, NULL, _IONBF, 0); /* no copy stays behind */
+    size_t n = whole ? fread(whole, 1, FILE_MAX + 1, f) : 0;
+    if (whole) {
+        buf_add(out, whole, n);
+        bytes_wipe(whole, n);
+    }
+    if (!whole || !buf_ok(out))
         return err_nomem(k->err);
     if (out->n > FILE_MAX || memchr(out->s ? out->s : "", '\0', out->n))
         return refuse(k, "only texts of at most 1 MiB can be masked; use the mode deny");
@@ -222,13 +228,15 @@ static int apply_file(struct masking *k)
     int there = read_file(k, &was);
     if (there <= 0)
         return there;
-    buf_add(&k->text, was.s, was.n);
+    size_t n = was.n;
+    buf_add(&k->text, was.s, n);
     k->was = was.s ? was.s : "";
-    if (!buf_ok(&k->text))
-        return err_nomem(k->err);
-    if (hide_parts(k) < 0)
+    int hidden = buf_ok(&k->text) ? hide_parts(k) : err_nomem(k->err);
+    if (n)
+        bytes_wipe(was.s, n);
+    if (hidden < 0)
         return -1;
-    int shown = k->hidden || !was.n ? 0 : miss(k);
+    int shown = k->hidden || !n ? 0 : miss(k);
     if (shown)
         return shown < 0 ? -1 : 0;
     return add_cover(k, k->hidden ? k->text.s : "", k->hidden ? k->text.n : 0);

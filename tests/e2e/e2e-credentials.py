@@ -404,6 +404,32 @@ def test_aws(user):
     tap.ok(len(other.seen) == 1 and not any(value in str(other.seen) for value in AWS.values()), f"{user.name}: AWS: not for another host", done)
 
 
+def test_programs(user, server):
+    """gh and aws, with their usual variables."""
+    if "heavy" not in sys.argv:
+        return
+    if shutil.which("gh", path=user.env["PATH"]):
+        port = server.server_address[1]
+        done = run(user, server, f"export HOME=$PWD GH_HOST=localhost:{port}; gh api v1/plain; gh api -X POST v1/plain -f a=b", rule="GH_ENTERPRISE_TOKEN -> localhost:PORT",
+                   env={"GH_ENTERPRISE_TOKEN": SECRET}, rest=("--allow-request=GET localhost:PORT/api/v3/**",))
+        tap.ok([one[:2] for one in server.seen] == [("/api/v3/v1/plain", f"token {SECRET}")] and SECRET not in done.out + done.err and "POST" in done.err,
+               f"{user.name}: gh asks with the secret, and may not change anything", done, server.seen)
+    else:
+        tap.skip("gh is not installed")
+    if not os.path.exists("/usr/bin/aws"):
+        tap.skip("awscli is not installed")
+        return
+    handler, TLS.Handler = TLS.Handler, Aws
+    site = TLS.serve("good")
+    TLS.Handler = handler
+    aws = "/usr/bin/aws --endpoint-url URL --region us-east-1 --no-cli-pager "
+    for words, request in (("sts get-caller-identity", "POST /"), ("s3api put-object --bucket b --key k --body f", "PUT /b/k"),
+                           ("s3 cp f s3://b/k", "PUT /b/k"), ("s3api list-objects-v2 --bucket b --prefix 'a b'", "GET /b?list-type=2&prefix=a%20b&encoding-type=url")):
+        done = run_aws(user, site, f"export HOME=$PWD AWS_MAX_ATTEMPTS=1; echo hello >f; {aws} {words} 2>&1")
+        tap.ok([one[:2] for one in site.seen] == [(request, True)] and not any(value in done.out + done.err for value in AWS.values()),
+               f"{user.name}: aws {words} is signed anew", done, [one[:3] for one in site.seen])
+
+
 # ---- answers ----
 
 # the secret itself, or what one can read it from
@@ -442,26 +468,34 @@ def everything_in(folder):
     return b"".join(found)
 
 
-def inside_of(marker):
-    """The memory, variables and arguments of all processes in the sandbox of the one that has the marker. Buckle's own
-    processes there have the caller's variables; the command cannot read those."""
-    namespaces, found = {}, []
+def read_whole(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def parent_of(pid):
+    return read_whole(f"/proc/{pid}/stat").rpartition(b")")[2].split()[1].decode()
+
+
+def processes_of(marker):
+    """Each process of the run whose arguments have the marker: whether it is inside, its name, and all that it has in
+    memory, variables and arguments. Buckle's own processes have the arguments of the program that forked them, except
+    for buckle-tls, which is a child of one of them."""
+    here, words, spaces, parents = os.readlink("/proc/self/ns/pid"), {}, {}, {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            with open(f"/proc/{pid}/cmdline", "rb") as f:
-                namespaces[pid] = (os.readlink(f"/proc/{pid}/ns/pid"), f.read())
+            parents[pid], spaces[pid] = parent_of(pid), os.readlink(f"/proc/{pid}/ns/pid")
+            words[pid] = read_whole(f"/proc/{pid}/cmdline")
         except OSError:
             continue
-    marked = {one for one, words in namespaces.values() if marker.encode() in words.split(b"\0")}
-    marked.discard(os.readlink("/proc/self/ns/pid"))
-    for pid, (namespace, words) in namespaces.items():
-        if namespace not in marked:
+    marked = {pid for pid in words if marker.encode() in words[pid] and pid != str(os.getpid())}
+    inside = {spaces[pid] for pid in marked} - {here}
+    found = []
+    for pid in words:
+        if pid not in marked and spaces[pid] not in inside and parents[pid] not in marked:
             continue
         try:
-            with open(f"/proc/{pid}/comm", encoding="utf-8") as f:
-                own = f.read().startswith("buckle-")
-            if not own:
-                found.append(words + memory_of(pid))
+            found.append((spaces[pid] in inside, read_whole(f"/proc/{pid}/comm").decode().strip(), words[pid] + memory_of(pid)))
         except OSError:
             continue
     return found
@@ -511,7 +545,7 @@ def test_canaries(user, server):
         for _ in range(400):
             time.sleep(0.1)
             if len(server.seen) >= 20:
-                looked.extend(inside_of(marker))
+                looked.extend(processes_of(marker))
                 break
         user.write(os.path.join(work, "done"), "")
 
@@ -534,20 +568,34 @@ def test_canaries(user, server):
     for place, text in places.items():
         tap.ok(text and not any(form in text for form in forms), f"{user.name}: none of them is in {place}", done)
     if os.geteuid() == 0:
-        memory = b"".join(looked)
-        tap.ok(len(looked) >= 2 and b"SSL_CERT_FILE" in memory and not any(form in memory for form in forms),
-               f"{user.name}: nor in the memory, variables and arguments of {len(looked)} processes", done)
+        check_memory(user, looked, canaries.values(), forms, done)
+
+
+# These have secrets: the one that was started with them or read them, the one that puts them into requests, and the one
+# that encrypts those.
+HOLDERS = {"buckle", "buckle-gate", "buckle-tls"}
+
+
+def check_memory(user, looked, secrets, forms, done):
+    names, within = {name for _, name, _ in looked}, [name for inside, name, _ in looked if inside]
+    tap.ok({"python3", "sh", "buckle-init"} <= set(within) and HOLDERS | {"buckle-judge"} <= names and
+           any(b"SSL_CERT_FILE" in memory for _, name, memory in looked if name == "python3"),
+           f"{user.name}: all processes of the run are looked at", done, sorted(names))
+    having = [(inside, name) for inside, name, memory in looked if any(form in memory for form in forms)]
+    tap.equal([name for inside, name in having if inside], [], f"{user.name}: no memory, variables or arguments inside have one: {len(within)} processes")
+    tap.equal(sorted({name for _, name in having} - HOLDERS), [], f"{user.name}: nor has a process outside that does not need them: {len(looked)} processes")
+    tap.ok(all(any(secret.encode() in memory for _, name, memory in looked if name == "buckle-gate") for secret in secrets), f"{user.name}: the gate has all", done)
 
 
 def memory_of(pid):
-    """What a process has in its memory that it may write, and its variables."""
+    """What a process has in its memory, and its variables."""
     with open(f"/proc/{pid}/environ", "rb") as f:
         found = [f.read()]
     with open(f"/proc/{pid}/maps", encoding="utf-8") as maps, open(f"/proc/{pid}/mem", "rb", 0) as memory:
         for line in maps:
             span, rights = line.split()[:2]
             start, end = (int(one, 16) for one in span.split("-"))
-            if rights.startswith("rw") and end - start < 64 << 20:
+            if rights.startswith("r") and "[v" not in line and end - start < 256 << 20:
                 memory.seek(start)
                 found.append(memory.read(end - start))
     return b"".join(found)
@@ -600,6 +648,7 @@ def main():
         test_answers(user, server)
         test_git(user)
         test_aws(user)
+        test_programs(user, server)
         test_canaries(user, server)
         test_memory(user, server)
     return tap.done()

@@ -27,6 +27,7 @@
 #include "kernel/gate/netns-sockets.h"
 #include "kernel/gate/tls-start.h"
 #include "kernel/shared/event-send.h"
+#include "kernel/shared/forget-environ.h"
 #include "kernel/shared/policy-update.h"
 #include "kernel/shared/roles.h"
 #include "kernel/shared/socket-table.h"
@@ -34,6 +35,7 @@
 #include "net/gate.h"
 #include "net/handling.h"
 #include "net/rules.h"
+#include "net/secrets.h"
 #include "net/terminate.h"
 
 /* ---- finding the process ---- */
@@ -252,6 +254,10 @@ static struct tls_helper *make_authority(const struct graph *g, const struct han
     return e;
 }
 
+/* What c-ares reads. */
+static const char *const resolver_variables[] = {"LOCALDOMAIN", "RES_OPTIONS", "CARES_HOSTS",
+                                                 "HOSTALIASES", NULL};
+
 static void __attribute__((noreturn))
 gate_main(const struct gate_process *n, const struct setup *s, int from, int announcements)
 {
@@ -294,6 +300,7 @@ gate_main(const struct gate_process *n, const struct setup *s, int from, int ann
     report_start(&reporter, n);
     if (terminate_may(s->graph, o.handling))
         o.tls = make_authority(s->graph, o.handling, from, &o.no_tls);
+    forget_environ(resolver_variables);
     if (netns_sockets_receive(from, &o.sockets) < 0)
         _exit(1);
     bool listens = listens_on_ports(&o.sockets) || s->plan->publish_all;
@@ -412,6 +419,9 @@ int gate_process_start(struct gate_process *n, const struct setup *s)
             close(words[0]);
         gate_main(n, s, ends[1], words[1]);
     }
+    int failed = pid < 0 ? -errno : 0;
+    if (s->launch->secrets)
+        secrets_forget(s->launch->secrets);
     close(ends[1]);
     if (words[1] >= 0)
         close(words[1]);
@@ -423,7 +433,7 @@ int gate_process_start(struct gate_process *n, const struct setup *s)
     close_published(n);
     n->to = ends[0];
     n->pid = pid;
-    return pid < 0 ? -errno : 0;
+    return failed;
 }
 
 _Static_assert((int)PLAN_GATE_PORTS <= (int)NETNS_PORTS, "every planned port is set up");

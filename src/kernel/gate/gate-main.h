@@ -41,7 +41,8 @@ void gate_process_publish(struct gate_process *n, const struct plan *p);
 /* When the command has ended: frees the ports of this machine before anybody learns of the end. */
 void gate_process_unpublish(struct gate_process *n);
 
-/* Returns 0 or a negative errno. */
+/* The gate takes the credentials over: the caller has none of them afterwards. Returns 0 or a
+ * negative errno. */
 int gate_process_start(struct gate_process *n, const struct setup *s);
 /* What the new network needs, once the ports are published. Points into *n. */
 struct netns_wishes gate_process_wishes(struct gate_process *n, const struct plan *p);

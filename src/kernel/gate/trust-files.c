@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/own.h"
+#include "kernel/gate/browser-policy.h"
 #include "kernel/gate/cover-file.h"
 #include "kernel/gate/java-store.h"
 
@@ -159,6 +160,8 @@ int trust_files_mount(const char *pem, size_t n, char *const *env, const char **
     const char *java = value_of(env, "JAVA_HOME");
     if (err >= 0 && java && *bundle)
         err = cover_java_home(&c, java, *bundle);
+    if (err >= 0)
+        err = browser_policy_mount(top, pem, n);
     umask(was);
     return err < 0 ? err : 0;
 }

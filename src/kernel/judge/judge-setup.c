@@ -472,6 +472,20 @@ static void hold_tmpdir(const struct setup *s)
         (void)!open(s->launch->tmpdir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
+/* With the gate's start this process forgets credentials, so a sentry that starts later has none.
+ */
+static void start_helpers(struct judge_process *in)
+{
+    struct setup *s = in->s;
+    bool gate_first = s->launch->secrets != NULL;
+    if (!gate_first)
+        start_sentries(s);
+    if (s->plan->gate)
+        judge_check(s, STEP_GATE, gate_process_start(&in->gate, s));
+    if (gate_first)
+        start_sentries(s);
+}
+
 void judge_phase_unconfined(struct judge_process *in)
 {
     struct setup *s = in->s;
@@ -485,9 +499,7 @@ void judge_phase_unconfined(struct judge_process *in)
     receive_init(s);
     hold_tmpdir(s);
     request_network(in);
-    start_sentries(s);
-    if (s->plan->gate)
-        judge_check(s, STEP_GATE, gate_process_start(&in->gate, s));
+    start_helpers(in);
     open_record(in); /* neither the sentry nor the gate needs it */
     if (s->init) {
         int err = init_wait_mounts(s->init, &step, trees, &devices);

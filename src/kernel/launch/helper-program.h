@@ -3,9 +3,10 @@
 #ifndef BK_KERNEL_LAUNCH_HELPER_PROGRAM_H
 #define BK_KERNEL_LAUNCH_HELPER_PROGRAM_H
 
-/* Opens one of our programs (buckle-tls, buckle-window), which is beside this program (../libexec/buckle). For programs that link the
- * library it is in the library's own folder, as in a wheel, or where Buckle was installed. A file
- * that another user could have put there doesn't count. Returns a descriptor for execution, or -1.
+/* Opens one of our programs (buckle-tls, buckle-window), which is beside this program
+ * (../libexec/buckle). For programs that link the library it is in the library's own folder, as in
+ * a wheel, or where Buckle was installed. A file that another user could have put there doesn't
+ * count. Returns a descriptor for execution, or -1.
  */
 int helper_program_open(const char *name);
 

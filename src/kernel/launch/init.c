@@ -41,6 +41,7 @@
 #include "kernel/launch/walls.h"
 #include "kernel/shared/event-send.h"
 #include "kernel/shared/fd-pass.h"
+#include "kernel/shared/forget-environ.h"
 #include "kernel/shared/own-filter.h"
 #include "kernel/shared/processor.h"
 #include "kernel/shared/roles.h"
@@ -343,6 +344,7 @@ static void __attribute__((noreturn)) first_main(struct task *t, int to)
     if (has_ended(t->controller))
         _exit(1); /* it died before we were tied to it */
     role_take(ROLE_INIT);
+    forget_environ(NULL);
     sigaction(SIGUSR1, &leave, NULL);
     sigaction(SIGCHLD, &child, NULL);
     sigaction(INIT_STOP_ALL, &stopping, NULL);

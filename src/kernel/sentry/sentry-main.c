@@ -40,6 +40,7 @@
 #include "kernel/launch/init.h"
 #include "kernel/sentry/sentry-main.h"
 #include "kernel/shared/fd-pass.h"
+#include "kernel/shared/forget-environ.h"
 #include "kernel/shared/processor.h"
 #include "kernel/shared/roles.h"
 #include "system/descriptors.h"
@@ -465,6 +466,7 @@ static void phase_outside(struct sentry_process *p)
     if (getppid() != t->controller)
         _exit(1); /* it died before we were tied to it */
     role_take(ROLE_SENTRY);
+    forget_environ(NULL);
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* processes that see each other must not read this one */
     /* the controller's pipes would never end while we had them open */
     int keep[] = {t->namespaces, t->events,
