@@ -30,7 +30,7 @@ HELPERS = (
     Helper("buckle-tls", "src/tls/buckle-tls",
            glibc=["src/tls/*.c", "src/base/*.c", "src/graph/peer.c", "src/kernel/shared/own-filter.c",
                   "src/kernel/launch/walls.c"], library=True),
-    Helper("buckle-window", "src/window/buckle-window"),
+    Helper("buckle-window", "src/window/buckle-window", systems=("linux", "darwin")),
 )
 
 

@@ -12,7 +12,7 @@
 
 #include "base/own.h"
 #include "cli/args.h"
-#include "kernel/launch/helper-program.h"
+#include "system/helper-program.h"
 #include "system/process.h"
 
 static const struct cli_option ui_options[] = {
@@ -29,7 +29,7 @@ static int execute(char **argv)
     struct bk_err err;
     OWN(fd) int program = helper_program_open("buckle-window");
     if (program >= 0)
-        fexecve(program, argv, environ);
+        helper_program_execute(program, argv);
     err_set(&err, BK_E_INPUT, "libexec/buckle/buckle-window is missing, or does not start");
     err_hint(&err, "it comes with Buckle if libevent and ncurses are there when Buckle is built");
     return cli_fail(&err);
@@ -40,7 +40,6 @@ static int run_ui(struct cli_args *args)
     const char *port = args_value(args, "port"), *idle = args_value(args, "idle");
     char own[PATH_MAX];
     uint64_t number;
-    bool shown = getenv("DISPLAY") || getenv("WAYLAND_DISPLAY");
     port = port ? port : "0";
     idle = idle ? idle : "600";
     if (args->npos)
@@ -56,7 +55,7 @@ static int run_ui(struct cli_args *args)
                     own,
                     (char *)port,
                     (char *)idle,
-                    shown && !args_has(args, "no-open") ? (char[]){"open"} : (char[]){"print"},
+                    args_has(args, "no-open") ? (char[]){"print"} : (char[]){"open"},
                     NULL};
     return execute(argv);
 }

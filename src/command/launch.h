@@ -106,6 +106,9 @@ struct launch {
      * else to listen to. It may call launch_update(). */
     void (*on_input)(void *arg);
     int input_fd;
+    /* A socket to which a process beside the sandbox reports events, -1 once there is none; NULL:
+     * there is no such process. It may be opened in `meanwhile`. */
+    const int *other_events;
     /* File descriptors by which the user talks to the caller: no process that acts for the command
      * keeps one. */
     const int *user_fds;

@@ -74,6 +74,7 @@ struct h2_judged {
     struct buf out;
     struct h2_answers answers;
     uint32_t denied[DENIED_MAX]; /* streams of which nothing is passed on; 0: free */
+    uint32_t passed;             /* the last stream that the server knows */
     unsigned ndenied;
     bool dropping; /* the frame that is passed on unread is left out */
 };
@@ -284,6 +285,16 @@ static bool is_denied(const struct h2_judged *j, uint32_t stream)
     return false;
 }
 
+/* Whether data and trailers may come. A stream with a lower number than a denied one, and without a
+ * request of its own, is unknown to the server. */
+static bool has_begun(const struct h2 *h, uint32_t stream)
+{
+    const struct h2_judged *j = h->judged;
+    if (!(stream & 1))
+        return false;
+    return j ? stream <= j->passed || is_denied(j, stream) : stream <= h->last;
+}
+
 /* Even a complete one is remembered: the client may still reset it. If it goes on with the oldest
  * of many, the server refuses the connection. */
 static void deny_stream(struct h2_judged *j, const struct block *b, const char *why)
@@ -361,6 +372,8 @@ static bool pass_block(struct h2 *h, bool begins)
         deny_stream(j, b, why);
     else if (begins || !is_denied(j, b->stream)) /* or trailers of a denied one */
         ok = encode_block(h);
+    if (begins && !why)
+        j->passed = b->stream;
     j->fields.n = 0;
     return ok;
 }
@@ -384,7 +397,7 @@ static bool end_block(struct h2 *h)
     bool begins = b->stream > h->last;
     unsigned needed = 1u << METHOD | 1u << SCHEME | 1u << PATH;
     nghttp2_hd_inflate_end_headers(h->inflater);
-    if (!begins && (b->seen || !b->end_stream))
+    if (!begins && (b->seen || !b->end_stream || !has_begun(h, b->stream)))
         return refuse(h, "a second request on the same stream");
     if (begins && (b->seen & needed) != needed)
         return refuse(h, b->connect ? "CONNECT asks for another host"
@@ -475,7 +488,7 @@ static bool is_in_place(const struct h2 *h, const struct frame *f)
         return false;
     if (f->type == HEADERS || f->type == CONTINUATION)
         return f->stream & 1;
-    return f->type != DATA || (f->stream & 1 && f->stream <= h->last);
+    return f->type != DATA || has_begun(h, f->stream);
 }
 
 static bool is_of_length(const struct frame *f)

@@ -38,7 +38,7 @@ struct run {
     char *ssh[RUN_SSH_MAX]; /* rules about keys of ssh, for the agent inside (ssh-agent.h) */
     size_t nssh;
     pid_t ssh_pid; /* its process; 0: none */
-    int ssh_until;
+    int ssh_until, ssh_events;
     struct words unmasked; /* what settings mask, and has nothing to hide */
     struct parent_proxies parents;
     bool has_parents;      /* a flag, the settings or the caller's variables name a proxy */

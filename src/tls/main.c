@@ -24,6 +24,7 @@
 #include "kernel/shared/own-filter.h"
 #include "tls/serve.h"
 #include "tls/ssh-serve.h"
+#include "tls/ssh-wall.h"
 #include "tls/tls-library.h"
 
 static const int needed[] = {
@@ -75,7 +76,7 @@ static int confine(void)
 int main(int argc, char **argv)
 {
     if (argc > 2 && strcmp(argv[1], "ssh") == 0)
-        return capabilities_drop(0) < 0 ? 1 : ssh_serve(argc - 2, argv + 2);
+        return ssh_serve(argc - 2, argv + 2, &ssh_hooks);
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* keys */
     struct tls_areas *areas =

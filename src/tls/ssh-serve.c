@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -24,7 +23,7 @@
 #include "tls/ssh-judge.h"
 #include "tls/ssh-verify.h"
 
-enum { CLIENTS = 32, WAIT_MS = 120000, REPORTS = 20 };
+enum { CLIENTS = 32, WAIT_MS = 120000, REPORTS = 1000 };
 enum { FAILURE = 5, SUCCESS = 6 };
 
 struct link {
@@ -36,6 +35,7 @@ struct link {
 
 struct serving {
     struct ssh_rules rules;
+    const struct ssh_hooks *hooks;
     const char *agent;
     struct link links[CLIENTS];
     unsigned reports;
@@ -139,10 +139,12 @@ static bool reply_word(struct link *l, uint8_t word)
     return reply(l, message, 1);
 }
 
-static void report(struct serving *s, const char *why)
+static void report(struct serving *s, const struct link *l, const char *why)
 {
-    if (s->reports++ < REPORTS)
-        fprintf(stderr, "buckle: ssh agent: refused: %s\n", why);
+    struct ucred client = {0};
+    socklen_t n = sizeof(client);
+    if (s->reports++ < REPORTS && getsockopt(l->fd, SOL_SOCKET, SO_PEERCRED, &client, &n) == 0)
+        s->hooks->refused(client.pid, why);
 }
 
 static size_t list_keys(struct serving *s, const struct link *l)
@@ -177,7 +179,7 @@ static bool answer(struct serving *s, struct link *l, const uint8_t *message, si
         ask_agent(l, message, n, s->answer);
         return reply_word(l, SUCCESS);
     default:
-        report(s, why);
+        report(s, l, why);
         return reply_word(l, FAILURE);
     }
 }
@@ -235,11 +237,12 @@ static int loop(struct serving *s)
     }
 }
 
-int ssh_serve(int argc, char **argv)
+int ssh_serve(int argc, char **argv, const struct ssh_hooks *hooks)
 {
     struct serving *s = calloc(1, sizeof(*s));
     if (!s || argc < 2 || !ssh_verify_load())
         return 2;
+    s->hooks = hooks;
     s->agent = argv[0];
     s->rules.verify = ssh_verify;
     for (size_t i = 0; i < CLIENTS; i++)
@@ -247,5 +250,5 @@ int ssh_serve(int argc, char **argv)
     for (int i = 1; i < argc; i++)
         if (!add_rule(&s->rules, argv[i]))
             return 2;
-    return loop(s);
+    return hooks->confine() < 0 ? 1 : loop(s);
 }

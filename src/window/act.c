@@ -8,13 +8,13 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/own.h"
 #include "system/descriptors.h"
+#include "system/files.h"
 
 /* Texts that a command reads as files have these descriptors: /dev/fd/30, 31. */
 enum { WORDS = 12, FIRST_FILE = 30, FILES = 2 };
@@ -51,7 +51,7 @@ static void free_made(struct made *m)
 static int add_file(struct made *m, const char *text)
 {
     size_t n = strlen(text);
-    OWN(fd) int fd = m->nfiles < FILES ? memfd_create("text", MFD_CLOEXEC) : -1;
+    OWN(fd) int fd = m->nfiles < FILES ? file_unnamed() : -1;
     if (fd < 0 || write(fd, text, n) != (ssize_t)n || lseek(fd, 0, SEEK_SET) != 0)
         return -1;
     /* above those that the child fills */

@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Logins by keys of ssh-agent: real ssh, sshd and ssh-agent, and clients that speak to the agent themselves. Prints TAP."""
 
+import json
 import os
 import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -60,9 +62,10 @@ class Place:
             except OSError:
                 time.sleep(0.05)
 
-    def run(self, rules, script, env=None):
+    def run(self, rules, script, env=None, record=None):
         flags = [f"--ssh={one.replace('PORT0', str(self.ports[0])).replace('PORT1', str(self.ports[1]))}" for one in rules]
         hosts = [f"--allow-net=localhost:{port}" for port in self.ports]
+        flags += [f"--record={record}"] if record else []
         script = script.replace("SSH0", self.ssh(0)).replace("SSH1", self.ssh(1))
         return self.user.run(*flags, *hosts, f"--allow-read={self.home}/.ssh/known_hosts", f"--allow-read={self.home}", "--", "sh", "-c", script,
                              cwd=f"{self.home}/work", env={"HOME": self.home, "SSH_AUTH_SOCK": self.agent, **(env or {})})
@@ -119,7 +122,7 @@ def test_logins(at):
     done = at.run(["one@test -> localhost:PORT0"], "ssh-add -l; SSH0 echo in0; SSH1 echo in1")
     tap.ok("one@test" in done.out and "two@test" not in done.out, f"{name}: only the key named is listed", done)
     tap.ok("in0" in done.out and "in1" not in done.out, f"{name}: and signs only for the host named", done)
-    tap.ok("ssh agent: refused" in done.err, f"{name}: which is reported", done)
+    tap.ok("connect  ssh-agent (the host's key is not one that known_hosts has for a host named)" in done.err, f"{name}: which is reported", done)
     user = "root" if at.user.uid == 0 else None
     done = at.run([f"{at.home}/one.pub -> nobody@localhost:PORT0"], "SSH0 echo in0")
     tap.ok("in0" not in done.out, f"{name}: nor for another user", done)
@@ -143,6 +146,44 @@ def test_attacks(at):
                                               "sshsig 5", "big 0"], f"{at.user.name}: a client of its own gets nothing signed ({key})")
     listed = at.user.sh("ssh-add -l", env={"SSH_AUTH_SOCK": at.agent})
     tap.ok("one@test" in listed and "two@test" in listed, f"{at.user.name}: and the agent is as before")
+
+
+def agent_of(at):
+    """The status of the agent inside, as the kernel shows it, or ""."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as words, open(f"/proc/{pid}/status", encoding="utf-8") as status:
+                if words.read().startswith(b"buckle-tls\0ssh\0" + at.agent.encode() + b"\0"):
+                    return status.read()
+        except OSError:
+            continue
+    return ""
+
+
+def test_wall(at):
+    """The process that reads what the command sends has a filter and no capabilities. Refusals are in the record."""
+    record, seen = os.path.join(at.home, "record"), []
+
+    def look():
+        for _ in range(100):
+            time.sleep(0.1)
+            seen.append(agent_of(at))
+            if "\nSeccomp:\t2\n" in seen[-1]:
+                break
+        at.user.write(f"{at.home}/work/looked", "")
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    done = at.run(["one@test -> localhost:PORT0"], "ssh-add -D; while ! test -e looked; do sleep 0.1; done; ssh-add -l", record=record)
+    thread.join()
+    os.unlink(f"{at.home}/work/looked")
+    tap.ok("\nSeccomp:\t2\n" in seen[-1] and "\nCapEff:\t0000000000000000\n" in seen[-1], f"{at.user.name}: the agent inside has a wall", seen[-1])
+    tap.ok("one@test" in done.out, f"{at.user.name}: and works", done)
+    with open(record, encoding="utf-8") as f:
+        lines = [json.loads(line) for line in f]
+    events = [one for one in lines if one.get("target") == "ssh-agent"]
+    tap.ok(len(events) >= 1 and all(one["operation"] == "network-outbound" and one["verdict"] == "deny" and one["pid"] > 0 for one in events) and
+           "only listing keys and signing logins is allowed" in json.dumps(events), f"{at.user.name}: a refusal is an event", done, *lines)
 
 
 def test_keys_of_hosts(at):
@@ -178,6 +219,7 @@ def main():
         try:
             test_logins(at)
             test_attacks(at)
+            test_wall(at)
             test_keys_of_hosts(at)
         finally:
             at.end()

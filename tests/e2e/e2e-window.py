@@ -714,8 +714,9 @@ def test_top_hosts(user, t):
     script = "while [ ! -e stop ]; do curl -s -m 2 http://denied.example/ >/dev/null; sleep 0.5; done"
     x = Top(user, script=script)
     try:
-        t.ok(x.tmux.shows("denied.example"), "a denied host is shown", x.tmux.screen())
-        t.ok(RED in x.tmux.call("capture-pane", "-p", "-e"), "in red", x.tmux.call("capture-pane", "-p", "-e"))
+        t.ok(x.tmux.shows("network-outbound denied.example"), "a denied host is shown", x.tmux.screen())
+        t.ok(eventually(lambda: RED in x.tmux.call("capture-pane", "-p", "-e")), "in red",
+             x.tmux.call("capture-pane", "-p", "-e"))
         x.tmux.keys("h")
         t.ok(eventually(lambda: re.search(r"^ +\d+  denied\.example", x.tmux.screen(), re.M)), "h counts it", x.tmux.screen())
     finally:

@@ -31,7 +31,7 @@ def fuzz(name):
          f"-max_total_time={SECONDS}", "-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1",
          f"-artifact_prefix={findings}"],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
-    runs = [line.split(":")[1].strip() for line in done.stdout.split("\n")
+    runs = [line.rpartition(":")[2].strip() for line in done.stdout.split("\n")
             if line.startswith("stat::number_of_executed_units")]
     tail = done.stdout.rstrip().split("\n")[-40:]
     print(f"= {name}: {runs[0] if runs else 0} runs")

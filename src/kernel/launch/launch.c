@@ -74,6 +74,7 @@ struct control {
     bool gone, unfinished; /* now only our own processes are left; the judge still cleans up */
     bool unguarded;        /* the sentry exited */
     bool held;             /* the command waits */
+    bool others_ended;     /* nothing more comes from other_events */
     const char *program;   /* its first word */
     struct event event;
     unsigned char wire[sizeof(struct event)];
@@ -107,6 +108,17 @@ static void receive_events(struct control *c)
         else if (event_from_wire(c->wire, (size_t)n, &c->event) == 0 && c->l->on_event)
             c->l->on_event(c->l->arg, &c->event);
     }
+}
+
+/* Only events: such a process asks for nothing. */
+static void receive_others(struct control *c)
+{
+    ssize_t n = -1;
+    while (!c->others_ended && c->l->other_events &&
+           (n = recv(*c->l->other_events, c->wire, sizeof(c->wire), MSG_DONTWAIT)) > 0)
+        if (event_from_wire(c->wire, (size_t)n, &c->event) == 0 && c->l->on_event)
+            c->l->on_event(c->l->arg, &c->event);
+    c->others_ended = c->others_ended || n == 0;
 }
 
 static void receive_question(const struct control *c, int *from,
@@ -280,7 +292,8 @@ static void serve_until_exit(struct control *c)
     struct pollfd fds[] = {
         {-1, POLLIN, 0}, {c->events, POLLIN, 0}, {c->signals, POLLIN, 0},
         {-1, POLLIN, 0}, {-1, POLLIN, 0},        {c->l->on_input ? c->l->input_fd : -1, POLLIN, 0},
-        {-1, POLLIN, 0}, {-1, POLLIN, 0},        {-1, POLLIN, 0}};
+        {-1, POLLIN, 0}, {-1, POLLIN, 0},        {-1, POLLIN, 0},
+        {-1, POLLIN, 0}};
     while (!c->exited) {
         /* a signal that arrives early stays pending */
         fds[2].fd = c->command > 0 ? c->signals : -1;
@@ -290,7 +303,8 @@ static void serve_until_exit(struct control *c)
         fds[6].fd = c->asks;
         fds[7].fd = c->nested;
         fds[8].fd = c->questions;
-        int n = poll(fds, 9, time_left(c));
+        fds[9].fd = c->l->other_events && !c->others_ended ? *c->l->other_events : -1;
+        int n = poll(fds, 10, time_left(c));
         if (n < 0 && errno != EINTR)
             break;
         if (n == 0) {
@@ -309,6 +323,8 @@ static void serve_until_exit(struct control *c)
             c->l->on_nested(c->l->run);
         if (fds[8].revents)
             receive_question(c, &c->questions, c->l->on_protected);
+        if (fds[9].revents)
+            receive_others(c);
         if (fds[3].revents) {
             c->gone = true;
             c->exited = !c->unfinished;
@@ -321,6 +337,7 @@ static void serve_until_exit(struct control *c)
             fds[5].fd = -1;
     }
     receive_events(c);
+    receive_others(c);
     if (c->alone && !c->lost && launch_leaves_all(c->l))
         return; /* all of them die with us */
     end_sentry(c, c->lost || !c->l->leave_judge);

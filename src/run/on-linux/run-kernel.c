@@ -330,6 +330,7 @@ static void complete_launch(struct run *r, struct launch *l)
     l->connector = r->connector[0] ? r->connector : NULL;
     l->parents = r->has_parents ? &r->parents : NULL;
     l->secrets = r->secrets.n ? &r->secrets : NULL;
+    l->other_events = run_ssh_count(r->spec) ? &r->ssh_events : NULL;
     l->handling = r->has_handling ? &r->handling : NULL;
     l->covers = r->covers;
     l->ncovers = r->ncovers;

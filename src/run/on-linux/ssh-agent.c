@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "kernel/launch/helper-program.h"
+#include "system/helper-program.h"
 #include "run/own-rules.h"
 #include "run/run-int.h"
 #include "run/run.h"
@@ -150,6 +150,7 @@ int run_ssh_prepare(struct run *r, const char **set, struct bk_err *err)
 {
     const struct run_spec *s = r->spec;
     char text[PATH_MAX + 32];
+    r->ssh_events = -1;
     if (!getenv("SSH_AUTH_SOCK"))
         return err_set(err, BK_E_INPUT, "ssh: there is no agent: SSH_AUTH_SOCK is not set");
     for (size_t i = 0; i < run_ssh_count(s); i++)
@@ -182,7 +183,7 @@ int run_ssh_start(struct run *r, struct bk_err *err)
         *argv[RUN_SSH_MAX + 4] = {(char[]){"buckle-tls"}, (char[]){"ssh"}, getenv("SSH_AUTH_SOCK")};
     char *const env[] = {NULL};
     OWN(fd) int program = r->nssh ? helper_program_open("buckle-tls") : -1;
-    int ends[2];
+    int ends[2], events[2];
     posix_spawn_file_actions_t to;
     if (!r->nssh)
         return 0;
@@ -194,13 +195,19 @@ int run_ssh_start(struct run *r, struct bk_err *err)
     snprintf(path, sizeof(path), "/proc/self/fd/%d", program);
     if (program < 0 || fd_pipe(ends) < 0)
         return err_set(err, BK_E_INPUT, "ssh: libexec/buckle/buckle-tls is missing");
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, events) < 0)
+        return err_sys(err, "ssh");
     /* first out of each other's way */
     OWN(fd) int high = fcntl(listener, F_DUPFD_CLOEXEC, 10);
     OWN(fd) int until = fcntl(ends[0], F_DUPFD_CLOEXEC, 10);
+    OWN(fd) int reports = fcntl(events[0], F_DUPFD_CLOEXEC, 10);
     close(ends[0]);
+    close(events[0]);
+    r->ssh_events = events[1];
     posix_spawn_file_actions_init(&to);
     posix_spawn_file_actions_adddup2(&to, high, 3);
     posix_spawn_file_actions_adddup2(&to, until, 4);
+    posix_spawn_file_actions_adddup2(&to, reports, 5);
     int failed = posix_spawn(&r->ssh_pid, path, &to, NULL, argv, env);
     posix_spawn_file_actions_destroy(&to);
     r->ssh_until = ends[1];
@@ -216,6 +223,8 @@ void run_ssh_stop(struct run *r)
     if (!r->ssh_pid)
         return;
     close(r->ssh_until);
+    close(r->ssh_events);
+    r->ssh_events = -1;
     waitpid(r->ssh_pid, NULL, 0);
     r->ssh_pid = 0;
 }
