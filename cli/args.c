@@ -182,6 +182,17 @@ const char *args_nth(const struct cli_args *args, const char *name, size_t n)
     return NULL;
 }
 
+bool args_number(const char *text, uint64_t most, uint64_t *out)
+{
+    char *end;
+    errno = 0;
+    unsigned long long n = text[0] >= '0' && text[0] <= '9' ? strtoull(text, &end, 10) : 0;
+    if (text[0] < '0' || text[0] > '9' || *end || errno || n > most)
+        return false;
+    *out = n;
+    return true;
+}
+
 size_t args_count(const struct cli_args *args, const char *name)
 {
     size_t n = 0;

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -37,6 +38,8 @@ void args_free(struct cli_args *args);
 /* All of these take an option's long name. */
 bool args_has(const struct cli_args *args, const char *name);
 const char *args_value(const struct cli_args *args, const char *name); /* the last one, or NULL */
+/* A whole number up to `most`. */
+bool args_number(const char *text, uint64_t most, uint64_t *out);
 size_t args_count(const struct cli_args *args, const char *name);
 /* The nth value of an option that may repeat; NULL past the last. */
 const char *args_nth(const struct cli_args *args, const char *name, size_t n);

@@ -15,9 +15,9 @@ aarch64) platform=linux-arm64 ;;
 esac
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-mkdir -p "$out" "$folder/bin" "$folder/libexec/buckle"
+mkdir -p "$out" "$folder/bin"
 strip -o "$folder/bin/buckle" "$build/buckle-static"
-strip -o "$folder/libexec/buckle/buckle-tls" "$build/src/tls/buckle-tls"
+"$here/helpers.py" "$build" "$folder"
 strip --strip-unneeded -o "$folder/libbuckle.so" "$build/src/api/libbuckle.so.0"
 "$here/pack-npm.py" --version "$version" --out "$out" "$platform=$folder/bin/buckle"
 "$here/pack-wheel.py" --version "$version" --out "$out" --platform "linux_$(uname -m)" \

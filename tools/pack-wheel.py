@@ -6,8 +6,8 @@
         --library libbuckle.so --program buckle
 
 The library must need nothing but the C library, unless the wheel is for this machine only
-(--platform linux_x86_64). What is in ../libexec/buckle beside the program goes along: once for the
-program, and once for the library, which looks in its own folder. The same input gives the same bytes.
+(--platform linux_x86_64). What is in ../libexec/buckle beside the program goes along. What the
+library starts is there once more, in its own folder. The same input gives the same bytes.
 """
 
 import argparse
@@ -18,6 +18,7 @@ import time
 import zipfile
 
 from beside import beside
+from helpers import HELPERS
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SOURCE = os.path.join(TOP, "packages", "python")
@@ -54,8 +55,8 @@ def contents(args, tag):
              for name in os.listdir(os.path.join(SOURCE, "buckle")) if name.endswith((".py", ".typed"))}
     files["buckle/libbuckle.so"] = (read(args.library), False)
     files[f"{NAME}-{args.version}.data/scripts/buckle"] = (read(args.program), True)
-    for name, path in beside(args.program).items():
-        files[f"{NAME}-{args.version}.data/data/{name}"] = files[f"buckle/{os.path.basename(name)}"] = (read(path), True)
+    files |= {f"{NAME}-{args.version}.data/data/{name}": (read(path), True) for name, path in beside(args.program).items()}
+    files |= {f"buckle/{one.name}": (read(beside(args.program)[one.path]), True) for one in HELPERS if one.library}
     files[f"{info}/METADATA"] = (METADATA.format(version=args.version, readme=readme).encode(), False)
     files[f"{info}/WHEEL"] = (WHEEL.format(tag=tag).encode(), False)
     files[f"{info}/LICENSE"] = (read(TOP, "LICENSE"), False)

@@ -12,6 +12,7 @@
 #include "base/own.h"
 #include "cli/agent/control-client.h"
 #include "cli/args.h"
+#include "run/grant.h"
 #include "vocab/protected-classes.h"
 #include "vocab/rule-words.h"
 
@@ -23,13 +24,14 @@ static const struct cli_option options[] = {
      protected_class_words},
     {"command", 0, "PATTERN", "do not ask about commands of this pattern of the setting commands",
      NULL},
+    {"for", 0, "SECONDS", "take it back after so long (default: when the command ends)", NULL},
     {"run", 0, "PID", "process ID of the `buckle run`, if there are several", NULL},
     {"session", 0, "PID", "process ID of the `buckle session` or `buckle mcp`", NULL},
     {0},
 };
 
-static int send_grant(int control, const char *option, const char *given, bool *waits,
-                      struct bk_err *err)
+static int send_grant(int control, const char *option, const char *given, uint64_t seconds,
+                      bool *waits, struct bk_err *err)
 {
     OWN(json) json_t *message = json_object();
     OWN(buf) struct buf path = {0};
@@ -40,6 +42,8 @@ static int send_grant(int control, const char *option, const char *given, bool *
         return -1;
     json_object_set_new(message, "grant", json_string(name));
     json_object_set_new(message, "what", json_string(path.n ? path.s : given));
+    if (seconds)
+        json_object_set_new(message, "seconds", json_integer((json_int_t)seconds));
     OWN(json) json_t *answer = control_server_ask(control, message, CONTROL_LONG_MS, err);
     if (!answer)
         return -1;
@@ -60,6 +64,10 @@ static int cmd_grant_run(struct cli_args *args)
     struct bk_err err;
     bool waits = false;
     size_t n = 0;
+    uint64_t seconds = 0;
+    const char *given = args_value(args, "for");
+    if (given && (!args_number(given, GRANTS_SECONDS, &seconds) || !seconds))
+        return cli_usage(args, "--for must be between 1 and 86400");
     if (args->npos)
         return cli_usage(args, "grant takes options only");
     for (size_t k = 0; k < nkinds; k++)
@@ -74,7 +82,8 @@ static int cmd_grant_run(struct cli_args *args)
         return cli_fail(&err);
     for (size_t k = 0; k < nkinds; k++)
         for (size_t i = 0; i < args_count(args, kinds[k]); i++)
-            if (send_grant(control, kinds[k], args_nth(args, kinds[k], i), &waits, &err) < 0)
+            if (send_grant(control, kinds[k], args_nth(args, kinds[k], i), seconds, &waits, &err) <
+                0)
                 return cli_fail(&err);
     return waits ? CLI_NO : CLI_OK;
 }
@@ -87,7 +96,8 @@ const struct cli_command cmd_grant = {
     .about =
         "Lets a command that runs under `buckle run` read, write or reach something more. The\n"
         "grant applies to the command's next operation, appears in its report, and ends with\n"
-        "the command. Nothing inside a sandbox can grant anything.\n"
+        "the command, or with --for after so many seconds. Nothing inside a sandbox can grant\n"
+        "anything.\n"
         "\n"
         "Exit status: 0 if everything was granted, 1 if part of it takes effect only with the\n"
         "next command (a kernel wall prevents it; see `buckle run --grantable`), 2 on error.",

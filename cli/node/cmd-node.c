@@ -9,6 +9,7 @@
 #include "base/own.h"
 #include "cli/args.h"
 #include "cli/profile/profile-options.h"
+#include "export/export.h"
 #include "node/agent.h"
 #include "node/spec.h"
 #include "node/state.h"
@@ -41,6 +42,7 @@ static int name_of(const char *path, char out[STATE_PROFILE])
 
 static int print_spec(struct cli_args *args, const struct graph *g, const char *path)
 {
+    OWN(exported) struct exported landlock = {0};
     OWN(buf) struct buf out = {0};
     struct bk_err err;
     char name[STATE_PROFILE];
@@ -48,9 +50,16 @@ static int print_spec(struct cli_args *args, const struct graph *g, const char *
     if (given ? !state_is_profile(given) : !path || name_of(path, name) < 0)
         return cli_usage(args, "give --name: letters, digits and . _ -, at most %d",
                          STATE_PROFILE - 1);
+    if (export_graph(g, EXPORT_LANDLOCK, &landlock, &err) < 0 || !buf_ok(&landlock.text))
+        return cli_fail(&err);
+    size_t n = landlock.text.n;
+    while (n && landlock.text.s[n - 1] == '\n')
+        n--;
     struct spec_options o = {.socket = socket ? socket : NODE_SOCKET,
                              .profile = given ? given : name,
-                             .seccomp_only = args_has(args, "seccomp")};
+                             .seccomp_only = args_has(args, "seccomp"),
+                             .landlock = landlock.text.s,
+                             .nlandlock = n};
     return spec_print(g, &o, &out, &err) < 0 ? cli_fail(&err) : cli_emit(&out, CLI_OK);
 }
 
@@ -95,9 +104,10 @@ const struct cli_command cmd_node = {
         "send the listener of each container, and the name of its profile. Each container gets\n"
         "a judge in a process of its own. Events go to standard output, as JSON in lines.\n"
         "\n"
-        "spec prints what the runtime needs in config.json: the seccomp section, masked and\n"
-        "read-only paths. plan prints which operations are judged, which the filter refuses, and\n"
-        "which cannot be had in a container.\n"
+        "spec prints JSON: what the runtime needs in config.json (the seccomp section, masked and\n"
+        "read-only paths), the profile as landlockconfig's JSON, and the operations by how they\n"
+        "are decided. plan prints the operations as a table: which are judged, which the filter\n"
+        "refuses, and which cannot be had in a container.\n"
         "\n"
         "The first process of a container is judged from its first execve() on. If its profile is\n"
         "missing or has mistakes, that call fails, and an event says why.",

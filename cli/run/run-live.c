@@ -4,7 +4,8 @@
 /*
  * Messages are JSON objects, one for another:
  *
- *   {"grant": "allow-read", "what": PATH}   → {"ok": true, "waits": TEXT}
+ *   {"grant": "allow-read", "what": PATH, "seconds": N}
+ *                                           → {"ok": true, "waits": TEXT}
  *   {"log": true, "after": N}               → {"ok": true, "total": N, "oldest": N, "last": N,
  *                                              "events": [{…}]}
  *   {"events": true, "after": N}            see agent/watchers.h
@@ -33,6 +34,7 @@
 #include "net/consent.h"
 #include "report/annotate.h"
 #include "settings/flag-rule.h"
+#include "system/fd-group.h"
 #include "system/descriptors.h"
 #include "vocab/protected-classes.h"
 
@@ -310,16 +312,47 @@ void live_annotate(const struct live *l, struct buf *out)
 
 /* ---- answers ---- */
 
+static void set_expiry(struct live *l)
+{
+    unsigned next = grants_expire(&l->grants);
+    if (next)
+        (void)fd_timer_set(l->expiry, next);
+}
+
+static void on_expiry(void *arg, int timer)
+{
+    fd_timer_clear(timer);
+    set_expiry(arg);
+}
+
+/* A grant that nothing would end is not given. */
+static bool can_expire(struct live *l)
+{
+    struct bk_err err;
+    if (l->expiry > 0)
+        return true;
+    OWN(fd) int timer = fd_timer_open();
+    if (timer < 0 || fd_watch_add(&l->fd_watch, timer, on_expiry, l, &err) < 0)
+        return false;
+    l->expiry = steal_fd(&timer);
+    return true;
+}
+
 static void answer_grant(struct live *l, const json_t *message, struct buf *out)
 {
+    json_int_t seconds = json_integer_value(json_object_get(message, "seconds"));
     const char *option = json_string_value(json_object_get(message, "grant"));
     const char *what = json_string_value(json_object_get(message, "what"));
     OWN(buf) struct buf waits = {0};
     struct bk_err err;
     if (!option || !grants_know(option) || !what || !what[0])
         return control_server_refuse(out, "the message does not say what to grant");
-    if (grants_add(&l->grants, option, what, &waits, &err) < 0)
+    if (seconds < 0 || seconds > GRANTS_SECONDS || (seconds && !can_expire(l)))
+        return control_server_refuse(out, "a grant cannot last that long");
+    if (grants_add(&l->grants, option, what, (unsigned)seconds, &waits, &err) < 0)
         return control_server_refuse(out, err.msg);
+    if (seconds)
+        set_expiry(l);
     buf_str(out, "{\"ok\": true, \"waits\": ");
     buf_json(out, waits.s ? waits.s : "", waits.n);
     buf_chr(out, '}');
@@ -497,6 +530,8 @@ void live_close(struct live *l)
         control_server_close(&l->server);
         fd_watch_end(&l->fd_watch);
     }
+    if (l->expiry > 0)
+        close(l->expiry);
     live_leave(l);
     grants_free(&l->grants);
     for (size_t i = 0; i < LIVE_QUESTIONS; i++)

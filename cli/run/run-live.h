@@ -22,6 +22,7 @@ struct live {
     struct fd_watch fd_watch;
     struct control_server server;
     struct grants grants; /* the policy, and these on top of it */
+    int expiry;           /* a timer for those that end; 0: none */
     struct event *events; /* the newest, in a ring; NULL until there is one */
     uint64_t total, denied;
     int session;              /* the session that gets events; 0: none */

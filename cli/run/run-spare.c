@@ -22,6 +22,7 @@
 #include "base/own.h"
 #include "run/stay.h"
 #include "system/descriptors.h"
+#include "system/inherited.h"
 #include "system/process.h"
 
 /* ---- what it depends on ---- */
@@ -264,7 +265,7 @@ int spare_choose(struct spare *s, const struct cli_args *args, struct bk_err *er
 
 int spare_open(struct spare *s, struct run_spec *spec, struct bk_err *err)
 {
-    spare_remember_mask();
+    process_remember_signals();
     const struct spare_call call = {.args = s->args, .name = s->name, .argv = placeholder(s)};
     if (s->registers)
         return spare_key(&call, s->key) ? 0 : err_set(err, BK_E_INPUT, "--spare: not here");

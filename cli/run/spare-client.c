@@ -24,9 +24,8 @@
 #include "cli/agent/control-client.h"
 #include "cli/run/spare-words.h"
 #include "system/descriptors.h"
+#include "system/inherited.h"
 #include "system/process.h"
-
-static sigset_t caller_mask; /* of this process at its start, for the next spare */
 
 /* ---- whether ---- */
 
@@ -177,11 +176,6 @@ static bool ask_session(const struct spare_call *c, int session, const char *key
     return line && fd_packet_send(session, line, strlen(line), passed, true) > 0;
 }
 
-void spare_remember_mask(void)
-{
-    sigprocmask(SIG_SETMASK, NULL, &caller_mask);
-}
-
 static const int forwarded[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 static int to_spare;
 
@@ -218,7 +212,7 @@ bool spare_take(struct spare_call *c, int *status)
     int ends[2];
     char key[SHA256_HEX + 1];
     struct bk_err err;
-    spare_remember_mask();
+    process_remember_signals(); /* for the next spare */
     c->possible = is_possible(c);
     if (!c->possible)
         return false;
@@ -269,7 +263,7 @@ static void __attribute__((noreturn)) exec_next(struct buf *words, const struct 
     argv[n++] = nothing;
     argv[n] = NULL;
     OWN(fd) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    sigprocmask(SIG_SETMASK, &caller_mask, NULL);
+    process_restore_signals();
     setsid();
     for (int fd = 0; fd <= STDERR_FILENO && null >= 0; fd++)
         dup2(null, fd);

@@ -11,9 +11,6 @@ extern const char *const spare_volatile[];
 /* Whether the policy is the same in every working folder, where the command then starts. */
 bool spare_is_anywhere(const struct spare_call *c);
 
-/* At the start: spares are started with the signals that are blocked now. */
-void spare_remember_mask(void);
-
 /* The command line of the spare for a call, each word with its NUL. */
 bool spare_words(const struct spare_call *c, struct buf *out);
 

@@ -12,7 +12,7 @@
 
 #include "base/own.h"
 #include "cli/args.h"
-#include "kernel/launch/helper-program.h"
+#include "system/helper-program.h"
 #include "system/process.h"
 
 static const struct cli_option ui_options[] = {
@@ -29,32 +29,24 @@ static int execute(char **argv)
     struct bk_err err;
     OWN(fd) int program = helper_program_open("buckle-window");
     if (program >= 0)
-        fexecve(program, argv, environ);
+        helper_program_execute(program, argv);
     err_set(&err, BK_E_INPUT, "libexec/buckle/buckle-window is missing, or does not start");
     err_hint(&err, "it comes with Buckle if libevent and ncurses are there when Buckle is built");
     return cli_fail(&err);
-}
-
-/* A whole number up to `most`, or -1. */
-static long read_number(const char *text, long most)
-{
-    char *end;
-    long n = text[0] >= '0' && text[0] <= '9' ? strtol(text, &end, 10) : -1;
-    return n >= 0 && !*end && n <= most ? n : -1;
 }
 
 static int run_ui(struct cli_args *args)
 {
     const char *port = args_value(args, "port"), *idle = args_value(args, "idle");
     char own[PATH_MAX];
-    bool shown = getenv("DISPLAY") || getenv("WAYLAND_DISPLAY");
+    uint64_t number;
     port = port ? port : "0";
     idle = idle ? idle : "600";
     if (args->npos)
         return cli_usage(args, "ui takes options only");
-    if (read_number(port, 65535) < 0)
+    if (!args_number(port, 65535, &number))
         return cli_usage(args, "--port must be between 0 and 65535");
-    if (read_number(idle, INT_MAX) < 0)
+    if (!args_number(idle, INT_MAX, &number))
         return cli_usage(args, "--idle must be a number of seconds");
     if (process_own_path(own) < 0)
         return CLI_ERROR;
@@ -63,7 +55,7 @@ static int run_ui(struct cli_args *args)
                     own,
                     (char *)port,
                     (char *)idle,
-                    shown && !args_has(args, "no-open") ? (char[]){"open"} : (char[]){"print"},
+                    args_has(args, "no-open") ? (char[]){"print"} : (char[]){"open"},
                     NULL};
     return execute(argv);
 }

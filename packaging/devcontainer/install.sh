@@ -18,7 +18,7 @@ if [ ! -e "$own/bin/buckle" ]; then
     exit 1
 fi
 
-for name in bin/buckle libexec/buckle/buckle-tls; do
+for name in bin/buckle $(cd "$own" && echo libexec/buckle/*); do
     mkdir -p "$prefix/$(dirname "$name")"
     cp "$own/$name" "$prefix/$name"
     chmod 755 "$prefix/$name"

@@ -13,9 +13,11 @@ class Buckle < Formula
   depends_on "scdoc" => :build
   depends_on "c-ares"
   depends_on "jansson"
+  depends_on "libevent"
   depends_on "libnghttp2"
   depends_on "libplist"
   depends_on "libyaml"
+  depends_on "ncurses"
 
   def install
     # macOS has its own sandbox-exec, and other formulae have cage.

@@ -20,7 +20,7 @@
           version = "@VERSION@";
           src = source;
           nativeBuildInputs = with pkgs; [ meson ninja pkg-config scdoc ];
-          buildInputs = with pkgs.pkgsStatic; [ c-ares jansson nghttp2 libyaml ] ++ [ pkgs.libplist ];
+          buildInputs = with pkgs.pkgsStatic; [ c-ares jansson libevent libyaml ncurses nghttp2 ] ++ [ pkgs.libplist ];
           # it is loaded by name, for rules about requests over TLS
           postFixup = pkgs.lib.optionalString pkgs.stdenv.isLinux
             "patchelf --add-rpath ${pkgs.lib.getLib pkgs.openssl}/lib $out/libexec/buckle/buckle-tls";

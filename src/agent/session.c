@@ -334,6 +334,14 @@ static void grant_to(const struct session_run *run, const json_t *m, struct buf 
         buf_str(waits, later);
 }
 
+static void add_lasting_grant(struct session *k, const char *option, const char *what)
+{
+    json_array_append_new(k->grants, json_pack("{s:s, s:s}", "grant", option, "what", what));
+    session_drop_spare(k, false);
+    if (k->on_grant)
+        k->on_grant(k->arg);
+}
+
 /* Grants to future runs, and to current ones as far as their walls allow. */
 static void do_grant(struct session *k, const json_t *m, struct buf *out)
 {
@@ -349,10 +357,8 @@ static void do_grant(struct session *k, const json_t *m, struct buf *out)
     /* every run would reject it */
     if (rule_write(option, what, "/", true, &rule, &links, &err) < 0)
         return control_server_refuse(out, err.msg);
-    json_array_append_new(k->grants, json_pack("{s:s, s:s}", "grant", option, "what", what));
-    session_drop_spare(k, false);
-    if (k->on_grant)
-        k->on_grant(k->arg);
+    if (json_integer_value(json_object_get(m, "seconds")) == 0)
+        add_lasting_grant(k, option, what); /* others are for what runs now */
     for (size_t i = 0; i < k->nruns; i++)
         if (!k->runs[i].spare)
             grant_to(&k->runs[i], m, &waits);

@@ -212,7 +212,7 @@ static void receive_change(struct controller *k, struct wire_message *m)
         done = err_set(&err, BK_E_INPUT,
                        "nothing to grant: name allow-read, allow-write or allow-net");
     else
-        done = grants_add(&k->grants, text, value, &waits, &err);
+        done = grants_add(&k->grants, text, value, 0, &waits, &err);
     reply(k, number, done < 0 ? &err : NULL, &waits);
 }
 

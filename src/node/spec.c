@@ -216,37 +216,79 @@ static void put_paths(const struct plan *p, const struct graph *g, enum vocab_op
     arena_free(&arena);
 }
 
+/* ---- operations by how they are decided ---- */
+
+enum how { JUDGED_CALL, JUDGED_REFUSED, FILTER_REFUSED, FILTERED, UNAVAILABLE, HOWS };
+
+static const struct {
+    const char *words, *key;
+} hows[HOWS] = {
+    [JUDGED_CALL] = {"judged", "judged"},
+    [JUDGED_REFUSED] = {"judged: refused", "judgedRefused"},
+    [FILTER_REFUSED] = {"refused by the filter", "refused"},
+    [FILTERED] = {"filter", "filtered"},
+    [UNAVAILABLE] = {"cannot be had", "unavailable"},
+};
+
+/* HOWS: it is free. */
+static enum how how(const struct plan *p, enum vocab_op op)
+{
+    const struct plan_op *o = &p->ops[op];
+    if (o->tier == TIER_JUDGED)
+        return o->refused ? JUDGED_REFUSED : JUDGED_CALL;
+    if (o->tier == TIER_DENIED)
+        return FILTER_REFUSED;
+    if (o->tier == TIER_WALLED)
+        return FILTERED;
+    return plan_is_unenforced(p, op) ? UNAVAILABLE : HOWS;
+}
+
+static void put_operations(const struct plan *p, struct buf *out)
+{
+    const char *between = "";
+    buf_str(out, "  \"operations\": {\n");
+    for (int h = 0; h < HOWS; h++) {
+        const char *comma = "";
+        buf_fmt(out, "%s    \"%s\": [", between, hows[h].key);
+        for (size_t op = 0; op < OP_COUNT; op++) {
+            if (how(p, (enum vocab_op)op) != (enum how)h)
+                continue;
+            buf_fmt(out, "%s\"%s\"", comma, vocab_ops[op].name);
+            comma = ", ";
+        }
+        buf_chr(out, ']');
+        between = ",\n";
+    }
+    buf_str(out, "\n  }");
+}
+
+static void put_all(const struct plan *p, const struct graph *g, const struct spec_options *o,
+                    struct buf *out)
+{
+    buf_str(out, "{\n  \"linux\": {\n  \"seccomp\": ");
+    put_seccomp(p, o, out);
+    put_paths(p, g, OP_FILE_READ_DATA, "maskedPaths", out);
+    put_paths(p, g, OP_FILE_WRITE_DATA, "readonlyPaths", out);
+    buf_str(out, "\n  },\n");
+    if (o->landlock)
+        buf_fmt(out, "  \"landlock\": %.*s,\n", (int)o->nlandlock, o->landlock);
+    put_operations(p, out);
+    buf_str(out, "\n}");
+}
+
 int spec_print(const struct graph *g, const struct spec_options *o, struct buf *out,
                struct bk_err *err)
 {
     struct plan p;
     if (plan_for_container(g, &p, err) < 0)
         return -1;
-    if (!o->seccomp_only)
-        buf_str(out, "{\n  \"seccomp\": ");
-    put_seccomp(&p, o, out);
-    if (!o->seccomp_only) {
-        put_paths(&p, g, OP_FILE_READ_DATA, "maskedPaths", out);
-        put_paths(&p, g, OP_FILE_WRITE_DATA, "readonlyPaths", out);
-        buf_str(out, "\n}");
-    }
+    if (o->seccomp_only)
+        put_seccomp(&p, o, out);
+    else
+        put_all(&p, g, o, out);
     buf_chr(out, '\n');
     plan_free(&p);
     return buf_ok(out) ? 0 : err_nomem(err);
-}
-
-/* ---- the table ---- */
-
-static const char *how(const struct plan *p, enum vocab_op op)
-{
-    const struct plan_op *o = &p->ops[op];
-    if (o->tier == TIER_JUDGED)
-        return o->refused ? "judged: refused" : "judged";
-    if (o->tier == TIER_DENIED)
-        return "refused by the filter";
-    if (o->tier == TIER_WALLED)
-        return "filter";
-    return plan_is_unenforced(p, op) ? "cannot be had" : NULL;
 }
 
 int spec_print_plan(const struct graph *g, struct buf *out, struct bk_err *err)
@@ -255,12 +297,12 @@ int spec_print_plan(const struct graph *g, struct buf *out, struct bk_err *err)
     if (plan_for_container(g, &p, err) < 0)
         return -1;
     for (size_t op = 0; op < OP_COUNT; op++) {
-        const char *words = how(&p, (enum vocab_op)op);
+        enum how h = how(&p, (enum vocab_op)op);
         OWN(buf) struct buf note = {0};
-        if (!words)
+        if (h == HOWS)
             continue;
         plan_op_note(&p.ops[op], &note);
-        buf_fmt(out, "%-32s %s%s%s\n", vocab_ops[op].name, words, note.n ? "; " : "",
+        buf_fmt(out, "%-32s %s%s%s\n", vocab_ops[op].name, hows[h].words, note.n ? "; " : "",
                 buf_ok(&note) && note.n ? note.s : "");
     }
     if (!out->n)

@@ -30,12 +30,15 @@ enum { SPEC_CALLS = 512 };
 size_t spec_calls(const struct plan *p, struct spec_call *out, size_t cap);
 
 struct spec_options {
-    const char *socket;  /* of the node agent */
-    const char *profile; /* its name there */
-    bool seccomp_only;   /* what engines take as a seccomp profile */
+    const char *socket;   /* of the node agent */
+    const char *profile;  /* its name there */
+    bool seccomp_only;    /* what engines take as a seccomp profile */
+    const char *landlock; /* landlockconfig's JSON for the same policy, or NULL */
+    size_t nlandlock;
 };
 
-/* Appends the part of config.json. */
+/* Appends an object: "linux", which belongs into config.json, "landlock", and "operations" by how
+ * they are decided. */
 int spec_print(const struct graph *g, const struct spec_options *o, struct buf *out,
                struct bk_err *err);
 /* Appends a table: what is judged, what the filter refuses, and what cannot be had. */

@@ -19,6 +19,9 @@ int folder_id_get(int folder, const char *name, struct folder_id *id);
 /* Like rename(), but fails with EEXIST if there is something at `to`. */
 int file_rename_new(const char *from, const char *to);
 
+/* A file without a name, in memory where the system can. -1 and errno. */
+int file_unnamed(void);
+
 /* Opens a folder without following a symlink: to list it, or with `pass` only to look up names in
  * it, for which it need not be readable. -1 and errno. */
 int folder_open(int at, const char *name, bool pass);

@@ -85,6 +85,9 @@ const char *login_refuses(const struct login *g, struct evhttp_request *r)
     struct bufferevent *b = evhttp_connection_get_bufferevent(evhttp_request_get_connection(r));
     if (!b || !peer_is_user(bufferevent_getfd(b)))
         return "the other end is not a process of this user outside of every sandbox";
+    const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(r);
+    if (!uri || evhttp_uri_get_host(uri)) /* as a proxy gets it */
+        return "the address has a host";
     if (bad || !host || strcmp(host, g->host) != 0)
         return "the Host is not this one";
     if (origin ? strcmp(origin, g->origin) != 0 : post)

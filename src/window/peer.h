@@ -7,8 +7,7 @@
 
 /*
  * Whether the other end of a TCP connection over loopback is a process of this user, outside of
- * every sandbox. The kernel's table of sockets has the user, and /proc/PID/fd the processes: all
- * that hold the socket must be outside, and one must be found.
+ * every sandbox: all processes that hold the socket must be outside, and one must be found.
  */
 bool peer_is_user(int sock);
 

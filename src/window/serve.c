@@ -34,6 +34,7 @@
 #include "base/own.h"
 #include "net/window-port.h"
 #include "window/act.h"
+#include "window/browser.h"
 #include "window/login.h"
 #include "window/page.h"
 #include "window/stream.h"
@@ -303,7 +304,7 @@ static void open_browser(struct server *s)
         return;
     }
     if (fork() == 0) {
-        execlp("xdg-open", "xdg-open", s->opener, (char *)NULL);
+        browser_open(s->opener);
         _exit(127);
     }
 }
@@ -349,7 +350,7 @@ static int serve(struct server *s, struct evhttp *http, struct evhttp_bound_sock
         return fail("cannot watch what runs");
     printf("%s/?code=%s\n", s->login.origin, s->login.code);
     fflush(stdout);
-    if (s->options->opens)
+    if (s->options->opens && browser_is_likely())
         open_browser(s);
     event_base_dispatch(s->base);
     if (s->opener[0])

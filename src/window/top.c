@@ -3,8 +3,8 @@
 
 /*
  * Two parts below a line of totals: the runs and sessions as a tree, and the newest denials, the
- * newest last. One of the denials is chosen; keys act on it through the commands of acts.def. Text
- * that commands chose is shown by buf_safe() only.
+ * newest last, or the hosts that were denied. One of the denials is chosen; keys act on it through
+ * the commands of acts.def. Text that commands chose is shown by buf_safe() only.
  *
  * The loop polls the terminal, the window and a pipe that signals write to, so that the terminal is
  * restored whatever ends the program except SIGKILL.
@@ -29,7 +29,7 @@
 #include "window/act.h"
 #include "window/window.h"
 
-enum { KEPT = 1000, SECONDS = 10, TEXT = 200 };
+enum { KEPT = 1000, SECONDS = 10, TEXT = 200, HOSTS = 64, HOST_TEXT = 80 };
 
 struct line {
     pid_t source;
@@ -52,6 +52,11 @@ static struct top {
     char filter[64], note[TEXT];
     struct buf explained; /* what `e` shows, until the next key */
     struct asked asked;
+    struct host {
+        char name[HOST_TEXT]; /* safe */
+        uint64_t n;
+    } hosts[HOSTS]; /* those denied most often first */
+    bool shows_hosts;
     uint64_t per_second[SECONDS]; /* denials up to then */
     uint64_t second;
 } top;
@@ -74,6 +79,24 @@ static void free_line(struct line *l)
     free(l->operation);
 }
 
+/* Counts a host. If there is no more room, the one with the fewest denials makes place. */
+static void count_host(const char *name)
+{
+    char text[HOST_TEXT];
+    size_t i = 0;
+    OWN(mem) char *safe = safe_text(name);
+    snprintf(text, sizeof(text), "%s", safe ? safe : "");
+    while (i < HOSTS - 1 && top.hosts[i].n && strcmp(top.hosts[i].name, text) != 0)
+        i++;
+    struct host h = top.hosts[i];
+    if (strcmp(h.name, text) != 0)
+        h.n = 0;
+    memcpy(h.name, text, sizeof(text));
+    for (h.n++; i && top.hosts[i - 1].n < h.n; i--)
+        top.hosts[i] = top.hosts[i - 1];
+    top.hosts[i] = h;
+}
+
 static void on_event(void *arg, const struct window_source *s, const char *command,
                      const json_t *event)
 {
@@ -92,6 +115,8 @@ static void on_event(void *arg, const struct window_source *s, const char *comma
     l->write = l->operation && strncmp(l->operation, "file-write", 10) == 0;
     l->what = strdup(path ? path : target ? target : "");
     l->text = safe_text(text);
+    if (l->host && l->what && l->what[0])
+        count_host(l->what);
 }
 
 static void on_question(void *arg, const struct window_source *s, uint32_t number,
@@ -117,13 +142,11 @@ static void on_question(void *arg, const struct window_source *s, uint32_t numbe
 
 static void put(int y, int x, const char *text, attr_t how)
 {
-    int room = COLS - x;
-    if (y < 0 || y >= LINES || room <= 0)
+    if (y < 0 || y >= LINES || x >= COLS)
         return;
     attron(how);
-    mvaddnstr(y, x, text, -1);
+    mvaddstr(y, x, text);
     attroff(how);
-    (void)room;
 }
 
 /* Text that ends at the window's edge. A long one loses its middle: ends of paths matter. */
@@ -180,20 +203,45 @@ static bool matches(const struct line *l)
     return l->text && (!top.filter[0] || strstr(l->text, top.filter));
 }
 
+static uint64_t oldest_line(void)
+{
+    return top.n > KEPT ? top.n - KEPT : 0;
+}
+
+/* The number of the chosen line: by default the newest that matches. 0: there is none. */
+static uint64_t chosen_number(void)
+{
+    uint64_t at = top.chosen > oldest_line() ? top.chosen : top.n, oldest = oldest_line();
+    while (at > oldest && !matches(&top.lines[(at - 1) % KEPT]))
+        at--;
+    return at > oldest ? at : 0;
+}
+
 /* The newest that match, from the bottom up. */
 static void draw_lines(int from, int to)
 {
-    uint64_t at = top.n, oldest = top.n > KEPT ? top.n - KEPT : 0;
-    uint64_t chosen = top.chosen ? top.chosen : top.n;
-    if (top.chosen && top.chosen < top.n)
-        at = top.chosen + (uint64_t)(to - from) / 2 < top.n ? top.chosen + (uint64_t)(to - from) / 2
-                                                            : top.n;
+    uint64_t at = top.n, oldest = oldest_line(), chosen = chosen_number();
+    uint64_t half = to > from ? (uint64_t)(to - from) / 2 : 0;
+    if (top.chosen && chosen + half < top.n)
+        at = chosen + half;
     for (int y = to - 1; y >= from && at > oldest; at--) {
         const struct line *l = &top.lines[(at - 1) % KEPT];
         if (!matches(l))
             continue;
         attr_t how = (top.colour ? COLOR_PAIR(1) : 0) | (at == chosen ? A_REVERSE : 0);
         put_cut(y--, 0, l->text, how);
+    }
+}
+
+static void draw_hosts(int from, int to)
+{
+    char line[TEXT];
+    if (!top.hosts[0].n)
+        put(from, 0, "No host was denied.", A_DIM);
+    for (int i = 0; i < HOSTS && top.hosts[i].n && from + i < to; i++) {
+        snprintf(line, sizeof(line), "%8llu  %s", (unsigned long long)top.hosts[i].n,
+                 top.hosts[i].name);
+        put_cut(from + i, 0, line, 0);
     }
 }
 
@@ -227,8 +275,9 @@ static void draw_explained(void)
 
 static void draw(void)
 {
-    static const char keys[] =
-        "q quit  ↑↓ choose  / filter  p pause  a allow for the run  A for good  d deny  e explain";
+    static const char keys[] = "q quit  ↑↓ choose  / filter  p pause  h hosts  e explain  a allow  "
+                               "t a minute  A for good  "
+                               "d deny";
     erase();
     draw_head();
     if (top.explained.n) {
@@ -236,7 +285,10 @@ static void draw(void)
         put_cut(LINES - 1, 0, "any key: back", A_DIM);
     } else {
         int y = draw_tree(1, LINES / 3);
-        draw_lines(y + 1, LINES - 2);
+        if (top.shows_hosts)
+            draw_hosts(y + 1, LINES - 2);
+        else
+            draw_lines(y + 1, LINES - 2);
         if (top.asked.number) {
             put_cut(LINES - 2, 0, top.asked.text, A_BOLD);
             put_cut(LINES - 1, 0, "o once  r for this run  w always  n no", A_REVERSE);
@@ -252,12 +304,13 @@ static void draw(void)
 
 static const struct line *chosen_line(void)
 {
-    uint64_t at = top.chosen ? top.chosen : top.n;
-    return at && at + KEPT > top.n ? &top.lines[(at - 1) % KEPT] : NULL;
+    uint64_t at = chosen_number();
+    return at ? &top.lines[(at - 1) % KEPT] : NULL;
 }
 
-/* Runs an act on the chosen line, and shows the last line that it printed. */
-static void act_on(const char *verb, bool here)
+/* Runs an act on the chosen line, and shows what it printed. here: only for the run or session.
+ * seconds: how long, or NULL. */
+static void act_on(const char *verb, bool here, const char *seconds)
 {
     const struct line *l = chosen_line();
     OWN(buf) struct buf out = {0};
@@ -272,9 +325,12 @@ static void act_on(const char *verb, bool here)
     OWN(json) json_t *request = json_pack("{s:s, s:s}", "do", name, "what", l->what);
     if (here)
         json_object_set_new(request, l->session ? "session" : "run", json_string(pid));
+    if (seconds)
+        json_object_set_new(request, "seconds", json_string(seconds));
     int status = act_wait(top.program, request, &out, &err);
     OWN(mem) char *said = safe_text(status < 0 ? err.msg : out.s ? out.s : "");
-    snprintf(top.note, sizeof(top.note), "%s %.60s: %.100s", verb, l->what,
+    OWN(mem) char *what = safe_text(l->what);
+    snprintf(top.note, sizeof(top.note), "%s %.60s: %.100s", verb, what ? what : "",
              said && *said ? said : "done");
 }
 
@@ -295,7 +351,7 @@ static void explain(void)
 
 static void choose(int by)
 {
-    uint64_t at = top.chosen ? top.chosen : top.n, oldest = top.n > KEPT ? top.n - KEPT + 1 : 1;
+    uint64_t at = chosen_number(), oldest = oldest_line() + 1;
     do
         at += (uint64_t)(int64_t)by;
     while (at >= oldest && at <= top.n && !matches(&top.lines[(at - 1) % KEPT]));
@@ -332,52 +388,74 @@ static bool answer(int key)
     return false;
 }
 
+static void start_filter(void)
+{
+    top.filtering = true;
+    top.filter[0] = '\0';
+}
+
+static void pause_or_go_on(void)
+{
+    top.paused = !top.paused;
+}
+
+static void show_hosts(void)
+{
+    top.shows_hosts = !top.shows_hosts;
+}
+
+static void choose_older(void)
+{
+    choose(-1);
+}
+
+static void choose_newer(void)
+{
+    choose(1);
+}
+
+static void allow_here(void)
+{
+    act_on("grant", true, NULL);
+}
+
+static void allow_briefly(void)
+{
+    act_on("grant", true, "60");
+}
+
+static void allow_for_good(void)
+{
+    act_on("allow", false, NULL);
+}
+
+static void deny_for_good(void)
+{
+    act_on("deny", false, NULL);
+}
+
+static const struct {
+    int key;
+    void (*does)(void);
+} keys_of_top[] = {
+    {'/', start_filter},  {'p', pause_or_go_on},    {'h', show_hosts},    {KEY_UP, choose_older},
+    {'k', choose_older},  {KEY_DOWN, choose_newer}, {'j', choose_newer},  {'a', allow_here},
+    {'t', allow_briefly}, {'A', allow_for_good},    {'d', deny_for_good}, {'e', explain},
+};
+
 /* Returns false to quit. */
 static bool on_key(int key)
 {
-    if (top.explained.n) {
+    if (top.explained.n)
         buf_free(&top.explained);
-        return true;
-    }
-    if (top.filtering) {
+    else if (top.filtering)
         type_filter(key);
-        return true;
-    }
-    if (answer(key))
-        return true;
-    switch (key) {
-    case 'q':
+    else if (key == 'q')
         return false;
-    case '/':
-        top.filtering = true;
-        top.filter[0] = '\0';
-        break;
-    case 'p':
-        top.paused = !top.paused;
-        break;
-    case KEY_UP:
-    case 'k':
-        choose(-1);
-        break;
-    case KEY_DOWN:
-    case 'j':
-        choose(1);
-        break;
-    case 'a':
-        act_on("grant", true);
-        break;
-    case 'A':
-        act_on("allow", false);
-        break;
-    case 'd':
-        act_on("deny", false);
-        break;
-    case 'e':
-        explain();
-        break;
-    default:
-        break;
-    }
+    else if (!answer(key))
+        for (size_t i = 0; i < sizeof(keys_of_top) / sizeof(keys_of_top[0]); i++)
+            if (keys_of_top[i].key == key)
+                keys_of_top[i].does();
     return true;
 }
 
@@ -477,7 +555,7 @@ int top_run(const char *program)
         return 2;
     }
     if (start_terminal() < 0) {
-        fprintf(stderr, "buckle: top needs a terminal; `buckle log --follow` does not\n");
+        fprintf(stderr, "buckle: top needs a terminal\n");
         return 2;
     }
     loop();

@@ -116,7 +116,8 @@ def main():
     program = bundle.folder + "/rootfs" + BUCKLE
     linked = subprocess.run(["readelf", "-d", program], stdout=subprocess.PIPE, text=True, check=False).stdout
     tap.ok("NEEDED" not in linked, "the program in it needs no library", linked)
-    tap.ok(os.access(bundle.folder + "/rootfs/usr/libexec/buckle/buckle-tls", os.X_OK), "buckle-tls is beside it, to be copied along")
+    for one in roots.HELPERS:
+        tap.ok(os.access(f"{bundle.folder}/rootfs/usr/{one.path}", os.X_OK), f"{one.name} is beside it, to be copied along")
     with open(bundle.folder + "/rootfs/usr/share/doc/a.sb", "w", encoding="utf-8") as f:
         f.write("(version 1)\n(allow default)\n")
     bundle.config["root"]["readonly"] = False

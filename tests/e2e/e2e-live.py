@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import drive
@@ -70,6 +71,32 @@ def test_grants(user, t):
     t.equal(r.status, 0, "it is granted", r)
     status, _, err = run.end()
     t.equal(status, 0, "and found", err)
+
+
+def test_brief_grants(user, t):
+    """Grants that end by themselves."""
+    outside = user.folder("outside")
+    cwd = user.folder()
+    run = Under(user, "--grantable", "--report=none", "sh", "-c",
+                f"while [ ! -e stop ]; do touch '{outside}/a' 2>/dev/null; sleep 0.1; done", cwd=cwd)
+    t.ok(run.has_denied(outside), "denied at first")
+    r = run.send("grant", "--write", outside, "--for", "2")
+    t.equal(r.status, 0, "writing is granted for two seconds", r)
+    t.ok(eventually(lambda: os.path.exists(outside + "/a")), "the command can write")
+
+    def is_over():
+        if os.path.exists(outside + "/a"):
+            os.unlink(outside + "/a")
+        time.sleep(0.5)
+        return not os.path.exists(outside + "/a")
+    t.ok(eventually(is_over), "and then no more")
+    r = run.send("grant", "--write", outside)
+    t.equal(r.status, 0, "a grant that lasts can follow", r)
+    t.ok(eventually(lambda: os.path.exists(outside + "/a")), "and works")
+    for bad in ("0", "x", "86401", "-1"):
+        t.equal(run.send("grant", "--write", outside, "--for", bad).status, 2, f"--for {bad} is refused")
+    user.write(cwd + "/stop", "")
+    run.end()
 
 
 def test_limits(user, t):
@@ -524,5 +551,5 @@ def test_rest(user, t):
 
 
 if __name__ == "__main__":
-    for_everybody([test_grants, test_limits, test_log, test_log_source, test_pager, test_no_way_in, test_key, test_fakes, test_others, test_rest])
+    for_everybody([test_grants, test_brief_grants, test_limits, test_log, test_log_source, test_pager, test_no_way_in, test_key, test_fakes, test_others, test_rest])
     sys.exit(done())

@@ -252,15 +252,23 @@ def audited():
 def printed():
     write("p.sb", PROFILES["write"])
     spec = json.loads(buckle("node", "spec", "p.sb").out)
-    seccomp = spec["seccomp"]
+    seccomp = spec["linux"]["seccomp"]
     tap.equal((seccomp["listenerPath"], seccomp["listenerMetadata"], seccomp["defaultAction"]), ("/run/buckle/node.sock", "p", "SCMP_ACT_ERRNO"), "spec: the section")
     names = [n for rule in seccomp["syscalls"] for n in rule["names"] if "args" not in rule]
     tap.ok(len(names) == len(set(names)) and "write" in names, "spec: each call is in one rule", [n for n in names if names.count(n) > 1])
     of = {n: rule["action"] for rule in seccomp["syscalls"] for n in rule["names"]}
     tap.equal([of[n] for n in ("openat", "read", "mount", "execve", "write")], ["SCMP_ACT_NOTIFY", "SCMP_ACT_ALLOW", "SCMP_ACT_ERRNO", "SCMP_ACT_NOTIFY", "SCMP_ACT_ALLOW"],
               "spec: judged, passed and refused calls")
-    tap.equal(json.loads(buckle("node", "spec", "--name", "n", "-p", "(version 1)(allow default)(deny file-read* (subpath \"/secret\"))").out)["maskedPaths"], ["/secret"],
+    tap.equal(json.loads(buckle("node", "spec", "--name", "n", "-p", "(version 1)(allow default)(deny file-read* (subpath \"/secret\"))").out)["linux"]["maskedPaths"], ["/secret"],
               "spec: what can be masked")
+    tap.equal(json.loads(buckle("node", "spec", "--name", "n", "-p", "(version 1)(allow default)(deny file-write* (subpath \"/usr\"))").out)["linux"]["readonlyPaths"],
+              ["/usr"], "spec: what can be read-only")
+    given = {tuple(one["parent"]): one["allowedAccess"] for one in spec["landlock"]["pathBeneath"]}
+    tap.ok(any("/work" in parents and "write_file" in rights and "make_reg" in rights for parents, rights in given.items()), "spec: Landlock's rights", given)
+    by = spec["operations"]
+    listed = [op for ops in by.values() for op in ops]
+    tap.equal((len(listed), "file-write-data" in by["judged"], "network-outbound" in by["refused"], "file-read-data" in listed),
+              (len(set(listed)), True, True, False), "spec: operations, each in one list; what is free in none")
     plan = buckle("node", "plan", "p.sb").out
     tap.ok("file-write-data                  judged\n" in plan and "network-outbound                 refused by the filter" in plan, "plan: a table", plan)
     bad = buckle("node", "spec", "--name", "../x", "p.sb")

@@ -70,12 +70,10 @@ def platform_name():
 
 def pack(out):
     program = os.path.join(drive.FOLDER, "stripped", "bin", "buckle")
-    helper = os.path.join(drive.FOLDER, "stripped", "libexec", "buckle", "buckle-tls")
     library = os.path.join(drive.FOLDER, "libbuckle.so")
-    for path in (program, helper):
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+    os.makedirs(os.path.dirname(program), exist_ok=True)
     subprocess.run(["strip", "-o", program, STATIC], check=True)
-    subprocess.run(["strip", "-o", helper, f"{STAGE}/libexec/buckle/buckle-tls"], check=True)
+    roots.strip_built(os.path.join(TOP, "build", "gcc"), os.path.join(drive.FOLDER, "stripped"))
     subprocess.run(["strip", "--strip-unneeded", "-o", library, f"{STAGE}/lib/libbuckle.so.0"], check=True)
     machine = {"x86_64": "x64", "aarch64": "arm64"}.get(os.uname().machine, os.uname().machine)
     env = dict(os.environ, SOURCE_DATE_EPOCH="1700000000")
@@ -100,10 +98,10 @@ def test_packing():
     tap.equal(len(digests(PACKED)), 4, "an npm package, two platforms and a wheel")
 
 
-def check_tls(folder, name):
-    """A command that was installed with a package checks requests as well (roots.CHECKS_TLS)."""
-    done = call(["sh", "-c", roots.CHECKS_TLS], cwd=fresh("tls"), env={"PATH": folder + ":" + USUAL["PATH"]})
-    tap.ok(done.out == "1\n", f"{name}: buckle-tls is found, and finds OpenSSL", done)
+def check_helpers(folder, name):
+    """A command that was installed with a package starts its helpers as well."""
+    env = {"PATH": folder + ":" + USUAL["PATH"]}
+    roots.check_helpers(lambda command: call(["sh", "-c", command], cwd=fresh("helpers"), env=env).out, name)
 
 
 # ---- npm ----
@@ -136,7 +134,7 @@ def test_npm(platform):
     start = ["node", f"{project}/node_modules/{OURS}/dist/cli.js", "--settings", f"{drive.FOLDER}/settings.json", "-c"]
     done = call([*start, "touch made /etc/made; kill -TERM $$"], cwd=work)
     tap.ok(done.status == 143 and os.path.exists(f"{work}/made"), "hosts start dist/cli.js", done)
-    check_tls(bin_folder, "npm")
+    check_helpers(bin_folder, "npm")
     return project
 
 
@@ -296,7 +294,7 @@ def test_python():
     want = [[2, "hi\n", [["file-write-create", "out"]], 9, True, ["file-write-create"], ["asked.example"], True,
              False, 1, 2, 0, True, False], "denied", True, True]
     tap.equal(json.loads(done.out) if done.status == 0 else str(done), want, "run, judge, events, questions, grants, apply")
-    check_tls(f"{environment}/bin", "pip")
+    check_helpers(f"{environment}/bin", "pip")
     done = call([f"{environment}/bin/python", "-c", MODULE_TLS], cwd=fresh("tls"))
     tap.ok(done.out == "1\n", "the module finds it, too", done)
     if WHOLE:

@@ -22,139 +22,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import tap
 from asked import OnTerminal
 from running import BUCKLE, for_everybody
+from tried import GIT, MANIFEST, buckle, made, manifest, trying, world_of, worlds
 
-GIT = "git -c user.name=A -c user.email=a@example.com -c init.defaultBranch=main"
-MANIFEST = r"""
-import hashlib, json, os, stat, sys
-top, rows, links = sys.argv[1].encode(), [], {}
-def see(path):
-    st = os.lstat(path)
-    row = {"mode": st.st_mode, "owner": [st.st_uid, st.st_gid], "time": st.st_mtime_ns}
-    if stat.S_ISREG(st.st_mode):
-        row["bytes"] = hashlib.sha256(open(path, "rb").read()).hexdigest()
-        row["holes"] = st.st_blocks * 512 < st.st_size
-        links.setdefault(st.st_ino, []).append(repr(path[len(top):]))
-        row["names"] = links[st.st_ino]
-    if stat.S_ISLNK(st.st_mode):
-        row["to"] = repr(os.readlink(path))
-    else:
-        row["attributes"] = [[n, os.getxattr(path, n).hex()] for n in sorted(os.listxattr(path))]
-    rows.append([repr(path[len(top):]), row])
-    if stat.S_ISDIR(st.st_mode):
-        for name in sorted(os.listdir(path)):
-            see(os.path.join(path, name))
-see(top)
-print(json.dumps(rows))
-"""
-
-SETUP = r"""
-mkdir -p src/deep/er lib; echo one >src/one.txt; echo two >src/two.txt; seq 1000 >src/deep/numbers
-echo x >src/deep/er/x; ln -s one.txt src/link; chmod 751 lib
-printf '#!/bin/sh\necho hi\n' >run; chmod 755 run; head -c 100000 /dev/zero >lib/zero
-find . -depth -exec touch -h -d '2020-01-02 03:04:05' {} +
-"""
-
-# what is done, without and with Buckle
-TASKS = {
-    # the index has inode numbers
-    "git init and commit": f"export GIT_COMMITTER_DATE=2020-01-01T00:00:00 && {GIT} init -q . && {GIT} add -A && "
-                           f"{GIT} commit -q -m one --date=2020-01-01T00:00:00 && rm .git/index",
-    "sed -i over a tree": "find src -type f -name '*.txt' -exec sed -i s/o/0/g {} +",
-    "mv of folders and files": "mv src/deep moved && mv run lib/ran && mv lib library",
-    "rename of folders": """python3 -c "
-import os
-os.setxattr('src/deep', 'user.folder', b'1')
-os.rename('src/deep', 'moved'); os.rename('lib', 'moved/er/lib'); os.rename('moved', 'again')
-os.mkdir('empty'); os.rename('src', 'empty')" """,
-    "git mv": f"export GIT_COMMITTER_DATE=2020-01-01T00:00:00 && {GIT} init -q . && {GIT} add -A && {GIT} mv src source && "
-              f"{GIT} commit -q -m one --date=2020-01-01T00:00:00 && rm .git/index",
-    "hard links": "ln lib/zero hard && ln src/deep/numbers lib/numbers && cp -al src copy",
-    "cp -a keeps times": "cp -a src copy && rm -r src",
-    "sqlite": """python3 -c "
-import sqlite3
-d = sqlite3.connect('data.db')
-d.execute('create table t (n)')
-d.executemany('insert into t values (?)', [(i,) for i in range(500)])
-d.commit(); d.close()" """,
-    "symlinks": "ln -s ../etc broken && ln -sfn deep src/link && ln -s src folder && rm src/two.txt",
-    "attributes": """python3 -c "
-import os
-os.setxattr('src/one.txt', 'user.mine', b'1')
-os.setxattr('lib', 'user.folder', b'2')
-os.mkdir('made'); os.setxattr('made', 'user.new', b'3')" """,
-    "sparse files": "truncate -s 3M sparse && printf x | dd of=sparse bs=1 seek=2000000 conv=notrunc status=none",
-    "odd names": r"""python3 -c "
-import os
-for n in (b'new\nline', b'esc\x1b[31m', b'\xff\xfe', b' blank ', b'-rf', b'a' * 255):
-    open(n, 'w').write('x'); os.mkdir(b'd' + n[:200])" """,
-    "modes and times": "chmod 700 src && chmod 444 src/one.txt && touch -d 2001-01-01 src/two.txt lib",
-    "replace files by folders and back": "rm src/one.txt && mkdir src/one.txt && rm -r src/deep && echo f >src/deep && "
-                                         "rm -r lib && mkdir lib && echo l >lib/new",
-    "a tree like node_modules": "for i in $(seq 60); do mkdir -p node_modules/p$i/lib && echo $i >node_modules/p$i/index.js "
-                                "&& cp lib/zero node_modules/p$i/lib/; done",
-    "case changes": "mv src/one.txt src/ONE.txt && mv run RUN",
-    "nothing": "true",
-    "make it and remove it again": "mkdir t && echo x >t/x && rm -r t && echo y >y && rm y",
-}
-
-
-def manifest(person, folder):
-    return json.loads(person.sh(f"python3 - '{folder}' <<'END'\n{MANIFEST}\nEND"))
-
-
-def alike(one, other, since):
-    """Both trees, without the times that the tasks themselves set, which cannot be the same."""
-    def without(rows):
-        return [[name, {k: v for k, v in row.items() if k != "time" or v < since}] for name, row in rows]
-    one, other = without(one), without(other)
-    return [(a, b) for a, b in zip(one, other) if a != b] or ([] if len(one) == len(other) else
-                                                             [(len(one), len(other))])
-
-
-def made(person, script=SETUP):
-    folder = person.folder()
-    person.sh(script, cwd=folder)
-    return folder
-
-
-def trying(person, folder, script, *words):
-    return person.call([BUCKLE, "try", *words, "--", "sh", "-ec", script], cwd=folder)
-
-
-def world_of(ran):
-    found = re.search(r"the world (\w+)", ran.err)
-    return found and found.group(1)
-
-
-def worlds(person):
-    return json.loads(person.call([BUCKLE, "changes", "--json"]).out)
-
-
-def buckle(person, *words, **how):
-    return person.call([BUCKLE, *words], **how)
-
-
-def test_tasks(person, t):
-    for name, script in TASKS.items():
-        bare, kept = made(person), made(person)
-        since = time.time_ns()
-        time.sleep(0.02)
-        person.sh(script, cwd=bare)
-        before = manifest(person, kept)
-        r = trying(person, kept, script, "--review", "later")
-        world = world_of(r)
-        t.ok(r.status == 0, f"{name}: runs", r)
-        t.equal(manifest(person, kept), before, f"{name}: nothing has changed outside")
-        if not world:
-            t.equal(alike(manifest(person, kept)[1:], manifest(person, bare)[1:], since), [], f"{name}: no changes", r)
-            continue
-        inside = buckle(person, "changes", world, "--", "python3", "-c", MANIFEST, kept, cwd=kept)
-        r = buckle(person, "keep", world)
-        t.ok(r.status == 0, f"{name}: kept", r, inside)
-        t.equal(alike(manifest(person, kept), manifest(person, bare), since), [], f"{name}: as without Buckle")
-        shown = json.loads(inside.out or "[]")
-        t.equal(alike(manifest(person, kept), shown, 2**63), [], f"{name}: as in the world, times included")
-    t.equal(worlds(person), [], "no world is left")
 
 
 def test_shown(person, t):
@@ -523,7 +392,7 @@ def test_cost(person, t):
 
 
 WHOLE = [test_many_kills, test_large, test_cost]
-TESTS = [test_tasks, test_shown, test_order, test_renamed, test_on, test_siblings, test_links, test_success, test_outside, test_conflicts, test_protected, test_kills, test_in_use,
+TESTS = [test_shown, test_order, test_renamed, test_on, test_siblings, test_links, test_success, test_outside, test_conflicts, test_protected, test_kills, test_in_use,
                test_full, test_terminal, test_races, test_prune]
 chosen = sys.argv[1:]
 for_everybody(WHOLE if chosen == ["whole"] else [test for test in TESTS + (WHOLE if chosen else [])

@@ -5,11 +5,11 @@
     e2e-window.py [browser]     browser: the page in Chromium, with playwright-core from npm
 """
 
-import http.client
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -26,21 +26,58 @@ if os.path.exists(WINDOW):
     shutil.copy(WINDOW, os.path.join(drive.FOLDER, "libexec", "buckle"))
 
 
+# The page looks at who is at the other end, so requests come from a process of the user.
+CLIENT = """
+import http.client, json, sys
+for line in sys.stdin:
+    o = json.loads(line)
+    try:
+        c = http.client.HTTPConnection("127.0.0.1", o["port"], timeout=10)
+        c.putrequest(o["method"], o["path"], skip_host=True, skip_accept_encoding=True)
+        for name, value in o["fields"]:
+            c.putheader(name, value)
+        body = o["body"]
+        if body is not None:
+            c.putheader("Content-Length", str(len(body.encode())))
+        c.endheaders(body.encode() if body is not None else None)
+        r = c.getresponse()
+        got = [r.status, r.getheaders(), r.read().decode(errors="replace")]
+    except Exception as e:
+        got = [0, [], repr(e)]
+    print(json.dumps(got), flush=True)
+"""
+
+
+class Client:
+    """Sends requests as a user does."""
+
+    def __init__(self, user, prefix=()):
+        self.child = user.start([*prefix, "/usr/bin/python3", "-c", CLIENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def ask(self, port, method, path, fields, body=None):
+        self.child.stdin.write(json.dumps({"port": port, "method": method, "path": path, "fields": fields, "body": body}).encode() + b"\n")
+        self.child.stdin.flush()
+        status, got, text = json.loads(self.child.stdout.readline())
+        return status, dict(got), text
+
+    def end(self):
+        self.child.stdin.close()
+        self.child.wait(10)
+
+
 class Server:
     """A `buckle ui`, and a client that has its cookie."""
 
     def __init__(self, user, cwd):
+        self.user, self.client = user, Client(user)
         self.child = user.start([BUCKLE, "ui", "--no-open", "--idle", "120"], cwd=cwd, stdout=subprocess.PIPE)
         self.address = self.child.stdout.readline().decode().strip()
         at = urlsplit(self.address)
         self.port, self.code = at.port, at.query
 
     def ask(self, method, path, body=None, **fields):
-        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
         given = {"Host": "127.0.0.1:%d" % self.port, **{k.replace("_", "-"): v for k, v in fields.items()}}
-        c.request(method, path, body=body, headers={k: v for k, v in given.items() if v is not None})
-        r = c.getresponse()
-        return r.status, dict(r.getheaders()), r.read().decode()
+        return self.client.ask(self.port, method, path, [(k, v) for k, v in given.items() if v is not None], body)
 
     def enter(self):
         status, fields, text = self.ask("GET", "/?" + self.code)
@@ -58,63 +95,130 @@ class Server:
         return json.loads(text) if status == 200 else {"status": status, "out": "", "err": text}
 
     def end(self):
+        self.client.end()
         self.child.terminate()
         return self.child.wait(10)
 
 
 def test_login(user, t):
-    """Code, cookie, Host, Origin, other sites, other users, and sandboxes."""
+    """Code, cookie, Host, Origin, and pages of other sites."""
     folder = user.folder()
     s = Server(user, folder)
     try:
         t.ok(re.fullmatch(r"http://127\.0\.0\.1:\d+/\?code=[0-9a-f]{32}", s.address), "prints an address with a code", s.address)
-        if user.uid != os.geteuid():
-            t.equal(s.ask("GET", "/?" + s.code)[0], 403, "another user is refused, even root with the code")
-            return
+        own = "127.0.0.1:%d" % s.port
         t.equal(s.ask("GET", "/?code=" + "0" * 32)[0], 403, "a wrong code gets nothing")
-        t.equal(s.ask("GET", "/?" + s.code, Host="example.com")[0], 403, "nor does the right code under another Host")
-        t.equal(s.ask("GET", "/?" + s.code, Host="localhost:%d" % s.port)[0], 403, "nor under another name of this host")
+        for code in (s.code[:-1], s.code + "0", "code=", "code", s.code.upper() if s.code.upper() != s.code else "x"):
+            t.equal(s.ask("GET", "/?" + code)[0], 403, "nor does " + ("a part of it" if code == s.code[:-1] else code[:8] + "…"))
+        t.equal(s.ask("POST", "/?" + s.code, "{}", Origin=s.origin)[0], 403, "nor a POST")
+        for host in ("example.com", "localhost:%d" % s.port, "127.0.0.1", own + ".", "127.0.0.2:%d" % s.port, "[::1]:%d" % s.port, None):
+            t.ok(s.ask("GET", "/?" + s.code, Host=host)[0] in (400, 403), "the right code under another Host is refused: %s" % host)
+        twice = s.client.ask(s.port, "GET", "/?" + s.code, [("Host", own), ("Host", "example.com")])
+        t.ok(twice[0] in (400, 403), "so are two of them", twice[0])
+        away = s.client.ask(s.port, "GET", "http://example.com/?" + s.code, [("Host", own)])
+        t.ok(away[0] in (400, 403), "and an address of another host", away[0])
+        t.equal(s.ask("GET", "/?" + s.code, Origin="http://example.com")[0], 403, "and another Origin")
         status, fields = s.enter()
         t.equal(status, 200, "the code opens the page")
         t.ok("HttpOnly" in fields["Set-Cookie"] and "SameSite=Strict" in fields["Set-Cookie"], "with a cookie that scripts can't read")
+        t.ok(s.code[5:] not in fields["Set-Cookie"], "which is not the code")
         csp = fields["Content-Security-Policy"]
         t.ok("unsafe" not in csp and "frame-ancestors 'none'" in csp and "default-src 'none'" in csp, "and a strict policy", csp)
         t.equal(s.ask("GET", "/?" + s.code)[0], 403, "the code works once")
         t.equal(s.ask("GET", s.folder)[0], 403, "without the cookie there is no page")
-        t.equal(s.ask("GET", s.folder, Cookie="buckle=" + "0" * 32)[0], 403, "nor with a wrong one")
-        t.equal(s.ask("GET", s.folder, Cookie=s.cookie)[0], 200, "with it there is")
-        t.equal(s.ask("GET", s.folder, Cookie=s.cookie, Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="no-cors")[0], 403,
-                "another site can't embed a file of it")
+        for wrong in ("0" * 32, s.cookie[7:-1], s.cookie[7:] + "0", ""):
+            t.equal(s.ask("GET", s.folder, Cookie="buckle=" + wrong)[0], 403, "nor with a wrong one (%d digits)" % len(wrong))
+        t.equal(s.ask("GET", s.folder, Cookie="a=b; " + s.cookie)[0], 200, "with it there is")
+        t.equal(s.ask("GET", "/" + "0" * 32 + "/", Cookie=s.cookie)[0], 403, "but not in another folder")
+        for path in ("../", "..%2f", "%2e%2e/", "no.js", "index.html/", "//"):
+            t.ok(s.ask("GET", s.folder + path, Cookie=s.cookie)[0] in (400, 403, 404), "nothing is at " + path)
+        for status, fields, _ in (s.ask("GET", s.folder, Cookie=s.cookie), s.ask("GET", "/"), s.ask("GET", s.folder + "x", Cookie=s.cookie)):
+            t.ok(fields.get("X-Frame-Options") == "DENY" and "frame-ancestors 'none'" in fields.get("Content-Security-Policy", "") and
+                 fields.get("X-Content-Type-Options") == "nosniff" and fields.get("Cache-Control") == "no-store" and
+                 not any(k.lower().startswith("access-control") for k in fields), "an answer of status %d can't be framed or read elsewhere" % status, fields)
+        for site in ("cross-site", "same-site"):  # another port of this host is the same site
+            t.equal(s.ask("GET", s.folder, Cookie=s.cookie, Sec_Fetch_Site=site, Sec_Fetch_Mode="no-cors")[0], 403,
+                    "another page (%s) can't embed a file of it" % site)
+            t.equal(s.ask("POST", s.folder + "act", "{}", Cookie=s.cookie, Origin=s.origin, Sec_Fetch_Site=site, Sec_Fetch_Mode="navigate",
+                          Content_Type="application/json")[0], 403, "nor send a form")
         body = json.dumps({"do": "undo"})
         post = dict(Cookie=s.cookie, Content_Type="application/json")
         t.equal(s.ask("POST", s.folder + "act", body, **post)[0], 403, "a POST needs an Origin")
-        t.equal(s.ask("POST", s.folder + "act", body, Origin="http://example.com", **post)[0], 403, "its own")
+        for origin in ("http://example.com", "null", s.origin + ".example.com", "https" + s.origin[4:], "http://127.0.0.1:1"):
+            t.equal(s.ask("POST", s.folder + "act", body, Origin=origin, **post)[0], 403, "its own, not " + origin.replace(str(s.port), "PORT"))
         t.equal(s.ask("POST", s.folder + "act", body, Origin=s.origin, Cookie=s.cookie, Content_Type="text/plain")[0], 400,
                 "and JSON, which a form can't send")
+        for method in ("PUT", "DELETE", "OPTIONS", "TRACE", "CONNECT"):
+            t.ok(s.ask(method, s.folder + "act", "", Cookie=s.cookie, Origin=s.origin)[0] not in (200, 204), method + " is refused")
+        t.ok(s.ask("POST", s.folder + "act", "x" * (1 << 20), Origin=s.origin, **post)[0] in (0, 400, 413), "a large body is refused")
+        t.ok(s.ask("GET", s.folder, Cookie=s.cookie, X="y" * 20000)[0] != 200, "so are large fields")
         t.equal(s.act("no-such-act")["status"], 400, "it does only what its table has")
         t.equal(s.act("allow-read")["status"], 400, "and not without the values")
         shown = s.act("try-allow-net", what="--layer=project")
         t.ok("network.allowedDomains: --layer=project" in shown["out"], "a value is never an option", shown)
-        url = s.origin + "/"
-        ran = user.run("--allow-net", "localhost:*", "--", "curl", "-s", "-m", "5", "-o", "/dev/null", "-w", "%{http_code}", url, cwd=folder)
-        t.ok(ran.status != 0 and ran.out.strip() in ("000", "502", "503", "504"), "no sandbox reaches it, even with localhost:*", ran.out, ran.err)
-        ran = user.run("--allow-net", "*", "--allow-net", "localhost:*", "--", "curl", "-s", "-m", "5", "-o", "/dev/null", "-w", "%{http_code}",
-                       "http://0.0.0.0:%d/" % s.port, cwd=folder)
-        t.ok(ran.out.strip() != "200", "nor by another address", ran.out, ran.err)
-        if user.uid == 0:
-            other = subprocess.run(["setpriv", "--reuid=4343", "--clear-groups", "curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", url],
-                                   capture_output=True, text=True)
-            t.equal(other.stdout, "403", "another user is refused")
-            same = subprocess.run(["curl", "-s", "-w", "%{http_code}", "-b", s.cookie, s.origin + s.folder], capture_output=True, text=True)
-            t.ok(same.stdout.endswith("200"), "as this one is not", same.stdout[-80:])
+        t.equal(s.ask("GET", s.folder, Cookie=s.cookie)[0], 200, "after all of this it still serves")
     finally:
         t.equal(s.end(), 0, "SIGTERM ends it")
 
 
+# Inside, each of these would use the page if it could: with the right code, and with the cookie.
+REACH = """
+import http.client, sys
+host, port, path, cookie = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
+try:
+    c = http.client.HTTPConnection(host, port, timeout=5)
+    c.putrequest("GET", path, skip_host=True)
+    c.putheader("Host", "127.0.0.1:%d" % port)
+    c.putheader("Cookie", cookie)
+    c.endheaders()
+    print("answer", c.getresponse().status)
+except OSError as e:
+    print("none", type(e).__name__)
+"""
+OPEN = """(version 1)
+(allow default)
+"""
+
+
+def test_peers(user, t):
+    """Other users and sandboxes, also those that may connect and have what it takes."""
+    folder = user.folder()
+    s = Server(user, folder)
+    other = Client(user, ["setpriv", "--reuid=4343", "--regid=4343", "--clear-groups"]) if user.uid == 0 else None
+    above = None if user.uid == os.geteuid() else Client(running.PEOPLE[0])
+    try:
+        own = [("Host", "127.0.0.1:%d" % s.port)]
+        for who, client in (("another user", other), ("root", above)):
+            if client:
+                t.equal(client.ask(s.port, "GET", "/?" + s.code, own)[0], 403, who + " is refused with the right code")
+        # the code is still good: it was not used up
+        t.equal(s.enter()[0], 200, "this user is not")
+        for who, client in (("another user", other), ("root", above)):
+            if client:
+                t.equal(client.ask(s.port, "GET", s.folder, own + [("Cookie", s.cookie)])[0], 403, who + " is refused with the cookie")
+        user.write(folder + "/reach.py", REACH)
+        profile = user.profile("open.sb", OPEN)
+        words = ("python3", "reach.py")
+        for how in (["--allow-net", "localhost:*"], ["--allow-net", "*", "--allow-net", "localhost:*"], ["--profile", profile]):
+            for host in ("127.0.0.1", "localhost", "0.0.0.0", "127.1.2.3", "::ffff:127.0.0.1"):
+                ran = user.run("--report=none", *how, "--", *words, host, str(s.port), s.folder, s.cookie, cwd=folder)
+                said = ran.out.split()
+                t.ok(said[:1] == ["none"] or said == ["answer", "403"] or (said[:1] == ["answer"] and int(said[1]) >= 500),
+                     "a sandbox with %s gets nothing from %s, even with the cookie" % (" ".join(how).replace(user.home + "/", ""), host), ran)
+        t.equal(s.ask("GET", s.folder, Cookie=s.cookie)[0], 200, "while the user does")
+        # what a sandbox leaves behind is as much inside as it was
+        ran = user.run("--report=none", "--profile", profile, "--", "sh", "-c", "(setsid python3 reach.py 127.0.0.1 %d %s '%s' > left &); "
+                       "until [ -s left ]; do sleep 0.05; done; cat left" % (s.port, s.folder, s.cookie), cwd=folder)
+        t.ok(ran.out.strip() == "answer 403" or ran.out.startswith("none"), "nor does an orphan", ran)
+    finally:
+        for one in (other, above):
+            if one:
+                one.end()
+        s.end()
+
+
 def test_acts(user, t):
     """Each act that changes something, by its effect."""
-    if user.uid != os.geteuid():
-        return  # the page would refuse us
     folder = user.folder()
     s = Server(user, folder)
     try:
@@ -125,9 +229,10 @@ def test_acts(user, t):
         t.ok(secret not in s.act("settings", cwd=folder)["out"], "and nothing is written yet")
         s.act("deny-read", what=secret, cwd=folder)
         t.ok(secret in s.act("settings", cwd=folder)["out"], "then it is")
-        t.ok(user.run("--", "cat", secret, cwd=folder).status != 0, "and runs obey")
+        ran = user.run("--", "cat", secret, cwd=folder)
+        t.ok("words" not in ran.out, "and runs obey", ran, s.act("settings", cwd=folder))
         s.act("undo", cwd=folder)
-        t.ok(user.run("--", "cat", secret, cwd=folder).status == 0, "until it is undone")
+        t.equal(user.run("--", "cat", secret, cwd=folder).out, "words", "until it is undone")
         wrong = s.act("try-set", key="enabled", value="perhaps", cwd=folder)
         t.ok(wrong["status"] == 2 and wrong["err"], "a wrong value is refused as it is typed", wrong)
         t.ok("abilities" in json.loads(s.act("doctor")["out"]), "doctor answers")
@@ -139,7 +244,9 @@ def test_acts(user, t):
 # ---- the browser ----
 
 class Browser:
-    def __init__(self, address):
+    """Chromium as the user, with the page open."""
+
+    def __init__(self, user, address):
         modules = os.path.join(drive.FOLDER, "modules")
         os.makedirs(modules, exist_ok=True)
         if not os.path.exists(os.path.join(modules, "node_modules")):
@@ -148,9 +255,11 @@ class Browser:
             if got.returncode:
                 skip("the npm registry has no playwright-core here")
                 done()
-        here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib", "window.mjs")
-        self.child = subprocess.Popen(["node", here, address, modules, shutil.which("chromium")], stdin=subprocess.PIPE,
-                                      stdout=subprocess.PIPE, text=True)
+        script = os.path.join(drive.FOLDER, "window.mjs")
+        shutil.copy(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib", "window.mjs"), script)
+        os.chmod(script, 0o644)
+        self.child = user.start(["node", script, address, modules, shutil.which("chromium")], stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE, text=True, env={"TMPDIR": user.sessions})
 
     def __call__(self, name, /, **values):
         self.child.stdin.write(json.dumps({"do": name, **values}) + "\n")
@@ -158,70 +267,298 @@ class Browser:
         got = json.loads(self.child.stdout.readline())
         return got.get("ok", got.get("failed"))
 
+    def sees(self, of, has):
+        return self("wait", of=of, has=has) is True
+
     def end(self):
         self.child.stdin.close()
         self.child.wait(20)
 
 
+class Page:
+    """A `buckle ui`, a browser that has it open, and runs beside it."""
+
+    def __init__(self, user):
+        self.user, self.folder, self.outside = user, user.folder(), user.folder("outside")
+        self.server, self.runs = Server(user, self.folder), []
+        self.browser = Browser(user, self.server.address)
+        self.opened = self.browser("open")
+
+    def run(self, script, *words):
+        self.runs.append(self.user.start([BUCKLE, "run", "--report=none", "--grantable", *words, "--", "sh", "-c", script],
+                                         cwd=self.folder, stdin=subprocess.DEVNULL))
+        return self.runs[-1]
+
+    def settings(self):
+        return self.user.call([BUCKLE, "settings"], cwd=self.folder).out
+
+    def end(self):
+        self.user.write(self.folder + "/stop", "")
+        for run in self.runs:
+            run.kill()
+            run.wait(10)
+        self.browser.end()
+        self.server.end()
+
+
+def on_page(test):
+    def run(user, t):
+        p = Page(user)
+        try:
+            test(user, t, p, p.browser)
+            t.equal([e for e in p.browser("errors") if "owned" in e or e.startswith("asks") or "Content Security Policy" in e or "Error:" in e], [],
+                    "nothing else was loaded, and no script failed")
+        finally:
+            p.end()
+    run.__doc__ = test.__doc__
+    run.__name__ = test.__name__
+    return run
+
+
+def loop(words):
+    return "while [ ! -e stop ]; do %s; sleep 0.3; done" % words
+
+
 HOSTILE = "<img src=x onerror=document.title='owned'>\u202egpj.exe" + "y" * 60
 
 
-def test_page(user, t):
-    """Each view, each action with its effect on a running sandbox, hostile names, keys, axe."""
-    if user.uid != os.geteuid():
-        return
-    folder, outside = user.folder(), user.folder("outside")
-    s = Server(user, folder)
-    b = Browser(s.address)
-    run = None
+@on_page
+def test_now(user, t, p, b):
+    """Each action on a denial, by its effect on the run."""
+    t.ok("http" in str(p.opened), "the page opens", p.opened)
+    made, kept = p.outside + "/made", p.outside + "/kept"
+    run = p.run(loop("touch '%s' '%s' 2>/dev/null" % (made, kept)))
+    t.ok(b.sees("[role=treeitem]", "run %d" % run.pid), "a run appears in the tree")
+    t.ok(b.sees(".row", made), "and its denials in the list")
+    b("click", of=".row", has=made)
+    detail = b("text", of=".detail")
+    for word in ("file-write-create", made, "touch (process ", "Rule", "<settings>:"):
+        t.ok(word in detail, "the detail has " + word, detail)
+    b("click", of=".detail button", has="Allow once")
+    t.ok(eventually(lambda: os.path.exists(made)), "one click lets the run do it for a minute")
+    t.ok(made not in p.settings() and not os.path.exists(kept), "and nothing else")
+    b("click", of=".row", has=kept)
+    b("click", of=".detail button", has="Allow for this run")
+    t.ok(eventually(lambda: os.path.exists(kept)), "or until it ends")
+    b("click", of=".detail button", has="Allow for good")
+    t.ok(b.sees(".detail pre", kept), "for good shows the line first", b("text", of=".detail"))
+    t.ok("allowWrite" in b("text", of=".detail pre") and kept not in p.settings(), "before it is written")
+    b("click", of=".detail button", has="Cancel")
+    t.ok(b("count", of=".detail pre") == 0 and kept not in p.settings(), "which can be cancelled")
+    b("click", of=".detail button", has="Allow for good")
+    b("click", of=".detail button", has="Write this")
+    t.ok(eventually(lambda: kept in p.settings()), "then it is")
+    user.call([BUCKLE, "undo"], cwd=p.folder)
+    b("click", of=".detail button", has="Deny for good")
+    t.ok(b.sees(".detail pre", "denyWrite") or b.sees(".detail pre", "deny"), "deny shows its line, too")
+    b("click", of=".detail button", has="Write this")
+    t.ok(eventually(lambda: kept in p.settings()), "and is written")
+    user.call([BUCKLE, "undo"], cwd=p.folder)
+    b("click", of=".detail button", has="Ignore")
+    t.ok(b.sees(".detail pre", "ignoreViolations"), "ignore shows its line, too", b("text", of="#note"))
+    b("click", of=".detail button", has="Write this")
+    t.ok(eventually(lambda: "ignoreViolations" in p.settings()), "and is written", p.settings())
+    user.call([BUCKLE, "undo"], cwd=p.folder)
+    b("click", of=".detail button", has="Explain")
+    t.ok(b.sees(".detail pre", "Decided by"), "explain has the reasons")
+    run.kill()
+    t.ok(eventually(lambda: "run %d" % run.pid not in b("text", of="[role=tree]")), "a killed run leaves the tree")
+
+
+@on_page
+def test_questions(user, t, p, b):
+    """Questions of `buckle run --ask` are answered on the page."""
+    def ask(host):
+        run = p.run("until [ -e go-%s ]; do sleep 0.1; done; curl -s -o /dev/null -m 20 http://%s/; echo $? > said-%s; sleep 30" % (host, host, host), "--ask")
+        b.sees("[role=treeitem]", "run %d" % run.pid)
+        user.write(p.folder + "/go-" + host, "")
+        return b.sees(".question", host)
+
+    def said(host):
+        path = p.folder + "/said-" + host
+        return eventually(lambda: os.path.exists(path) and open(path).read().strip())
+    t.ok(ask("one.example"), "a question appears", b("text", of="#now"))
+    t.ok("curl" in b("text", of=".question"), "with the program", b("text", of=".question"))
+    b("click", of=".question button", has="Deny")
+    t.ok(said("one.example"), "and its answer arrives")
+    t.ok(eventually(lambda: b("count", of=".question") == 0), "the question is gone")
+    t.ok(ask("two.example"), "another one")
+    b("click", of=".question button", has="Allow always")
+    t.ok(said("two.example") and eventually(lambda: "two.example" in p.settings()), "can be remembered", p.settings())
+    user.call([BUCKLE, "settings", "remove", "network.allowedDomains"], cwd=p.folder)
+
+
+@on_page
+def test_hostile(user, t, p, b):
+    """Names with markup, controls and great length are text."""
+    long = "z" * 200
+    deep = "/".join([p.outside] + [long] * 19)
+    p.run("until [ -e go ]; do sleep 0.1; done; touch \"$(cat name)\"; touch '%s'; touch \"$(printf '%s/\\033[31mred\\nline')\"; sleep 30" % (deep, p.outside))
+    user.write(p.folder + "/name", p.outside + "/" + HOSTILE)
+    b.sees("[role=treeitem]", "cat name")
+    user.write(p.folder + "/go", "")
+    t.ok(b.sees(".row", "onerror"), "a name with markup is shown")
+    t.ok("owned" not in b("eval", code="document.title") and b("count", of=".list img") == 0, "as text")
+    b("click", of=".row", has="onerror")
+    t.ok("U+202E" in b("text", of=".detail") and "\u202e" not in b("text", of=".detail"), "and hidden characters can be seen", b("text", of=".detail"))
+    t.ok(b.sees(".row", "zzzz"), "a name of 4,000 bytes is shown")
+    b("click", of=".row", has="zzzz")
+    t.ok(0 < len(b("text", of=".detail")) < 3000 and "…" in b("text", of=".detail"), "without its middle", b("text", of=".detail"))
+    t.ok(b("eval", code="document.documentElement.scrollWidth <= innerWidth"), "and doesn't widen the page")
+
+
+@on_page
+def test_policy_view(user, t, p, b):
+    """Settings with file and line, changes, undo, reasons, the plan, and the graph."""
+    b("click", of="#tab-policy")
+    t.ok(b.sees("#policy table", "filesystem.allowWrite"), "settings are shown")
+    b("fill", of="#policy label:has-text('Folder') input", value=p.folder)
+    b("press", key="Enter")
+    b("select", of="#policy label:has-text('Key') select", value="network.allowedDomains")
+    b("fill", of="#policy label:has-text('Value') input", value="new.example")
+    t.ok(b.sees(".check", "new.example"), "what would be written is shown as it is typed")
+    t.ok("new.example" not in p.settings(), "before it is written")
+    b("select", of="#policy label:has-text('Key') select", value="enabled")
+    b("fill", of="#policy label:has-text('Value') input", value="perhaps")
+    t.ok(b.sees(".check.bad", "enabled"), "a wrong value is marked as it is typed", b("text", of=".check"))
+    b("select", of="#policy label:has-text('Key') select", value="network.allowedDomains")
+    b("fill", of="#policy label:has-text('Value') input", value="new.example")
+    b("click", of="#policy button", has="Write")
+    t.ok(eventually(lambda: "new.example" in p.settings()), "then it is written")
+    t.ok(b.sees("#policy table tr", "settings.json:"), "with its file and line", b("text", of="#policy table"))
+    ran = user.run("--report=none", "--dry-run", "--json", "--", "true", cwd=p.folder)
+    t.ok(ran.status == 0, "runs take it", ran)
+    b("click", of="#policy button", has="Undo")
+    t.ok(eventually(lambda: "new.example" not in p.settings()), "and it can be undone")
+    for verb, what, verdict in (("write", "~/.npmrc", "No."), ("create", p.folder + "/x", "Yes."), ("read", "/etc/shadow", "No."),
+                                ("connect to", "example.com:443", "No.")):
+        b("select", of="#policy label:has-text('May it') select", value=verb)
+        b("fill", of="#policy label:has-text('Path or host') input", value=what)
+        b("click", of="#policy button", has="Ask")
+        t.ok(b.sees("#policy [aria-live] strong", verdict) and b.sees("#policy [aria-live] pre", "Decided by"),
+             "may it %s %s? %s" % (verb, what.replace(p.folder, "."), verdict), b("text", of="#policy"))
+    b("click", of="#policy button", has="Show the plan")
+    t.ok(b.sees("#policy .tier", "judged"), "the plan shows what is judged")
+    t.ok(b.sees("#policy tr", "file-write-create"), "for each operation")
+    b("click", of="#policy button", has="Draw")
+    t.ok(b.sees(".picture", "allow") and b("count", of=".picture .node") > 20, "the graph is drawn", b("text", of="#policy"))
+    before = b("eval", code="document.querySelector('.picture svg').getBoundingClientRect().width")
+    b("click", of="button[aria-label=Larger]")
+    t.ok(b("eval", code="document.querySelector('.picture svg').getBoundingClientRect().width") > before, "and can be zoomed")
+    b("fill", of="#policy label:has-text('Search the graph') input", value=p.folder.rsplit("/", 1)[1])
+    t.ok(b("count", of=".node.found") > 0 and b.sees("#policy [role=status]", "found"), "and searched")
+
+
+@on_page
+def test_other_views(user, t, p, b):
+    """History, Compare and Doctor."""
+    record = p.folder + "/record.jsonl"
+    user.run("--report=none", "--record", record, "--", "sh", "-c", "touch /etc/one /etc/both", cwd=p.folder)
+    user.run("--report=none", "--record", record, "--", "sh", "-c", "touch /etc/two /etc/both", cwd=p.folder)
+    b("click", of="#tab-history")
+    b("fill", of="#history label:has-text('Record') input", value=record)
+    b("click", of="#history button", has="Show")
+    t.ok(b.sees("#history .row", "/etc/one"), "the record is shown", b("text", of="#history"))
+    b("fill", of="#history label:has-text('Contains') input", value="/etc/two")
+    b("click", of="#history button", has="Show")
+    t.ok(eventually(lambda: "/etc/one" not in b("text", of="#history .list")) and b.sees("#history .row", "/etc/two"), "filtered")
+    b("select", of="#history label:has-text('Group by') select", value="operation")
+    b("click", of="#history button", has="Show")
+    t.ok(b.sees("#history .row", "4×"), "and grouped", b("text", of="#history .list"))
+    b("click", of="#history button", has="Compare the runs")
+    both = b("text", of="#history")
+    t.ok(re.search(r"only in the first \(1\)\s+file-write-create /etc/one\s+Denied only in the second \(1\)\s+file-write-create /etc/two\s+"
+                   r"Denied in both \(1\)\s+file-write-create /etc/both", both), "two runs are compared", both)
+    one = user.write(p.folder + "/a.sb", '(version 1)(deny default)(allow file-read* (subpath "/usr"))')
+    two = user.write(p.folder + "/b.sb", '(version 1)(deny default)(allow file-write* (subpath "/srv"))')
+    b("click", of="#tab-compare")
+    b("fill", of="#compare fieldset:nth-of-type(1) input", value=one)
+    b("fill", of="#compare fieldset:nth-of-type(2) input", value=two)
+    b("click", of="#compare button", has="Compare")
+    t.ok(b.sees("#compare h2", "allows more") and b.sees("#compare tr", "/srv"), "profiles are compared, with a witness", b("text", of="#compare"))
+    t.ok(b.sees("#compare h2", "allows less") and b.sees("#compare tr", "/usr"), "both ways")
+    b("fill", of="#compare fieldset:nth-of-type(2) input", value=one)
+    b("click", of="#compare button", has="Compare")
+    t.ok(b.sees("#compare", "They allow and deny the same."), "equal ones are")
+    more = user.write(p.folder + "/more.json", '{"filesystem": {"allowWrite": [".", "/srv/data"]}}')
+    b("select", of="#compare fieldset:nth-of-type(1) select", value="here")
+    b("select", of="#compare fieldset:nth-of-type(2) select", value="settings")
+    b("fill", of="#compare fieldset:nth-of-type(2) input", value=more)
+    b("click", of="#compare button", has="Compare")
+    t.ok(b.sees("#compare tr", "/srv/data"), "settings, too", b("text", of="#compare"))
+    b("click", of="#tab-doctor")
+    t.ok(b.sees("#doctor tr", "Landlock"), "doctor shows what the host has")
+
+
+@on_page
+def test_reach(user, t, p, b):
+    """Keyboard only, and axe on each view, light, dark and narrow."""
+    made = p.outside + "/made"
+    p.run(loop("touch '%s' 2>/dev/null" % made))
+    b.sees(".row", made)
+    b("eval", code="document.getElementById('tab-now').focus()")
+    for view in ("policy", "history", "compare", "doctor"):
+        b("press", key="ArrowRight")
+        t.equal(b("focus"), "tab-" + view, "keys lead to " + view)
+        time.sleep(1.2)
+        for dark, width in ((False, 1200), (True, 1200), (False, 420)):
+            b("dark", on=dark)
+            b("size", width=width, height=800)
+            t.equal(b("axe"), [], "%s: no serious finding of axe (%s, %d wide)" % (view, "dark" if dark else "light", width))
+            t.ok(b("eval", code="document.documentElement.scrollWidth <= innerWidth"), "nothing is cut off")
+    b("size", width=1200, height=800)
+    b("press", key="Home")
+    t.equal(b("focus"), "tab-now", "Home leads back")
+    for _ in range(12):
+        if b("focus") == "listbox":
+            break
+        b("press", key="Tab")
+    t.equal(b("focus"), "listbox", "Tab leads to the denials")
+    b("press", key="ArrowDown")
+    t.ok(b.sees(".detail", "file-write-create"), "arrows choose one")
+    for dark, width in ((False, 1200), (True, 1200), (False, 420)):
+        b("dark", on=dark)
+        b("size", width=width, height=800)
+        t.equal(b("axe"), [], "now: no serious finding of axe (%s, %d wide)" % ("dark" if dark else "light", width))
+    b("size", width=1200, height=800)
+    b("press", key="Tab")
+    for _ in range(8):
+        if "Allow for this run" in str(b("eval", code="document.activeElement.textContent")):
+            break
+        b("press", key="Tab")
+    b("press", key="Enter")
+    t.ok(eventually(lambda: os.path.exists(made)), "and Enter on a button allows it")
+
+
+@on_page
+def test_foreign(user, t, p, b):
+    """A wrong code, and pages of other sites and other ports in the same browser."""
+    origin = p.server.origin
+    t.ok("not valid" in b("visit", at=origin + "/?code=" + "0" * 32), "a wrong code opens nothing")
+    t.ok("not valid" in b("visit", at=p.server.address), "nor does the code again")
+    site = subprocess.Popen([sys.executable, "-c", "import http.server as h\nclass P(h.BaseHTTPRequestHandler):\n def do_GET(s):\n  "
+                             "s.send_response(200); s.send_header('Content-Type', 'text/html'); s.end_headers(); s.wfile.write(b'<body>site ' + "
+                             "s.headers.get('Cookie', 'no cookie').encode())\n def log_message(*a): pass\n"
+                             "s = h.HTTPServer(('127.0.0.1', 0), P); print(s.server_port, flush=True); s.serve_forever()"], stdout=subprocess.PIPE, text=True)
     try:
-        t.ok("http" in str(b("open")), "the page opens")
-        script = ("while [ ! -e stop ]; do cat '%s/wanted' > got 2>/dev/null; touch '%s/made' 2>/dev/null; sleep 0.3; done" % (outside, outside))
-        run = user.start([BUCKLE, "run", "--report=none", "--grantable", "--", "sh", "-c", script], cwd=folder)
-        t.equal(b("wait", of="[role=treeitem]", has="sleep 0.3"), True, "a run appears in the tree")
-        t.equal(b("wait", of=".row", has=outside + "/made"), True, "and its denials in the list")
-        b("click", of=".row", has=outside + "/made")
-        t.ok("file-write" in b("text", of=".detail"), "with details", b("text", of=".detail"))
-        b("click", of=".detail button", has="Allow for this run")
-        t.ok(eventually(lambda: os.path.exists(outside + "/made")), "one click lets the run do it")
-        b("click", of=".detail button", has="Allow for good")
-        t.ok(outside + "/made" in b("text", of=".detail pre"), "for good shows the line first")
-        t.ok(outside + "/made" not in user.call([BUCKLE, "settings"], cwd=folder).out, "before it is written")
-        b("click", of=".detail button", has="Write this")
-        t.ok(eventually(lambda: outside + "/made" in user.call([BUCKLE, "settings"], cwd=folder).out), "then it is")
-        user.call([BUCKLE, "undo"], cwd=folder)
-        user.run("--report=none", "--", "sh", "-c", 'touch "$0" "$0"; sleep 2', outside + "/" + HOSTILE, cwd=folder)
-        b("wait", of=".row", has="onerror")
-        t.ok("owned" not in b("eval", code="document.title") and b("count", of=".list img") == 0, "a name with markup stays text")
-        b("click", of=".row", has="onerror")
-        t.ok("U+202E" in b("text", of=".detail"), "and hidden characters can be seen")
-        b("eval", code="document.getElementById('tab-now').focus()")
-        for view in ("policy", "history", "compare", "doctor"):
-            b("press", key="ArrowRight")
-            t.equal(b("focus"), "tab-" + view, "keys lead to " + view)
-            time.sleep(0.8)
-            t.equal(b("axe"), [], view + " has no serious finding of axe")
-        t.ok("Landlock" in b("text", of="#doctor"), "doctor shows what the host has")
-        b("click", of="#tab-now")
-        t.equal(b("axe"), [], "nor has now")
-        b("dark", on=True)
-        t.equal(b("axe"), [], "nor in the dark")
-        got = b("foreign", at="data:text/html,<body>x")
-        t.ok(isinstance(got, dict) and got["post"].startswith("failed"), "another site can't act", got)
-        t.equal([e for e in b("errors") if "owned" in e or e.startswith("asks")], [], "nothing else is loaded")
+        port = int(site.stdout.readline())
+        for name in ("127.0.0.1", "localhost"):
+            got = b("foreign", at="http://%s:%d/" % (name, port))
+            t.ok(isinstance(got, dict) and got["post"].startswith("failed") and got["read"].startswith("failed"), "a page at %s can't act or read" % name, got)
+            t.ok(got["plain"].startswith(("failed", "answered opaque")) and got["inside"] == "blocked", "nor send blindly, nor frame it", got)
+            t.ok(got["cookie"] == "site no cookie", "and doesn't get the cookie", got)
+        t.ok(b("count", of="#tab-now") == 1, "the page is still there")
+        t.equal(b("eval", code="fetch('style.css').then((r) => r.status)"), 200, "and still works")
     finally:
-        open(folder + "/stop", "w").close()
-        if run:
-            run.wait(10)
-        b.end()
-        s.end()
+        site.kill()
+        site.wait(10)
 
 
 # ---- the terminal ----
 
 class Tmux:
     def __init__(self, user, cwd):
-        self.socket = os.path.join(user.sessions, "tmux")
+        self.socket = os.path.join(user.sessions, "tmux-" + os.path.basename(cwd))
         self.user = user
         self.call("new-session", "-d", "-x", "100", "-y", "30", "-c", cwd, "sh")
 
@@ -241,55 +578,187 @@ class Tmux:
         self.call("kill-server")
 
 
+KEYS_LINE = "q quit"
+RED = "\x1b[31m"
+
+
+class Top:
+    """A `buckle top` in tmux, beside a run that is denied something over and over."""
+
+    def __init__(self, user, *words, env="", script=None, ask=()):
+        self.user, self.folder, self.outside = user, user.folder(), user.folder("outside")
+        self.run = user.start([BUCKLE, "run", "--report=none", "--grantable", *ask, "--", "sh", "-c",
+                               script or "while [ ! -e stop ]; do touch '%s/made' 2>/dev/null; sleep 0.3; done" % self.outside],
+                              cwd=self.folder, stdin=subprocess.DEVNULL)
+        self.tmux = Tmux(user, self.folder)
+        self.tmux.keys("stty -g > before; %s %s top; echo ended-$?; stty -g > after" % (env, BUCKLE), "Enter")
+
+    def pid(self):
+        """Of buckle-window."""
+        for p in os.listdir("/proc"):
+            try:
+                with open("/proc/%s/cmdline" % p, "rb") as f:
+                    words = f.read().split(b"\0")
+                if words[:3] == [b"buckle-window", b"top", BUCKLE.encode()]:
+                    return int(p)
+            except OSError:
+                continue
+        return None
+
+    def restored(self):
+        def text(name):
+            with open(self.folder + "/" + name) as f:
+                return f.read()
+        return eventually(lambda: os.path.exists(self.folder + "/after") and text("before") == text("after") != "") and \
+            self.tmux.call("display-message", "-p", "#{alternate_on}#{cursor_flag}").strip() == "01"
+
+    def end(self):
+        self.user.write(self.folder + "/stop", "")
+        self.run.kill()
+        self.run.wait(10)
+        self.tmux.end()
+
+
 def test_top(user, t):
-    """Screens after each key, a new size, and each way to end."""
-    folder, outside = user.folder(), user.folder("outside")
-    script = "while [ ! -e stop ]; do touch '%s/made' 2>/dev/null; sleep 0.3; done" % outside
-    run = user.start([BUCKLE, "run", "--report=none", "--grantable", "--", "sh", "-c", script], cwd=folder)
-    m = Tmux(user, folder)
+    """Screens after each key, and a new size."""
+    x = Top(user)
+    m, run, made = x.tmux, x.run, x.outside + "/made"
     try:
-        m.keys("stty -a > before; %s top; stty -a > after; echo ended-$?" % BUCKLE, "Enter")
         t.ok(m.shows(" denied, "), "top starts", m.screen())
-        t.ok(m.shows(outside + "/made"), "shows denials", m.screen())
+        t.ok(m.shows(made), "shows denials", m.screen())
         t.ok(m.shows("run %d" % run.pid), "and the run", m.screen())
+        lines = m.screen().splitlines()
+        t.ok(lines[0].startswith("buckle top  ") and KEYS_LINE in lines[-1], "totals are on top, keys at the bottom", m.screen())
         m.keys("p")
         t.ok(m.shows("PAUSED"), "p pauses", m.screen())
+        time.sleep(0.3)
+        count = m.screen().count("made")
+        time.sleep(0.9)
+        t.equal(m.screen().count("made"), count, "so that nothing is added", m.screen())
         m.keys("p")
+        t.ok(eventually(lambda: "PAUSED" not in m.screen() and m.screen().count("made") > count), "and goes on", m.screen())
         m.keys("/")
+        t.ok(m.shows("type a filter"), "/ asks for a filter", m.screen())
         m.keys("nomatch", "Enter")
-        t.ok(m.shows("filter: nomatch") and eventually(lambda: outside + "/made" not in m.screen()), "/ filters", m.screen())
+        t.ok(m.shows("filter: nomatch") and eventually(lambda: made not in m.screen()), "which hides the others", m.screen())
         m.keys("/")
         m.keys("Escape")
-        t.ok(m.shows(outside + "/made"), "and shows all again", m.screen())
+        t.ok(m.shows(made) and "filter:" not in m.screen(), "Escape shows all again", m.screen())
+        m.keys("/")
+        m.keys("outside-%s" % x.outside.rsplit("-", 1)[1], "Enter")
+        t.ok(m.shows("filter: outside"), "a filter on this test's folder", m.screen())
+        m.keys("p")
+        m.shows("PAUSED")
+        newest = chosen(m)
+        m.keys("Up")
+        t.ok(eventually(lambda: chosen(m) and chosen(m) != newest), "Up chooses an older one", chosen(m), newest)
+        older = chosen(m)
+        m.keys("p")
+        time.sleep(0.8)
+        t.equal(chosen(m), older, "which stays chosen while others come", m.screen())
+        m.keys("Down")
+        t.ok(eventually(lambda: chosen(m) and chosen(m) != older), "Down a newer one")
         m.keys("e")
-        t.ok(m.shows("any key: back"), "e explains", m.screen())
+        t.ok(m.shows("any key: back") and "Decided by" in m.screen() and "deny file-write-create" in m.screen(), "e explains", m.screen())
         m.keys("x")
-        m.call("resize-window", "-x", "60", "-y", "20")
-        t.ok(eventually(lambda: len(m.screen().splitlines()) == 20 and "buckle top" in m.screen()), "it takes another size", m.screen())
-        m.call("resize-window", "-x", "100", "-y", "30")
-        m.keys("a")
-        t.ok(eventually(lambda: os.path.exists(outside + "/made")), "a allows it for the run", m.screen())
+        t.ok(m.shows(made), "and any key leads back", m.screen())
+        m.keys("h")
+        t.ok(m.shows("No host was denied."), "h shows hosts", m.screen())
+        m.keys("h")
+        for columns, rows in ((60, 20), (30, 8), (200, 50), (100, 30)):
+            m.call("resize-window", "-x", str(columns), "-y", str(rows))
+            t.ok(eventually(lambda: len(m.screen().splitlines()) == rows and m.screen().startswith("buckle top") and
+                            max(map(len, m.screen().splitlines())) <= columns and "quit" in m.screen().splitlines()[-1]),
+                 "it takes the size %d×%d" % (columns, rows), m.screen())
+        m.keys("t")
+        t.ok(eventually(lambda: os.path.exists(made)), "t allows it for a minute", m.screen())
         run.kill()
-        t.ok(m.shows("Nothing runs."), "a killed run disappears", m.screen())
+        t.ok(eventually(lambda: "run %d" % run.pid not in m.screen()), "a killed run disappears", m.screen())
+        t.ok(made in m.screen(), "and its denials stay", m.screen())
+        m.keys("d")
+        t.ok(eventually(lambda: made in user.call([BUCKLE, "settings"], cwd=x.folder).out), "d denies it for good", m.screen())
         m.keys("q")
         t.ok(m.shows("ended-0"), "q ends it", m.screen())
-        t.ok(eventually(lambda: os.path.exists(folder + "/after")) and open(folder + "/before").read() == open(folder + "/after").read(),
-             "and the terminal is as before")
-        m.keys("clear; %s top; stty -a > again; echo killed-$?" % BUCKLE, "Enter")
-        t.ok(m.shows(" denied, "), "top starts again", m.screen())
-        user.call(["sh", "-c", "for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline 2>/dev/null | grep -q '^buckle-window top %s' && kill ${p#/proc/}; done; true" % BUCKLE])
-        t.ok(m.shows("killed-0"), "SIGTERM ends it", m.screen())
-        t.ok(open(folder + "/before").read() == open(folder + "/again").read(), "and the terminal is as before")
+        t.ok(x.restored(), "and the terminal is as before")
     finally:
-        open(folder + "/stop", "w").close()
-        run.wait(10)
-        m.end()
+        user.call([BUCKLE, "undo"], cwd=x.folder)
+        x.end()
+
+
+def chosen(m):
+    """The line in reverse video, without the first."""
+    lines = m.call("capture-pane", "-p", "-e").splitlines()[1:]
+    return "".join(re.sub(r"\x1b\[[0-9;]*m", "", l) for l in lines if re.search(r"\x1b\[(?:[0-9]+;)*7(?:;[0-9]+)*m", l)).strip()
+
+
+def test_top_allows(user, t):
+    """The keys that change what a run may do."""
+    x = Top(user)
+    made = x.outside + "/made"
+    try:
+        t.ok(x.tmux.shows(made), "a denial is there", x.tmux.screen())
+        x.tmux.keys("/")
+        x.tmux.keys("outside-%s" % x.outside.rsplit("-", 1)[1], "Enter")
+        x.tmux.keys("a")
+        t.ok(eventually(lambda: os.path.exists(made)), "a allows it for the run", x.tmux.screen())
+        t.ok(made not in user.call([BUCKLE, "settings"], cwd=x.folder).out, "and for no other")
+        x.tmux.keys("A")
+        t.ok(eventually(lambda: made in user.call([BUCKLE, "settings"], cwd=x.folder).out), "A for good", x.tmux.screen())
+        user.call([BUCKLE, "undo"], cwd=x.folder)
+    finally:
+        x.end()
+
+
+def test_top_hosts(user, t):
+    """Hosts, questions and colours."""
+    script = "while [ ! -e stop ]; do curl -s -m 2 http://denied.example/ >/dev/null; sleep 0.5; done"
+    x = Top(user, script=script)
+    try:
+        t.ok(x.tmux.shows("network-outbound denied.example"), "a denied host is shown", x.tmux.screen())
+        t.ok(eventually(lambda: RED in x.tmux.call("capture-pane", "-p", "-e")), "in red",
+             x.tmux.call("capture-pane", "-p", "-e"))
+        x.tmux.keys("h")
+        t.ok(eventually(lambda: re.search(r"^ +\d+  denied\.example", x.tmux.screen(), re.M)), "h counts it", x.tmux.screen())
+    finally:
+        x.end()
+    script = "until [ -e go ]; do sleep 0.1; done; curl -s -o /dev/null -m 20 http://asked.example/; touch done"
+    x = Top(user, env="NO_COLOR=1", script=script, ask=["--ask"])
+    try:
+        x.tmux.shows("run %d" % x.run.pid)
+        user.write(x.folder + "/go", "")
+        t.ok(x.tmux.shows("asks for asked.example"), "a question is shown", x.tmux.screen())
+        t.ok("o once" in x.tmux.screen(), "with its keys", x.tmux.screen())
+        t.ok(RED not in x.tmux.call("capture-pane", "-p", "-e"), "NO_COLOR is obeyed")
+        x.tmux.keys("n")
+        t.ok(x.tmux.shows("answered: deny") and eventually(lambda: os.path.exists(x.folder + "/done")), "n answers it", x.tmux.screen())
+    finally:
+        x.end()
+
+
+def test_top_ends(user, t):
+    """Whatever ends it restores the terminal."""
+    for name in ("TERM", "HUP", "INT", "QUIT"):
+        x = Top(user)
+        try:
+            t.ok(x.tmux.shows(" denied, "), "top starts", x.tmux.screen())
+            os.kill(x.pid(), getattr(signal, "SIG" + name))
+            t.ok(x.tmux.shows("ended-0"), "SIG%s ends it" % name, x.tmux.screen())
+            t.ok(x.restored(), "and the terminal is as before")
+        finally:
+            x.end()
+    ran = user.call([BUCKLE, "top"])
+    t.ok(ran.status == 2 and "terminal" in ran.err, "without a terminal it says so", ran)
+
+
+def only(tests):
+    """Those named by the environment, to try one."""
+    return [one for one in tests if one.__name__ in os.environ["ONLY"].split()] if "ONLY" in os.environ else tests
 
 
 if not os.path.exists(WINDOW):
     skip("libexec/buckle/buckle-window was not built")
 elif sys.argv[1:] == ["browser"]:
-    for_everybody([test_page])
+    for_everybody(only([test_now, test_questions, test_hostile, test_policy_view, test_other_views, test_reach, test_foreign]))
 else:
-    for_everybody([test_login, test_acts, test_top])
+    for_everybody(only([test_login, test_peers, test_acts, test_top, test_top_allows, test_top_hosts, test_top_ends]))
 done()

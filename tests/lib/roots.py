@@ -5,10 +5,14 @@ import glob
 import os
 import re
 import subprocess
+import sys
 
 import tap
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(TOP, "tools"))
+from helpers import HELPERS, helpers_of, strip_built  # the other tests use them from here
+
 WORK = os.path.join(TOP, "build", "packages-tried")  # roots, and what is made without a `make dist`
 PACKAGING = os.path.join(TOP, "packaging")
 
@@ -36,10 +40,8 @@ def stage():
     made = os.path.join(WORK, "stage")
     program = os.path.join(made, "linux-" + {"aarch64": "arm64"}.get(os.uname().machine, os.uname().machine), "bin", "buckle")
     os.makedirs(os.path.dirname(program), exist_ok=True)
-    helper = os.path.join(os.path.dirname(program), "..", "libexec", "buckle", "buckle-tls")
-    os.makedirs(os.path.dirname(helper), exist_ok=True)
     subprocess.run(["strip", "-o", program, os.path.join(TOP, "build", "gcc", "buckle-static")], check=True)
-    subprocess.run(["strip", "-o", helper, os.path.join(TOP, "build", "gcc", "src", "tls", "buckle-tls")], check=True)
+    strip_built(os.path.join(TOP, "build", "gcc"), os.path.dirname(os.path.dirname(program)))
     return made
 
 
@@ -106,6 +108,22 @@ def install_line(way):
 # Where requests are checked, buckle-tls makes an authority, whose certificate is added to the store that is
 # named. Without it, or without OpenSSL, nothing is. Prints the number of certificates.
 CHECKS_TLS = """: >store; SSL_CERT_FILE=$PWD/store buckle run --allow-request='GET tls.test/x' -- sh -c 'grep -c BEGIN store'"""
+
+# buckle-window gives its page to who has the code in the address. Small systems have no other client than bash.
+SHOWS_PAGE = r"""buckle ui --no-open >page 2>&1 & i=0
+until [ -s page ] || [ $((i += 1)) -gt 100 ]; do sleep 0.1; done
+bash -c 'IFS=/ read -r _ _ host path <page; exec 3<>/dev/tcp/127.0.0.1/${host#*:}
+printf "GET /%s HTTP/1.1\r\nHost: %s\r\n\r\n" "$path" "$host" >&3; IFS=$'\'\\r\'' read -r first _ <&3; echo "$first"'
+kill $!"""
+
+# And a view for the terminal, which ends with q; the terminal is one that every build knows.
+SHOWS_VIEW = "{ sleep 0.5; printf q; sleep 0.5; } | script -qec 'TERM=vt100 buckle top' /dev/null >view; echo $?; grep -c 'buckle top' view"
+
+
+def check_helpers(run_there, name):
+    """run_there: runs a command of a shell where Buckle was installed, in a folder of its own, and returns what it printed."""
+    tap.equal(run_there(CHECKS_TLS), "1\n", f"{name}: buckle-tls is found, and finds OpenSSL")
+    tap.equal(run_there(SHOWS_PAGE), "HTTP/1.1 200 OK\n", f"{name}: buckle-window is found, and serves its page")
 
 
 # ---- roots ----

@@ -9,7 +9,7 @@ const [address, modules, executable] = process.argv.slice(2);
 const require = createRequire(`${modules}/x.js`);
 const { chromium } = require('playwright-core');
 const axe = fs.readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
-const browser = await chromium.launch({ executablePath: executable, args: ['--no-sandbox', '--disable-gpu'] });
+const browser = await chromium.launch({ executablePath: executable, args: process.getuid() ? ['--disable-gpu'] : ['--no-sandbox', '--disable-gpu'], chromiumSandbox: process.getuid() !== 0 });
 const context = await browser.newContext();
 const page = await context.newPage();
 const errors = [];
@@ -23,6 +23,14 @@ const orders = {
   wait: async ({ of, has }) => { await page.locator(of).filter({ hasText: has }).first().waitFor({ timeout: 15000 }); return true; },
   click: async ({ of, has }) => { const l = page.locator(of); await (has ? l.filter({ hasText: has }) : l).first().click({ timeout: 10000 }); return true; },
   fill: async ({ of, value }) => { await page.locator(of).first().fill(value); return true; },
+  select: async ({ of, value }) => { await page.locator(of).first().selectOption(value); return true; },
+  visit: async ({ at }) => { // in another tab
+    const other = await context.newPage();
+    await other.goto(at);
+    const text = await other.locator('body').innerText();
+    await other.close();
+    return text;
+  },
   press: async ({ key }) => { await page.keyboard.press(key); return true; },
   count: ({ of }) => page.locator(of).count(),
   eval: ({ code }) => page.evaluate(code),
@@ -42,12 +50,14 @@ const orders = {
     await other.goto(at);
     const got = await other.evaluate(async ({ url, frame }) => {
       const say = (p) => p.then((r) => `answered ${r.status ?? r.type}`, (e) => `failed: ${e.name}`);
+      const cookie = document.body.innerText;
+      const read = await say(fetch(url, { credentials: 'include' }));
       const post = await say(fetch(url + 'act', { method: 'POST', credentials: 'include', headers: { 'Content-Type': 'application/json' }, body: '{"do": "undo"}' }));
       const plain = await say(fetch(url + 'act', { method: 'POST', mode: 'no-cors', credentials: 'include', body: '{"do": "undo"}' }));
       const f = document.createElement('iframe'); f.src = frame; document.body.append(f);
       await new Promise((r) => { f.onload = r; setTimeout(r, 2000); });
-      let inside = 'blocked'; try { inside = f.contentDocument ? 'blank' : 'blocked'; } catch { inside = 'blocked'; }
-      return { post, plain, frames: window.length, inside };
+      let inside = 'blocked'; try { inside = f.contentWindow.location.href; } catch { inside = 'blocked'; }
+      return { post, plain, read, cookie, inside };
     }, { url: page.url(), frame: page.url() });
     await other.close();
     return got;

@@ -38,7 +38,6 @@ import toolchain
 
 PLACE = os.path.join(TOP, "build", "check-dist")
 MOST_BYTES = 3 << 20
-HELPER = "libexec/buckle/buckle-tls"
 DEMO = """(version 1)
 (deny default)
 (allow file-read* (subpath "/usr"))
@@ -167,7 +166,8 @@ def check_example(program):
     for command, printed in roots.first_example():
         done = run(["sh", "-c", command], cwd=work, env=env)
         tap.equal(done.stdout, printed, f"README: {command[:60]}")
-    tap.equal(run(["sh", "-c", roots.CHECKS_TLS], cwd=work, env=env).stdout, "1\n", "buckle-tls is found, and finds OpenSSL")
+    roots.check_helpers(lambda command: run(["sh", "-c", command], cwd=work, env=env).stdout, "tarball")
+    tap.equal(run(["sh", "-c", roots.SHOWS_VIEW], cwd=work, env=env).stdout, "0\n1\n", "tarball: the view for the terminal")
 
 
 def check_words(program, prefix):
@@ -201,16 +201,17 @@ def check_target(dist, target, version):
     for wanted in ("share/man/man1/buckle-run.1.gz", "share/bash-completion/completions/buckle",
                    "share/zsh/site-functions/_buckle", "share/fish/vendor_completions.d/buckle.fish",
                    "share/buckle/profiles/default.sb", "share/buckle/settings.schema.json",
-                   "share/doc/buckle/LICENSE", *([HELPER] if target.system == "linux" else [])):
+                   "share/doc/buckle/LICENSE", *(one.path for one in roots.helpers_of(target))):
         tap.ok(os.path.exists(os.path.join(root, wanted)), f"{name}: has {wanted}")
     places = [PLACE, TOP, toolchain.home()]
-    for path in [program, os.path.join(root, HELPER), *glob.glob(os.path.join(debug, "**"), recursive=True)]:
+    helpers = {one: os.path.join(root, one.path) for one in roots.helpers_of(target)}
+    for path in [program, *helpers.values(), *glob.glob(os.path.join(debug, "**"), recursive=True)]:
         if os.path.isfile(path):
             check_no_places(path, f"{name}: {os.path.basename(path)}", places)
+    for path in [program, *(path for one, path in helpers.items() if not one.glibc)]:
+        (check_elf if target.system == "linux" else check_macho)(path, f"{name}: {os.path.basename(path)}")
     if target.system != "linux":
-        check_macho(program, name)
         return
-    check_elf(program, name)
     if target.cpu == os.uname().machine:
         check_words(program, [])
         check_example(program)
@@ -262,11 +263,11 @@ def check_papers(dist, version, chosen):
     with open(os.path.join(dist, f"buckle-{version}.cdx.json"), encoding="utf-8") as f:
         bill = json.load(f)
     names = {one["bom-ref"] for one in bill["components"]}
-    tap.ok({"jansson", "libyaml", "c-ares", "nghttp2", "musl"} <= names, "the bill of materials names what is linked", names)
+    tap.ok({"jansson", "libyaml", "c-ares", "nghttp2", "libevent", "ncurses", "musl"} <= names, "the bill of materials names what is linked", names)
     refs = {ref for one in bill["dependencies"] for ref in (one["ref"], *one["dependsOn"])}
     tap.equal(refs - names - {"buckle"}, set(), "and depends on nothing else")
-    helpers = {f"buckle-tls-{target.released}" for target in chosen if target.system == "linux"}
-    tap.ok(helpers <= names, "and buckle-tls for each system that has it", names)
+    helpers = {f"{one.name}-{target.released}" for target in chosen for one in roots.helpers_of(target)}
+    tap.ok(helpers <= names, "and helpers for each system that has them", names)
     check_schema(os.path.join(dist, f"buckle-{version}.cdx.json"))
     with open(os.path.join(dist, f"buckle-{version}.provenance.json"), encoding="utf-8") as f:
         statement = json.load(f)

@@ -20,8 +20,10 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
-sys.path[:0] = [os.path.join(TOP, "tests", "lib"), os.path.join(TOP, "tools", "cross")]
+sys.path[:0] = [os.path.join(TOP, "tests", "lib"), os.path.join(TOP, "tools", "cross"),
+                os.path.join(TOP, "tools")]
 
+import helpers  # noqa: E402
 import libraries  # noqa: E402
 import tap  # noqa: E402
 import toolchain  # noqa: E402
@@ -30,6 +32,7 @@ from targets import chosen  # noqa: E402
 NATIVE = os.path.join(TOP, "build", "gcc")
 LIBC = os.path.join("node_modules", "@zigc", "lib", "libc")
 SYSTEM = "/usr/lib/libSystem.B.dylib"
+PROGRAMS = ["buckle", *(one.built for one in helpers.HELPERS if "darwin" in one.systems)]
 
 
 def run(argv, cwd=TOP):
@@ -74,7 +77,7 @@ def build(target):
                            "-Dman=disabled", "-Dwerror=true", f"-Dnative_build={NATIVE}", folder, TOP], cwd=target.folder)
         if status:
             return None, log
-    status, log = run(["ninja", "-C", folder, "--quiet", "buckle"])
+    status, log = run(["ninja", "-C", folder, "--quiet", *PROGRAMS])
     return (None if status else folder), log
 
 
@@ -98,7 +101,7 @@ def check_sources(sources):
              "nothing of Linux is in it")
     here = sources_of(NATIVE)
     absent = {os.path.dirname(path) for path in here if path.startswith("cli/") and path not in sources}
-    tap.equal(sorted(absent), ["cli/learn", "cli/try"], "every command is in it, but those that need what macOS lacks")
+    tap.equal(sorted(absent), ["cli/learn", "cli/node", "cli/try"], "every command is in it, but those that need what macOS lacks")
     missing = []
     for folder, _, names in os.walk(os.path.join(TOP, "src")):
         if folder.endswith("/on-macos"):
@@ -164,19 +167,26 @@ def looked_up():
         return {"_" + name for name in re.findall(r'dlsym\(RTLD_DEFAULT, "(\w+)"\)', f.read())}
 
 
+def check_imports(target, program, data):
+    name = os.path.basename(program)
+    symbols, loaded, oldest = imports_of(data)
+    exports = exports_of(target.cpu)
+    tap.ok(len(symbols) > 100 and len(exports) > 1000, f"{name}: {len(symbols)} imports, {len(exports)} exports")
+    tap.equal(sorted(symbols - exports), [], f"{name}: libSystem exports every symbol that it imports")
+    tap.equal(loaded, [SYSTEM], f"{name}: it needs no other library")
+    tap.equal(oldest, re.search(r"macos\.(\d+\.\d+)", target.compiler).group(1), f"{name}: and runs from this version on")
+
+
 def check_binary(target, folder):
     with open(os.path.join(TOP, "cli", "commands.def"), encoding="utf-8") as f:
         reasons = set(re.findall(r'LINUX_COMMAND\(\w+, "([^"]+)"\)', f.read()))
-    with open(os.path.join(folder, "buckle"), "rb") as f:
-        data = f.read()
-    symbols, loaded, oldest = imports_of(data)
-    tap.ok(reasons and all(why.encode() in data for why in reasons), "it says why it lacks some commands", reasons)
-    exports = exports_of(target.cpu)
-    tap.ok(len(symbols) > 100 and len(exports) > 1000, f"{len(symbols)} imports, {len(exports)} exports")
-    tap.equal(sorted(symbols - exports), [], "libSystem exports every symbol that it imports")
-    tap.equal(sorted(looked_up() - exports), [], "and those that it looks up by name")
-    tap.equal(loaded, [SYSTEM], "it needs no other library")
-    tap.equal(oldest, re.search(r"macos\.(\d+\.\d+)", target.compiler).group(1), "and runs from this version on")
+    for program in PROGRAMS:
+        with open(os.path.join(folder, program), "rb") as f:
+            data = f.read()
+        check_imports(target, program, data)
+        if program == "buckle":
+            tap.ok(reasons and all(why.encode() in data for why in reasons), "it says why it lacks some commands", reasons)
+    tap.equal(sorted(looked_up() - exports_of(target.cpu)), [], "libSystem has what is looked up by name")
 
 
 # ---- the analyser ----

@@ -29,7 +29,8 @@ KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 
 class Library:
-    def __init__(self, source, name, archive, licence, headers, options=(), cflags="", darwin=()):
+    def __init__(self, source, name, archive, licence, headers, options=(), cflags="", darwin=(), configure=(),
+                 systems=("linux", "darwin")):
         self.source = source    # Debian's source package
         self.name = name        # pkg-config's
         self.archive = archive  # lib….a, as everybody calls it; None: only the headers are used
@@ -38,7 +39,13 @@ class Library:
         self.options = options  # CMake's
         self.cflags = cflags    # for programs that use it
         self.darwin = darwin    # more flags for compiling it for macOS
+        self.configure = configure  # arguments of ./configure, for a source that has nothing for CMake
+        self.systems = systems  # whose programs use it
 
+
+# Where systems keep descriptions of terminals, and those that a program has itself: images have none.
+TERMINFO = ["/etc/terminfo", "/lib/terminfo", "/usr/share/terminfo", "/usr/lib/terminfo"]
+TERMINALS = ["xterm-256color", "xterm", "tmux-256color", "screen-256color", "screen", "linux", "vt100"]
 
 LIBRARIES = (
     Library("jansson", "jansson", "libjansson.a", "MIT", ["jansson.h"],
@@ -52,6 +59,17 @@ LIBRARIES = (
     Library("nghttp2", "libnghttp2", "libnghttp2.a", "MIT", ["nghttp2/nghttp2.h"],
             ["-DENABLE_LIB_ONLY=ON", "-DENABLE_STATIC_LIB=ON", "-DENABLE_SHARED_LIB=OFF",
              "-DENABLE_DOC=OFF", "-DWITH_JEMALLOC=OFF"], cflags="-DNGHTTP2_STATICLIB"),
+    # for buckle-window alone
+    Library("libevent", "libevent", "libevent.a", "BSD-3-Clause", ["event2/http.h"],
+            ["-DEVENT__LIBRARY_TYPE=STATIC", "-DEVENT__DISABLE_OPENSSL=ON", "-DEVENT__DISABLE_THREAD_SUPPORT=ON",
+             "-DEVENT__DISABLE_TESTS=ON", "-DEVENT__DISABLE_REGRESS=ON", "-DEVENT__DISABLE_BENCHMARK=ON",
+             "-DEVENT__DISABLE_SAMPLES=ON", "-DEVENT__DISABLE_DEBUG_MODE=ON"], systems=["linux"]),
+    Library("ncurses", "ncursesw", "libncursesw.a", "X11-distribute-modifications-variant", ["curses.h"],
+            configure=["--enable-widec", "--enable-overwrite", "--disable-db-install", "--without-ada", "--without-cxx",
+                       "--without-cxx-binding", "--without-debug", "--without-manpages", "--without-progs",
+                       "--without-tests", "--without-dlsym", "--with-terminfo-dirs=" + ":".join(TERMINFO),
+                       "--with-default-terminfo-dir=/usr/share/terminfo", "--with-fallbacks=" + ",".join(TERMINALS)],
+            systems=["linux"]),
     # loaded when used
     Library("libplist", "libplist-2.0", None, "LGPL-2.1-or-later", ["plist/plist.h"]),
 )
@@ -118,7 +136,9 @@ def fetch():
         fcntl.flock(lock, fcntl.LOCK_EX)
         if os.path.exists(listing):
             with open(listing, encoding="utf-8") as f:
-                return json.load(f)
+                got = json.load(f)
+            if [one["source"] for one in got] == [one.source for one in LIBRARIES]:
+                return got
         print("Getting the sources of " + ", ".join(one.source for one in LIBRARIES), flush=True)
         apt("update")
         apt("source", "--download-only", *(one.source for one in LIBRARIES))
@@ -174,6 +194,26 @@ def configure(target, library, source, build):
             "-DCMAKE_INSTALL_LIBDIR=lib", *library.options]
 
 
+def host(target):
+    """The target, as ./configure calls it."""
+    return f"{target.cpu}-apple-darwin" if target.system == "darwin" else target.compiler
+
+
+def by_cmake(target, library, source, build):
+    run(configure(target, library, source, build))
+    run(["ninja", "-C", build, "install"])
+
+
+def by_configure(target, library, source, build):
+    os.makedirs(build)
+    env = dict(os.environ, CC=target.tool("cc"), AR=target.tool("ar"), RANLIB=target.tool("ranlib"),
+               CFLAGS=compile_flags(source, build, library.source))
+    run([os.path.join(source, "configure"), f"--host={host(target)}", "--with-build-cc=cc", f"--prefix={target.prefix}",
+         f"--libdir={target.prefix}/lib", *library.configure], cwd=build, env=env)
+    for part in ("install.includes", "install.libs"):  # both at once would write the headers twice
+        run(["make", "-j", str(os.cpu_count() or 1), part], cwd=build, env=env)
+
+
 PKG_CONFIG = """prefix=${{pcfiledir}}/../..
 Name: {name}
 Description: {source}, for {target}
@@ -190,7 +230,7 @@ def upstream(version):
 def build_library(target, library, got):
     """Builds and installs one library, unless that was done before with the same source."""
     stamp = os.path.join(target.prefix, "built", library.source)
-    wanted = json.dumps([got, library.options, target.compiler, toolchain.version_wanted(),
+    wanted = json.dumps([got, library.options, library.configure, target.compiler, toolchain.version_wanted(),
                          compile_flags("", "", library.source)]) + "\n"
     if os.path.exists(stamp):
         with open(stamp, encoding="utf-8") as f:
@@ -201,8 +241,7 @@ def build_library(target, library, got):
     if library.archive:
         build = os.path.join(target.folder, library.source)
         shutil.rmtree(build, ignore_errors=True)
-        run(configure(target, library, source, build))
-        run(["ninja", "-C", build, "install"])
+        (by_configure if library.configure else by_cmake)(target, library, source, build)
     else:
         folder = os.path.dirname(library.headers[0])
         shutil.copytree(os.path.join(source, "include", folder), os.path.join(target.prefix, "include", folder),
@@ -233,7 +272,7 @@ def build(targets):
     """CMake tries one thing after the other, so several libraries at once."""
     got = {one["source"]: one for one in fetch()}
     side_by_side(lambda one: build_library(*one, got[one[1].source]),
-                 [(target, library) for target in targets for library in LIBRARIES])
+                 [(target, library) for target in targets for library in LIBRARIES if target.system in library.systems])
 
 
 def main(names):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bill of materials (CycloneDX 1.6): what was linked into each program.
 
-The list comes from the command that linked the program, and each library must show in the program's
-symbols, so a library that nobody linked is not in it, and one that is not known here stops the build.
+The list comes from the command that linked the program and from the program's symbols. A library that
+nothing was taken from is not in it, and one that is not known here stops the build.
 """
 
 import datetime
@@ -12,42 +12,38 @@ import subprocess
 import uuid
 
 import release
+from helpers import helpers_of
 
 import libraries
 import toolchain
 
-# A function of each library that Buckle calls.
-SHOWS = {"jansson": "json_loadb", "yaml-0.1": "yaml_parser_parse", "libcares": "ares_init_options",
-         "libnghttp2": "nghttp2_hd_inflate_new"}
-
-
-def link_command(folder):
-    commands = subprocess.run(["ninja", "-C", folder, "-t", "commands", "buckle"], stdout=subprocess.PIPE,
+def link_command(folder, made):
+    commands = subprocess.run(["ninja", "-C", folder, "-t", "commands", made], stdout=subprocess.PIPE,
                               text=True, check=True).stdout
     return commands.strip().split("\n")[-1].split()
 
 
-def symbols(path):
-    listed = subprocess.run(["llvm-nm", "--defined-only", path], stdout=subprocess.PIPE, text=True,
+def symbols(path, *which):
+    listed = subprocess.run(["llvm-nm", "--defined-only", *which, path], stdout=subprocess.PIPE, text=True,
                             check=True).stdout
-    return {line.split()[-1].lstrip("_") for line in listed.split("\n") if line}
+    return {line.split()[-1].lstrip("_") for line in listed.split("\n") if line and not line.endswith(":")}
 
 
-def linked(target):
-    """The libraries of a target's program: {pkg-config's name: path of the archive}."""
+def linked(target, made="buckle"):
+    """The libraries of a target's program, by where the build has it: {pkg-config's name: path of the archive}."""
     folder = os.path.join(target.folder, "dist")
     # Buckle's own have names relative to the build
-    archives = {os.path.realpath(word) for word in link_command(folder) if word.endswith(".a") and os.path.isabs(word)}
+    archives = {os.path.realpath(word) for word in link_command(folder, made) if word.endswith(".a") and os.path.isabs(word)}
     known = {os.path.realpath(os.path.join(target.prefix, "lib", one.archive)): one.name
              for one in libraries.LIBRARIES if one.archive}
     foreign = sorted(archives - set(known))
     if foreign:
         raise SystemExit(f"{target.name}: the bill of materials does not know {foreign[0]}")
-    there = symbols(os.path.join(folder, "buckle"))
-    found = {known[path]: path for path in sorted(archives) if path in known}
-    for name in found:
-        if SHOWS[name] not in there:
-            raise SystemExit(f"{target.name}: {name} is linked, but {SHOWS[name]} is not in the program")
+    there = symbols(os.path.join(folder, made))
+    found = {known[path]: path for path in sorted(archives) if symbols(path, "--extern-only") & there}
+    absent = {known[path] for path in archives} - set(found)
+    if absent and made == "buckle":  # other programs name libraries that the linker leaves out
+        raise SystemExit(f"{target.name}: {min(absent)} is linked, but nothing of it is in the program")
     return found
 
 
@@ -85,25 +81,36 @@ def program_component(target, path="bin/buckle"):
 
 
 def helper_components(targets):
-    """buckle-tls loads the system's OpenSSL and C library; only the compiler's start-up code is in it."""
-    return [program_component(target, "libexec/buckle/buckle-tls") for target in targets if target.system == "linux"]
+    return [program_component(target, helper.path) for target in targets for helper in helpers_of(target)]
+
+
+def used_by(targets):
+    """{(program, target): its libraries}. One that loads the system's has only the compiler's start-up code."""
+    found = {}
+    for target in targets:
+        found["buckle", target] = linked(target)
+        for helper in helpers_of(target):
+            found[helper.name, target] = {} if helper.glibc else linked(target, helper.built)
+    return found
+
+
+def parts_of(program, target, found, got):
+    """What a program consists of besides its own code."""
+    loads = any(one.name == program and one.glibc for one in helpers_of(target))
+    compiler = ["compiler-rt"] if loads or target.system != "linux" else ["compiler-rt", "musl"]
+    return {"ref": f"{program}-{target.released}", "dependsOn": sorted([got[name]["source"] for name in found] + compiler)}
 
 
 def write_bill(targets):
     got = {one["library"]: one for one in libraries.fetch()}
-    used = {target: linked(target) for target in targets}
+    used = used_by(targets)
     archives = {}  # library: {target's name: path}
-    for target, found in used.items():
+    for (_, target), found in used.items():
         for name, path in found.items():
             archives.setdefault(name, {})[target.name] = path
     own = toolchain_components(targets)
-    depends = [{"ref": f"buckle-{target.released}",
-                "dependsOn": sorted([got[name]["source"] for name in found] +
-                                    [one["bom-ref"] for one in own
-                                     if one["bom-ref"] != "musl" or target.system == "linux"])}
-               for target, found in used.items()]
+    depends = [parts_of(*program, found, got) for program, found in used.items()]
     helpers = helper_components(targets)
-    depends += [{"ref": one["bom-ref"], "dependsOn": ["compiler-rt"]} for one in helpers]
     when = datetime.datetime.fromtimestamp(release.epoch(), datetime.timezone.utc)
     bill = {"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1,
             "metadata": {"timestamp": when.strftime("%Y-%m-%dT%H:%M:%SZ"),

@@ -24,6 +24,7 @@ import time
 
 import release  # first: it makes the modules of tools/cross known
 from bill import write_bill
+from helpers import helpers_of, linked_of
 from provenance import write_provenance
 
 import libraries
@@ -55,16 +56,16 @@ def build_folder(target):
     return os.path.join(target.folder, "dist")
 
 
-def build_id(target):
-    """Names this build."""
-    text = "\n".join([release.commit(), *release.changed(), target.name, toolchain.version_wanted()])
-    return libraries.hashlib.sha1(text.encode()).hexdigest()
+def build_id(target, name):
+    """Names this build of a program: debuggers find its other file by that."""
+    text = "\n".join([release.commit(), *release.changed(), target.name, name, toolchain.version_wanted()])
+    return hashlib.sha1(text.encode()).hexdigest()
 
 
 def link_arguments(target):
     if target.system == "darwin":
         return ""
-    return f"-static -pie -Wl,--gc-sections -Wl,--build-id=0x{build_id(target)}"
+    return "-static -pie -Wl,--gc-sections"
 
 
 def native():
@@ -102,41 +103,43 @@ def texts():
 def compile_target(target, jobs):
     step(f"{target.name}: compiling")
     ninja = configure(target, jobs)
-    wanted = ["buckle"]
+    wanted = ["buckle", *(one.built for one in linked_of(target))]
     if target is native():
         wanted += ["src/sbpl/precompile", *texts()]
     run([*ninja, *wanted])
 
 
-def link_again(target):
-    """Links the program with copies of the compiler's own libraries that have no debug information.
+def link_again(target, made):
+    """Links a program with copies of the compiler's own libraries that have no debug information.
     Theirs names folders of the machine that compiled them first, and would be in the debug file. The pointers
     in tables take less room, too, in a form that the compiler has no argument for."""
     folder = build_folder(target)
-    command = run(["ninja", "-C", folder, "-t", "commands", "buckle"]).strip().split("\n")[-1]
-    shown = run(["sh", "-c", command.replace(" -o buckle ", " -o buckle-first ") + " -v"], cwd=folder)
+    command = run(["ninja", "-C", folder, "-t", "commands", made]).strip().split("\n")[-1]
+    shown = run(["sh", "-c", command.replace(f" -o {made} ", f" -o {made}-first ") + " -v"], cwd=folder)
     words = next(line for line in shown.split("\n") if line.startswith("ld.lld ")).split()[1:]
     cache = os.environ.get("ZIG_GLOBAL_CACHE_DIR") or os.path.join(toolchain.home(), "cache")
     for i, word in enumerate(words):
         if word.startswith(cache) and word.endswith((".o", ".a")):
             words[i] = os.path.join(folder, "without-debug-" + os.path.basename(word))
             run(["llvm-objcopy", "--strip-debug", word, words[i]])
-    words[words.index("-o") + 1] = "buckle-linked"
-    run([target.tool("ld.lld"), *words, "--pack-dyn-relocs=relr"], cwd=folder)
-    return os.path.join(folder, "buckle-linked")
+    words[words.index("-o") + 1] = f"{made}-linked"
+    run([target.tool("ld.lld"), *words, "--pack-dyn-relocs=relr",
+         f"--build-id=0x{build_id(target, os.path.basename(made))}"], cwd=folder)
+    return os.path.join(folder, f"{made}-linked")
 
 
-HELPER = ["src/tls/*.c", "src/base/*.c", "src/graph/peer.c", "src/kernel/shared/own-filter.c", "src/kernel/launch/walls.c"]
+def glibc_sources(helper):
+    return sorted(path for pattern in helper.glibc for path in glob.glob(pattern, root_dir=TOP))
 
 
-def compile_helper(target, to):
-    """buckle-tls loads the system's OpenSSL, and so needs the system's C library: glibc 2.28 or newer. Elsewhere
-    it does not start, and Buckle says that TLS cannot be decrypted."""
+def compile_helper(target, helper, to):
+    """Loads the system's libraries, and so needs the system's C library: glibc 2.28 or newer. Elsewhere
+    buckle-tls does not start, and Buckle says that TLS cannot be decrypted."""
     os.makedirs(os.path.dirname(to), exist_ok=True)
     cache = os.environ.get("ZIG_GLOBAL_CACHE_DIR") or os.path.join(toolchain.home(), "cache")
-    sources = sorted(path for pattern in HELPER for path in glob.glob(pattern, root_dir=TOP))
-    run([toolchain.program(), "cc", "-target", target.compiler.replace("-musl", "-gnu.2.28"), "-O2", "-s", "-fPIE", "-pie", "-std=gnu11",
-         *toolchain.compile_arguments(target), "-D_GNU_SOURCE", "-Isrc", "-Iinclude", *sources, "-Wl,--gc-sections", "-ldl", "-o", to],
+    run([toolchain.program(), "cc", "-target", target.compiler.replace("-musl", "-gnu.2.28"), "-O2", "-s", "-fPIE",
+         "-pie", "-std=gnu11", *toolchain.compile_arguments(target), "-D_GNU_SOURCE", "-Isrc", "-Iinclude",
+         *glibc_sources(helper), "-Wl,--gc-sections", "-ldl", "-o", to],
         cwd=TOP, env=dict(os.environ, ZIG_GLOBAL_CACHE_DIR=cache))
 
 
@@ -183,11 +186,14 @@ def strip_macho(built, to, debug):
     run(["llvm-strip", named, "-o", to])
 
 
-def strip_program(target, built, to, debug):
+def strip_program(target, made, to, debug):
+    """From Meson's build to the release."""
+    name = os.path.basename(made)
+    os.makedirs(os.path.dirname(to), exist_ok=True)
     if target.system == "darwin":
-        strip_macho(built, to, os.path.join(debug, "buckle.dSYM"))
+        strip_macho(os.path.join(build_folder(target), made), to, os.path.join(debug, name + ".dSYM"))
     else:
-        strip_elf(built, to, os.path.join(debug, "buckle.debug"))
+        strip_elf(link_again(target, made), to, os.path.join(debug, name + ".debug"))
     if target.system == "linux" and os.path.getsize(to) > MOST_BYTES:
         raise SystemExit(f"{to}: has {os.path.getsize(to)} bytes, more than {MOST_BYTES}")
 
@@ -213,14 +219,16 @@ def stage(target):
         copy(path, os.path.join(folder, "share/buckle/profiles", os.path.basename(path)), 0o644)
     for name in ("LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md"):
         copy(os.path.join(TOP, name), os.path.join(folder, "share/doc/buckle", name), 0o644)
-    os.makedirs(os.path.join(folder, "bin"))
     debug = os.path.join(release.STAGE, "debug", target.released)
     shutil.rmtree(debug, ignore_errors=True)
     os.makedirs(debug)
-    built = link_again(target) if target.system == "linux" else os.path.join(build_folder(target), "buckle")
-    strip_program(target, built, os.path.join(folder, "bin/buckle"), debug)
-    if target.system == "linux":
-        compile_helper(target, os.path.join(folder, "libexec/buckle/buckle-tls"))
+    strip_program(target, "buckle", os.path.join(folder, "bin/buckle"), debug)
+    for helper in helpers_of(target):
+        to = os.path.join(folder, helper.path)
+        if helper.glibc:
+            compile_helper(target, helper, to)
+        else:
+            strip_program(target, helper.built, to, debug)
     return folder, debug
 
 
@@ -229,8 +237,9 @@ def pack_target(target):
     name = f"buckle-{release.version()}-{target.released}"
     release.pack(folder, name, os.path.join(release.DIST, name + ".tar.gz"))
     release.pack(debug, name + "-debug", os.path.join(release.DIST, name + "-debug.tar.xz"))
-    size = os.path.getsize(os.path.join(folder, "bin/buckle"))
-    step(f"{target.name}: {name}.tar.gz, program {size:,} bytes")
+    paths = ["bin/buckle", *(one.path for one in helpers_of(target))]
+    sizes = (f"{os.path.basename(path)} {os.path.getsize(os.path.join(folder, path)):,}" for path in paths)
+    step(f"{target.name}: {name}.tar.gz, bytes: {', '.join(sizes)}")
 
 
 def pack_source():

@@ -12,7 +12,8 @@ import subprocess
 import sys
 import tarfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cross"))
+TOOLS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path[:0] = [TOOLS, os.path.join(TOOLS, "cross")]
 from targets import TOP
 
 # What is published, and what it is packed from: a folder for each target. Tests have others.

@@ -8,10 +8,12 @@
 
 #include "agent/caller.h"
 
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "system/process.h"
 #include "system/seatbelt.h"
 
 bool caller_is_user(int sock, pid_t *pid)
@@ -27,8 +29,15 @@ bool caller_is_user(int sock, pid_t *pid)
            (!seatbelt_confines_peer(sock) || seatbelt_confines(getpid()));
 }
 
+/* Browsers confine themselves, so only their ancestors tell. A command that has lost its parents
+ * cannot be told from them. */
 bool caller_is_outside(pid_t pid)
 {
-    (void)pid;
-    return false; /* nothing asks: there is no page on macOS */
+    char name[PROCESS_NAME];
+    for (pid_t up; pid > 1; pid = up) {
+        up = process_parent(pid, name);
+        if (up < 0 || strcmp(name, "buckle") == 0)
+            return false;
+    }
+    return true;
 }

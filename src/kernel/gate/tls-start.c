@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "kernel/launch/helper-program.h"
+#include "system/helper-program.h"
 #include "net/handling.h"
 #include "net/terminate.h"
 

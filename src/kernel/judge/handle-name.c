@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "kernel/host/kabi.h"
 #include "kernel/judge/ask.h"
 #include "kernel/judge/path-set.h"
 #include "kernel/judge/git-judge.h"
@@ -510,7 +511,7 @@ static void after_move(struct judge *j, const struct pinned *old, const struct p
 static int move_in_layer(struct judge *j, const struct pinned *old, const struct pinned *new,
                          unsigned flags)
 {
-    if (!j->layers || !S_ISDIR(old->st.st_mode) || (flags & ~(unsigned)RENAME_NOREPLACE) ||
+    if (!j->layers || !S_ISDIR(old->st.st_mode) || (flags & ~KABI_RENAME_NOREPLACE) ||
         !layers_same(j->layers, old->path, old->path_len, new->path, new->path_len))
         return -EXDEV;
     return move_folder(old->parent, old->name, new->parent, new->name, flags);

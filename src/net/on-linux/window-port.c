@@ -2,8 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * A gate tries to connect to the name. Only ECONNREFUSED says that there is no such socket: a
- * Landlock scope answers EPERM if there is one, and other errors count as a yes.
+ * A mark is a socket in the abstract namespace. A gate tries to connect to the name. Only
+ * ECONNREFUSED says that there is no such socket: a Landlock scope answers EPERM if there is one,
+ * and other errors count as a yes.
  */
 
 #include "net/window-port.h"
@@ -11,7 +12,6 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -35,20 +35,9 @@ int window_port_mark(uint16_t port)
     return steal_fd(&sock);
 }
 
-/* 127.0.0.0/8, and 0.0.0.0, :: and ::1, which lead there. */
-static bool is_here(const uint8_t addr[16])
-{
-    static const uint8_t four[12] = {[10] = 0xff, [11] = 0xff}, none[15];
-    if (memcmp(addr, four, sizeof(four)) == 0)
-        return addr[12] == 127 || memcmp(addr + 12, none, 4) == 0;
-    return memcmp(addr, none, sizeof(none)) == 0 && addr[15] <= 1;
-}
-
-bool window_port_is(const uint8_t addr[16], uint16_t port)
+bool window_port_is_marked(uint16_t port)
 {
     struct sockaddr_un a;
-    if (!is_here(addr))
-        return false;
     socklen_t n = name_of(port, &a);
     OWN(fd) int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     return sock < 0 || connect(sock, (struct sockaddr *)&a, n) == 0 || errno != ECONNREFUSED;

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -42,14 +43,14 @@ static const int harmless[] = {
 #endif
 };
 
-/* Which argument is the path, and which the descriptor that it begins at; and what the call says
+/* Which argument is the path, and which the descriptor that it begins at; and what the call shows
  * about the file. */
 enum { NONE = -1, FOLDER = -2 }; /* FOLDER: the working folder itself */
-enum says { NAMES, FACTS, CONTENTS, BY_FLAGS, BY_MASK };
+enum shows { NAMES, FACTS, CONTENTS, BY_FLAGS, BY_MASK };
 static const struct path_call {
     int nr;
     signed char at, path;
-    enum says says;
+    enum shows shows;
     unsigned char which; /* argument has the flags of an open, or the mask of a statx() */
 } path_calls[] = {
     {SYS_openat, 0, 1, BY_FLAGS, 2},      {SYS_openat2, 0, 1, CONTENTS, 0},
@@ -130,7 +131,7 @@ static bool put_folder(struct buf *out, int at)
 static char mark_of(const struct path_call *c, const __u64 *args)
 {
     const unsigned identity = STATX_TYPE | STATX_MODE | STATX_UID | STATX_GID | STATX_INO;
-    switch (c->says) {
+    switch (c->shows) {
     case NAMES:
         return LOOKUP_NAME;
     case FACTS:
@@ -190,13 +191,15 @@ bool lookups_note(bool (*look)(void *arg), void *arg, struct lookups *out)
     *out = (struct lookups){0};
     if (pipe2(n.ready, O_CLOEXEC) < 0)
         return look(arg);
-    OWN(fd) int from = n.ready[0];
-    OWN(fd) int to = n.ready[1];
-    if (pthread_create(&thread, NULL, look_noted, &n) != 0)
-        return look(arg);
-    if (read(from, &byte, 1) == 1 && n.listener >= 0)
-        serve(&n);
-    pthread_join(thread, NULL);
+    if (pthread_create(&thread, NULL, look_noted, &n) != 0) {
+        n.result = look(arg);
+    } else {
+        if (read(n.ready[0], &byte, 1) == 1 && n.listener >= 0)
+            serve(&n);
+        pthread_join(thread, NULL);
+    }
+    for (int i = 0; i < 2; i++)
+        close(n.ready[i]);
     if (n.listener >= 0)
         close(n.listener);
     return n.result;

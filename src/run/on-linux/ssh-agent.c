@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "kernel/launch/helper-program.h"
+#include "system/helper-program.h"
 #include "run/own-rules.h"
 #include "run/run-int.h"
 #include "run/run.h"

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -72,4 +73,9 @@ int folder_list(int folder, bool again, folder_fn *fn, void *arg)
                 return result;
         }
     }
+}
+
+int file_unnamed(void)
+{
+    return memfd_create("buckle", MFD_CLOEXEC);
 }

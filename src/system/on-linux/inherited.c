@@ -4,9 +4,12 @@
 #include "system/inherited.h"
 
 #include <sched.h>
+#include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/proc-text.h"
@@ -55,4 +58,41 @@ bool process_put_inherited(struct buf *out)
     if (proc_read(-1, text, sizeof(text), "/proc/self/oom_score_adj") == 0)
         buf_str(out, text);
     return put_status(out) && buf_ok(out);
+}
+
+/* ---- signals ---- */
+
+enum { LIBRARY_FIRST = 32, LIBRARY_SIGNALS = 3, SIGNAL_BYTES = 8 };
+
+/* Of the kernel, which begins with the handler wherever Buckle runs. */
+struct action {
+    uintptr_t handler;
+    uintptr_t rest[7];
+};
+
+static sigset_t blocked;
+static bool ignored[LIBRARY_SIGNALS];
+
+/* sigaction() refuses these. */
+static int library_action(int i, const struct action *set, struct action *was)
+{
+    return (int)syscall(SYS_rt_sigaction, LIBRARY_FIRST + i, set, was, (size_t)SIGNAL_BYTES);
+}
+
+void process_remember_signals(void)
+{
+    sigprocmask(SIG_SETMASK, NULL, &blocked);
+    for (int i = 0; i < LIBRARY_SIGNALS; i++) {
+        struct action was = {0};
+        ignored[i] = library_action(i, NULL, &was) == 0 && was.handler == (uintptr_t)SIG_IGN;
+    }
+}
+
+void process_restore_signals(void)
+{
+    const struct action ignore = {.handler = (uintptr_t)SIG_IGN};
+    for (int i = 0; i < LIBRARY_SIGNALS; i++)
+        if (ignored[i])
+            library_action(i, &ignore, NULL);
+    sigprocmask(SIG_SETMASK, &blocked, NULL);
 }

@@ -6,7 +6,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -54,4 +56,17 @@ int folder_list(int folder, bool again, folder_fn *fn, void *arg)
         if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
             result = fn(arg, &(struct folder_entry){e->d_name, e->d_type});
     return result;
+}
+
+int file_unnamed(void)
+{
+    char path[PATH_MAX];
+    size_t n = confstr(_CS_DARWIN_USER_TEMP_DIR, path, sizeof(path));
+    if (n == 0 || n + sizeof("buckle-XXXXXX") > sizeof(path))
+        return errno = ENAMETOOLONG, -1;
+    strcat(path, "buckle-XXXXXX");
+    int fd = mkostemp(path, O_CLOEXEC);
+    if (fd >= 0)
+        unlink(path);
+    return fd;
 }

@@ -10,3 +10,11 @@ bool process_put_inherited(struct buf *out)
     (void)out;
     return false;
 }
+
+void process_remember_signals(void)
+{
+}
+
+void process_restore_signals(void)
+{
+}

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Buckle Authors
 
+import { failure } from './graph.js';
 import { List } from './list.js';
-import { act, make, named } from './text.js';
+import { act, heading, make, named, parse, table } from './text.js';
+
+const clock = (time) => (time ?? '').replace('T', ' ').replace(/\.\d+Z$/, '');
+const about = (i) => (i.path ?? i.target ?? i.host ?? (Array.isArray(i.command) ? i.command.join(' ') : i.what ?? ''));
 
 export class History {
   constructor(panel) {
@@ -10,35 +14,68 @@ export class History {
     this.grep = make('input', { type: 'search' });
     this.since = make('input', { placeholder: '7d, 2026-01-31' });
     this.by = make('select', {}, make('option', { value: '' }, 'nothing'),
-      ...['operation', 'path', 'host', 'program', 'command', 'rule', 'day', 'run'].map((b) => make('option', {}, b)));
+      ...['operation', 'path', 'host', 'program', 'rule', 'day', 'run'].map((b) => make('option', {}, b)));
     this.said = make('div', { 'aria-live': 'polite' });
     this.list = new List('Record of past runs', draw, (item) => this.choose(item));
-    this.list.element.style.height = '50vh';
+    this.list.element.classList.add('fixed');
     this.detail = make('div', { 'aria-live': 'polite' });
+    this.first = make('select');
+    this.second = make('select');
+    this.compared = make('div', { 'aria-live': 'polite' });
     panel.append(make('form', { submit: (e) => { e.preventDefault(); this.open(); } },
       make('label', { class: 'wide' }, 'Record', this.from),
       make('label', {}, 'Since', this.since),
       make('label', { class: 'wide' }, 'Contains', this.grep),
       make('label', {}, 'Group by', this.by),
-      make('button', {}, 'Show')), this.said, this.list.element, this.detail);
+      make('button', {}, 'Show')), this.said, this.list.element, this.detail,
+      heading('Compare two runs'),
+      make('form', { submit: (e) => { e.preventDefault(); this.compare(); } },
+        make('label', { class: 'wide' }, 'First run', this.first),
+        make('label', { class: 'wide' }, 'Second run', this.second),
+        make('button', {}, 'Compare the runs')), this.compared);
   }
 
   async open() {
-    const values = { from: this.from.value, since: this.since.value, grep: this.grep.value, by: this.by.value };
-    const r = await act(this.by.value ? 'groups' : 'history', values);
-    this.said.replaceChildren(r.status ? named('p', { class: 'bad' }, r.err, 600) : '');
-    this.list.set(r.out.split('\n').filter(Boolean).map((l) => JSON.parse(l)).reverse());
+    const values = { from: this.from.value, since: this.since.value };
+    const by = this.by.value;
+    const [shown, all] = await Promise.all([by ? act('groups', { ...values, by })
+      : act('history', { ...values, grep: this.grep.value }), act('history', values)]);
+    this.said.replaceChildren(shown.status ? failure(shown) : '');
+    const items = lines(shown.out);
+    this.list.set(by ? items : items.reverse());
+    this.all = lines(all.out);
+    const runs = this.all.filter((i) => i.kind === 'run').reverse().slice(0, 200);
+    for (const s of [this.first, this.second])
+      s.replaceChildren(...runs.map((r) => make('option', { value: r.run }, `${clock(r.time)}  ${about(r).slice(0, 80)}`)));
+    if (runs.length > 1)
+      this.first.value = runs[1].run;
   }
 
   choose(item) {
-    this.detail.replaceChildren(named('pre', {}, JSON.stringify(item, null, 2), 6000));
+    this.detail.replaceChildren(table(['Field', 'Value'], Object.entries(item).map(([key, v]) =>
+      [named('code', {}, key), named('span', { class: 'path' }, typeof v === 'string' ? v : JSON.stringify(v), 2000)])));
+  }
+
+  /** What was denied in one of them alone, and in both. */
+  compare() {
+    const of = (run) => new Map((this.all ?? []).filter((i) => i.run === run && i.kind === 'denial')
+      .map((i) => [`${i.operation} ${about(i)}`, i]));
+    const a = of(this.first.value), b = of(this.second.value);
+    const part = (title, keys) => [make('h3', {}, `${title} (${keys.length})`),
+      make('ul', { class: 'plain' }, ...keys.slice(0, 500).map((k) => named('li', { class: 'path' }, k)))];
+    this.compared.replaceChildren(
+      ...part('Denied only in the first', [...a.keys()].filter((k) => !b.has(k))),
+      ...part('Denied only in the second', [...b.keys()].filter((k) => !a.has(k))),
+      ...part('Denied in both', [...a.keys()].filter((k) => b.has(k))));
   }
 }
 
+const lines = (text) => text.split('\n').filter(Boolean).map(parse).filter(Boolean);
+
 function draw(item) {
-  const what = item.what ?? item.path ?? item.target ?? item.command ?? item.folder ?? '';
-  return make('div', { class: item.verdict ?? '' },
-    make('div', {}, make('span', { class: 'op' }, `${item.count ? `${item.count}× ` : ''}${item.operation ?? item.kind ?? ''} `),
-      named('span', { class: 'path' }, Array.isArray(what) ? what.join(' ') : String(what), 160)),
-    make('div', { class: 'under' }, item.time ?? ''));
+  const kind = item.count ? `${item.count}×` : item.operation ?? item.kind ?? '';
+  return make('div', { class: item.kind === 'denial' ? 'deny' : '' },
+    make('div', {}, make('span', { class: 'op' }, `${kind} `), named('span', { class: 'path' }, String(about(item)), 160)),
+    make('div', { class: 'under' }, clock(item.time), ' ', named('span', {}, item.exe ?? item.folder ?? '', 80), ' ',
+      named('span', {}, item.rule?.place ?? (item.kind === 'end' ? `status ${item.status}, ${item.denied} denied` : ''), 80)));
 }

@@ -29,9 +29,12 @@ function open(tab, focus) {
 for (const tab of tabs) {
   tab.addEventListener('click', () => open(tab));
   tab.addEventListener('keydown', (e) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
-    if (step)
-      open(tabs[(tabs.indexOf(tab) + step + tabs.length) % tabs.length], true);
+    const at = tabs.indexOf(tab), n = tabs.length;
+    const to = { ArrowRight: at + 1, ArrowLeft: at - 1 + n, Home: 0, End: n - 1 }[e.key];
+    if (to === undefined)
+      return;
+    e.preventDefault();
+    open(tabs[to % n], true);
   });
 }
 

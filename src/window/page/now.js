@@ -33,6 +33,7 @@ export class Now {
   }
 
   reset() {
+    this.detail.hidden = true;
     this.sources.clear();
     this.questions.clear();
     this.all = [];
@@ -72,8 +73,10 @@ export class Now {
         this.all.splice(0, this.all.length - 10000);
       this.list.add(events.filter((e) => this.matches(e)));
     }
-    if (tree)
-      this.drawTree();
+    if (tree && !this.treeWaits) {
+      this.treeWaits = true;
+      requestAnimationFrame(() => { this.treeWaits = false; this.drawTree(); });
+    }
     if (asked)
       this.drawQuestions();
   }
@@ -119,9 +122,9 @@ export class Now {
       }, label);
       this.asked.append(make('div', { class: 'question', role: 'group', 'aria-label': 'Question' },
         make('p', {}, named('strong', {}, base(q.question.program) || 'A program'),
-          q.question.class ? ' wants to change ' : ' wants to connect to ',
+          q.question.rule ? ' wants to run ' : q.question.class ? ' wants to change ' : ' wants to connect to ',
           named('span', { class: 'path' }, what)),
-        named('p', { class: 'quiet' }, q.command),
+        named('p', { class: 'quiet' }, [q.question.class && `class ${q.question.class}`, q.command].filter(Boolean).join(' · ')),
         make('div', { class: 'acts' }, say('Allow once', 'once'), say('Allow for this run', 'run'),
              say('Allow always', 'always'), say('Deny', 'deny'))));
     }
@@ -131,22 +134,21 @@ export class Now {
     const e = item.event, kind = kindOf(e), what = e.path ?? e.target ?? '';
     const source = this.sources.get(item.source);
     const cwd = source?.cwd;
-    const grant = { what, [source?.session ? 'session' : 'run']: String(item.source) };
+    const where = { [source?.session ? 'session' : 'run']: String(item.source) };
+    const grant = e.class ? ['grant-protected', { what: e.class, ...where }] : [`grant-${kind}`, { what, ...where }];
     const button = (label, fn) => make('button', { click: fn }, label);
-    const now = async (name, values) => {
-      const r = await act(name, values);
-      note(words(r), r.status > 1);
+    const now = async ([name, values], more) => {
+      const r = await act(name, { ...values, ...more });
+      note(r.status ? words(r) : `${more ? 'allowed for a minute' : 'allowed'}: ${values.what}`, r.status > 1);
     };
+    const gone = source ? undefined : make('p', { class: 'quiet' }, 'It has ended.');
     this.preview = make('div');
     this.detail.hidden = false;
     this.detail.replaceChildren(
-      make('p', {}, make('strong', {}, `${e.verdict} ${e.operation}`), ' ',
-           named('span', { class: 'path' }, what)),
-      named('p', { class: 'quiet' }, `${e.exe ?? ''} (${e.pid}), ${e.time}`),
-      named('p', {}, ruleText(e)),
+      make('dl', {}, ...facts(item, what)), ...(gone ? [gone] : []),
       make('div', { class: 'acts' },
-        button(source?.session ? 'Allow for the session' : 'Allow for this run',
-               () => now(`grant-${kind}`, grant)),
+        ...(source ? [button('Allow once (a minute)', () => now(grant, { seconds: '60' })),
+          button(source.session ? 'Allow for the session' : 'Allow for this run', () => now(grant))] : []),
         button('Allow for good…', () => this.offer(`allow-${kind}`, { what, cwd })),
         kind === 'net' ? undefined
           : button('Deny for good…', () => this.offer(`deny-${kind}`, { what, cwd })),
@@ -191,10 +193,19 @@ export class Now {
   }
 }
 
+function facts(item, what) {
+  const e = item.event, rule = e.rule ?? {};
+  const rows = [[e.verdict === 'allow' ? 'Allowed' : 'Denied', e.operation], [e.path === undefined ? 'Target' : 'Path', what],
+    ['Program', `${e.exe ?? ''} (process ${e.pid})`], ['Command', item.command],
+    ['Rule', [rule.file && `${rule.file}:${rule.line}`, rule.text].filter(Boolean).join('  ') || rule.place],
+    ['Class', e.class], ['Because', e.message], ['Detail', e.detail], ['Times', e.count && String(e.count)], ['At', e.time]];
+  return rows.filter(([, value]) => value).flatMap(([key, value]) => [make('dt', {}, key), named('dd', { class: 'path' }, value, 600)]);
+}
+
 function ruleText(e) {
   const rule = e.rule ?? {};
   const where = rule.place ?? (rule.file ? `${rule.file}:${rule.line}` : rule.kind ?? '');
-  return [where, rule.text, e.message, e.class && `class ${e.class}`].filter(Boolean).join(' · ');
+  return [where, e.message ?? rule.text, e.class && `class ${e.class}`].filter(Boolean).join(' · ');
 }
 
 function drawEvent(item) {

@@ -68,6 +68,23 @@ async function post(where, body) {
 export const act = (name, values = {}) => post('act', { ...values, do: name });
 export const answer = (pid, number, consent) => post('answer', { pid, number, consent });
 
+export const heading = (text) => make('h2', {}, text);
+
+/** Rows of elements or text below headings. Scrolls by itself in narrow windows. */
+export function table(heads, rows) {
+  return make('div', { class: 'table', tabindex: '0', role: 'group', 'aria-label': heads.join(', ') }, make('table', {},
+    make('thead', {}, make('tr', {}, ...heads.map((h) => make('th', { scope: 'col' }, h)))),
+    make('tbody', {}, ...rows.map((r) => make('tr', {}, ...r.map((c) => make('td', {}, c)))))));
+}
+
+export function parse(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
 export function words(result) {
   return (result.err || result.out || 'done').trim().replace(/^buckle: /, '');
 }

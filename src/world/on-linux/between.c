@@ -118,8 +118,9 @@ int changes_between(const struct world *w, struct changes *since, const struct c
     *out = (struct changes){.n = 0};
     arena_init(&out->arena, 1);
     while (error == 0 && (i < since->n || k < now->n)) {
-        const struct change *was = &since->at[i], *is = &now->at[k];
-        int order = i == since->n ? 1 : k == now->n ? -1 : change_order(was, is);
+        const struct change *was = i < since->n ? &since->at[i] : NULL;
+        const struct change *is = k < now->n ? &now->at[k] : NULL;
+        int order = !was ? 1 : !is ? -1 : change_order(was, is);
         error = order == 0  ? add_both(w, was, is, out)
                 : order < 0 ? add_back(was, out)
                             : add_new(is, out);

@@ -2,6 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
+ * The kernel's table of sockets has the user, and /proc/PID/fd the processes.
+ *
  * A gate that connects for its command holds the socket itself, and is known by its name. A process
  * whose descriptors cannot be read is of another user, or does not want to be looked at; if nobody
  * else holds the socket, the answer is no.

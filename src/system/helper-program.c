@@ -7,10 +7,9 @@
  * another user could have put there is not started.
  */
 
-#include "kernel/launch/helper-program.h"
+#include "system/helper-program.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +22,7 @@
 static int open_program(const char *path)
 {
     struct stat st;
-    OWN(fd) int fd = open(path, O_PATH | O_CLOEXEC);
+    OWN(fd) int fd = helper_program_open_path(path);
     bool ours = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
                 (st.st_uid == 0 || st.st_uid == geteuid()) && !(st.st_mode & (S_IWGRP | S_IWOTH));
     return ours ? steal_fd(&fd) : -1;
