@@ -9,14 +9,16 @@
 #include <event2/keyvalq_struct.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "window/peer.h"
 
 static int make_secret(char out[LOGIN_SECRET])
 {
     unsigned char bytes[LOGIN_SECRET / 2];
-    if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+    if (getentropy(bytes, sizeof(bytes)) < 0)
         return -1;
     for (size_t i = 0; i < sizeof(bytes); i++)
         snprintf(out + 2 * i, 3, "%02x", bytes[i]);

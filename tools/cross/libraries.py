@@ -45,6 +45,9 @@ class Library:
 
 # Where systems keep descriptions of terminals, and those that a program has itself: images have none.
 TERMINFO = ["/etc/terminfo", "/lib/terminfo", "/usr/share/terminfo", "/usr/lib/terminfo"]
+# Speeds by their old numbers, which ncurses wants on macOS. The compiler's headers lack this one.
+SPEEDS = [0, 50, 75, 110, 134, 150, 200, 300, 600, 1200, 1800, 2400, 4800, 9600, 19200, 38400, 57600, 115200]
+OLD_SPEEDS = "".join(f"#define B{speed} {i}\n" for i, speed in enumerate(SPEEDS))
 TERMINALS = ["xterm-256color", "xterm", "tmux-256color", "screen-256color", "screen", "linux", "vt100"]
 
 LIBRARIES = (
@@ -63,13 +66,12 @@ LIBRARIES = (
     Library("libevent", "libevent", "libevent.a", "BSD-3-Clause", ["event2/http.h"],
             ["-DEVENT__LIBRARY_TYPE=STATIC", "-DEVENT__DISABLE_OPENSSL=ON", "-DEVENT__DISABLE_THREAD_SUPPORT=ON",
              "-DEVENT__DISABLE_TESTS=ON", "-DEVENT__DISABLE_REGRESS=ON", "-DEVENT__DISABLE_BENCHMARK=ON",
-             "-DEVENT__DISABLE_SAMPLES=ON", "-DEVENT__DISABLE_DEBUG_MODE=ON"], systems=["linux"]),
+             "-DEVENT__DISABLE_SAMPLES=ON", "-DEVENT__DISABLE_DEBUG_MODE=ON"]),
     Library("ncurses", "ncursesw", "libncursesw.a", "X11-distribute-modifications-variant", ["curses.h"],
             configure=["--enable-widec", "--enable-overwrite", "--disable-db-install", "--without-ada", "--without-cxx",
                        "--without-cxx-binding", "--without-debug", "--without-manpages", "--without-progs",
                        "--without-tests", "--without-dlsym", "--with-terminfo-dirs=" + ":".join(TERMINFO),
-                       "--with-default-terminfo-dir=/usr/share/terminfo", "--with-fallbacks=" + ",".join(TERMINALS)],
-            systems=["linux"]),
+                       "--with-default-terminfo-dir=/usr/share/terminfo", "--with-fallbacks=" + ",".join(TERMINALS)]),
     # loaded when used
     Library("libplist", "libplist-2.0", None, "LGPL-2.1-or-later", ["plist/plist.h"]),
 )
@@ -206,8 +208,11 @@ def by_cmake(target, library, source, build):
 
 def by_configure(target, library, source, build):
     os.makedirs(build)
-    env = dict(os.environ, CC=target.tool("cc"), AR=target.tool("ar"), RANLIB=target.tool("ranlib"),
-               CFLAGS=compile_flags(source, build, library.source))
+    flags = compile_flags(source, build, library.source)
+    if target.system == "darwin":
+        toolchain.put(os.path.join(build, "lacking", "sys", "ttydev.h"), OLD_SPEEDS, 0o644)
+        flags += f" -I{build}/lacking"
+    env = dict(os.environ, CC=target.tool("cc"), AR=target.tool("ar"), RANLIB=target.tool("ranlib"), CFLAGS=flags)
     run([os.path.join(source, "configure"), f"--host={host(target)}", "--with-build-cc=cc", f"--prefix={target.prefix}",
          f"--libdir={target.prefix}/lib", *library.configure], cwd=build, env=env)
     for part in ("install.includes", "install.libs"):  # both at once would write the headers twice
