@@ -44,6 +44,7 @@ struct tls_areas {
 
 struct tls_call {
     uint32_t op, number, n, want;
+    uint32_t processor; /* that the gate runs on, from 1; 0: unknown */
     uint8_t protocols, answered, address;
 };
 

@@ -26,6 +26,7 @@ struct tls_helper {
     int sock;
     bool gone;
     struct tls_areas *areas;
+    int (*processor)(void);
 };
 
 struct tls_end {
@@ -52,16 +53,18 @@ static bool is_sane(const struct tls_reply *r)
            r->after <= TLS_FAILED && memchr(r->wrong, 0, sizeof(r->wrong));
 }
 
-static bool call(struct tls_helper *h, const struct tls_call *c, struct tls_reply *r)
+static bool call(struct tls_helper *h, const struct tls_call *call_for, struct tls_reply *r)
 {
     ssize_t n;
+    struct tls_call c = *call_for;
     if (h->gone)
         return false;
-    while ((n = send(h->sock, c, sizeof(*c), MSG_NOSIGNAL)) < 0 && errno == EINTR)
+    c.processor = h->processor ? (uint32_t)(h->processor() + 1) : 0;
+    while ((n = send(h->sock, &c, sizeof(c), MSG_NOSIGNAL)) < 0 && errno == EINTR)
         ;
-    if (n != sizeof(*c))
+    if (n != sizeof(c))
         return lose(h);
-    if (c->op == TLS_FREE)
+    if (c.op == TLS_FREE)
         return true;
     while ((n = recv(h->sock, r, sizeof(*r), 0)) < 0 && errno == EINTR)
         ;
@@ -98,6 +101,11 @@ struct tls_helper *tls_helper_new(int sock, struct tls_areas *areas, const char 
     tls_helper_free(h);
     errno = answers ? ENOTSUP : ENOEXEC;
     return NULL;
+}
+
+void tls_helper_follow(struct tls_helper *h, int (*processor)(void))
+{
+    h->processor = processor;
 }
 
 void tls_helper_free(struct tls_helper *h)

@@ -26,6 +26,8 @@ struct tls_helper;
  * it can make none. */
 struct tls_helper *tls_helper_new(int sock, struct tls_areas *areas, const char *names,
                                   const char *authority, struct buf *pem);
+/* Lets the other process work on the processor that we run on: a function like sched_getcpu(). */
+void tls_helper_follow(struct tls_helper *h, int (*processor)(void));
 void tls_helper_free(struct tls_helper *h); /* NULL is fine */
 
 struct tls_end;

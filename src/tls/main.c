@@ -54,6 +54,7 @@ static const int needed[] = {
     SYS_getpid,
     SYS_gettid,
     SYS_sched_yield,
+    SYS_sched_setaffinity,
     SYS_restart_syscall,
     SYS_rt_sigaction,
     SYS_clock_nanosleep,

@@ -6,6 +6,7 @@
 #include "tls/serve.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,27 @@ struct server {
     struct tls_engine *engine;
     struct tls **ends; /* by number; NULL: free */
     uint32_t nends, next;
+    uint32_t processor, seen, times; /* ours; the gate's lately, and how often in a row */
 };
+
+/* ---- processors ---- */
+
+/* The gate waits while we work, so the two never need two processors. On the gate's own, a call
+ * costs a switch; another one would have to be woken for it. A gate that is moved back and forth is
+ * not followed. */
+static void follow(struct server *s, uint32_t processor)
+{
+    enum { SETTLED = 8 };
+    cpu_set_t only;
+    s->times = processor == s->seen ? s->times + 1 : 1;
+    s->seen = processor;
+    if (!processor || processor > CPU_SETSIZE || processor == s->processor || s->times < SETTLED)
+        return;
+    s->processor = processor; /* if it cannot be: no second attempt */
+    CPU_ZERO(&only);
+    CPU_SET(processor - 1, &only);
+    sched_setaffinity(0, sizeof(only), &only);
+}
 
 /* ---- numbers ---- */
 
@@ -183,6 +204,7 @@ int tls_serve(int sock, struct tls_areas *areas)
             continue;
         }
         struct tls_reply r = {0};
+        follow(&s, c.processor);
         answer(&s, &c, &r);
         if (send(sock, &r, sizeof(r), MSG_NOSIGNAL) != sizeof(r))
             return -1;

@@ -186,6 +186,27 @@ static void test_answers(const struct secrets *s)
        "not");
 }
 
+/* A process that needs none has them nowhere: not in its set, nor in a variable. */
+static void test_forget(void)
+{
+    static const struct secret_place place = {.host = "a.b"};
+    char text[] = "ghp_Ab3dEf6hIj9/kLm", other[] = "ghp_Zz0zZz0zZz0/zZz";
+    struct secrets s = {0};
+    setenv("CARRIES", "before ghp_Ab3dEf6hIj9/kLm after", 1);
+    const struct secret one = {text, other, strlen(text), &place, 1, SECRET_IN_HEADER};
+    is_int(secrets_add(&s, &one), 0, "a secret");
+    ok(s.nforms > 3, "has forms");
+    secrets_forget(&s);
+    is_str(getenv("CARRIES"), "before ******************* after", "a variable loses it");
+    ok(!memchr(text, 'A', sizeof(text)), "so does its place");
+    bool left = false;
+    for (size_t i = 0; i < s.nforms; i++)
+        for (size_t k = 0; k < s.forms[i].n; k++)
+            left = left || s.forms[i].value[k];
+    ok(!left, "and every form");
+    secrets_free(&s);
+}
+
 int main(void)
 {
     struct secrets s = {0};
@@ -199,5 +220,6 @@ int main(void)
     test_bodies(&s);
     test_answers(&s);
     secrets_free(&s);
+    test_forget();
     return done_testing();
 }

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,5 +102,7 @@ struct tls_helper *tls_start(const struct graph *g, const struct handling *with,
     if (program >= 0 && terminate_names(g, with, &names))
         h = start(program, names.n ? names.s : NULL, with ? with->authority : NULL, pem);
     *why = h ? NULL : explain(errno);
+    if (h)
+        tls_helper_follow(h, sched_getcpu);
     return h;
 }
