@@ -91,22 +91,22 @@ printf '[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setuptools.b
 DEB = r"""
 mkdir -p deb/DEBIAN deb/usr/share/x root/var/lib/dpkg/info root/var/lib/dpkg/updates; echo data >deb/usr/share/x/file; ln -s file deb/usr/share/x/link
 ln deb/usr/share/x/file deb/usr/share/x/hard; printf 'Package: x\nVersion: 1\nArchitecture: all\nMaintainer: A <a@example.com>\nDescription: x\n' >deb/DEBIAN/control
-chmod -R u=rwX,go=rX deb; touch root/var/lib/dpkg/status root/var/lib/dpkg/available; dpkg-deb -Zgzip -b deb x.deb >/dev/null
+chmod -R u=rwX,go=rX deb; find deb -exec touch -h -d 2020-01-01 {} +; export SOURCE_DATE_EPOCH=1577836800; touch root/var/lib/dpkg/status root/var/lib/dpkg/available; dpkg-deb -Zgzip -b deb x.deb >/dev/null
 """
 DPKG = "dpkg --root=$PWD/root --log=/dev/null --force-not-root --force-script-chrootless"
+
+# ids of others are unknown in an ordinary user's sandbox
+ACLS = "setfacl -m u:$(id -u):r a/one; setfacl -d -m g:$(id -g):rx b; python3 -c 'import os; os.setxattr(\"a/deep\", \"user.x\", b\"1\")'"
 
 # what is made first, what is done
 FEW = {
     "git rebase": (REPOSITORY, f"{DATES}; {GIT} rebase -q main && rm .git/index"),
     "git merge and stash": (REPOSITORY, f"{DATES}; echo x >>f1 && {GIT} stash -q && {GIT} merge -q -m m main && {GIT} stash pop -q && rm .git/index"),
-    "git worktree": (REPOSITORY, f"{DATES}; {GIT} worktree add -q tree main && rm .git/worktrees/tree/index"),
+    "git worktree": (REPOSITORY, f"{DATES}; {GIT} worktree add -q tree main && rm .git/index .git/worktrees/tree/index"),
     "git gc": (REPOSITORY, f"{DATES}; {GIT} gc -q --prune=now && rm .git/index"),
     "make and make install": (C_PROJECT, "make -s && make -s install PREFIX=$PWD/prefix && touch src/b.c"),
     "sed -i over hard links": (LINKED, "find . -type f -exec sed -i s/1/x/ {} +"),
-    "hard-linked trees are written": (LINKED, "echo more >>a/one; chmod 600 b/two; rm b/one; echo x >a/deep/one"),
-    "hard links are moved and linked again": (LINKED, "mv a/one c; ln c again; echo more >>again; cat a/deep/one; mv b moved; touch -d 2001-01-01 moved/two"),
-    "rsync -aHAX": (LINKED + "; setfacl -m u:1:r a/one; setfacl -d -m g:2:rx b; setfattr -n user.x -v 1 a/deep 2>/dev/null || "
-                    "python3 -c 'import os; os.setxattr(\"a/deep\", \"user.x\", b\"1\")'", "rsync -aHAX a b copy/ && rsync -aHAX --delete a/ b/"),
+    "rsync -aHAX": (LINKED + f"; {ACLS}; cp -r b c", "rsync -aHAX a b copy/ && rsync -aHAX --delete a/ c/"),
     "tar": (LINKED, "tar cf x.tar a b && mkdir out && tar xpf x.tar -C out && rm -r a"),
     "sqlite with a mapped file": ("", """python3 -c "
 import sqlite3
@@ -126,6 +126,12 @@ with open('map', 'r+b') as f:
     "dpkg --remove": (DEB + f"\n{DPKG} -i x.deb >/dev/null", f"{DPKG} -r x >/dev/null"),
     "patch": ("mkdir -p s; seq 50 >s/a; sed s/7/x/ s/a >b; diff -u --label a --label b s/a b >p || true", "patch -s s/a <p && patch -b -s -R s/a <p"),
     "zip and unzip": ("mkdir d; seq 30 >d/a; chmod 700 d/a; echo b >d/b; python3 -m zipfile -c x.zip d", "rm -r d; unzip -q x.zip -d out"),
+}
+# A layer copies one of several names (buckle-try(1) says so), so the names are files of their own afterwards.
+SPLIT = {
+    "hard-linked trees are written": (LINKED, "echo more >>a/one; chmod 600 b/two; rm b/one; echo x >a/deep/one"),
+    "hard links are moved and linked again": (LINKED, "mv a/one c; ln c again; echo more >>again; cat a/deep/one; mv b moved; touch -d 2001-01-01 moved/two"),
+    "rsync -aHAX to other names": (LINKED + f"; {ACLS}", "rsync -aHAX --delete a/ b/"),
 }
 MORE = {
     "npm ci": (NPM, "npm ci --offline --no-audit --no-fund --no-update-notifier --silent"),
@@ -173,7 +179,10 @@ def check_task(person, t, name, setup, script):
     r = buckle(person, "keep", world)
     t.ok(r.status == 0, f"{name}: kept", r, inside)
     kept = manifest(person, folder)
-    t.equal(alike(kept, want, since), [], f"{name}: as without Buckle")
+    if name in SPLIT:
+        tap.skip("a layer splits hard links")
+    else:
+        t.equal(alike(kept, want, since), [], f"{name}: as without Buckle")
     t.equal(alike(kept, json.loads(inside.out or "[]"), 2**63), [], f"{name}: as in the world, times included", inside.err)
 
 
@@ -184,7 +193,7 @@ def test_tasks(person, t):
 
 
 def test_real(person, t):
-    for name, (setup, script) in FEW.items():
+    for name, (setup, script) in {**FEW, **SPLIT}.items():
         check_task(person, t, name, setup, script)
     t.equal(worlds(person), [], "no world is left")
 
@@ -198,7 +207,7 @@ def test_heavy(person, t):
 chosen = sys.argv[1:]
 if chosen and chosen != ["whole"]:  # single tasks, by name
     def test_some(person, t):
-        everything = {**{name: (SETUP, script) for name, script in TASKS.items()}, **FEW, **MORE}
+        everything = {**{name: (SETUP, script) for name, script in TASKS.items()}, **FEW, **SPLIT, **MORE}
         for name in chosen:
             check_task(person, t, name, *everything[name])
     for_everybody([test_some])

@@ -65,6 +65,8 @@ static void make_place(void)
     put(place, "replaced/a", "a");
     make_folder(place, "removed", false);
     put(place, "removed/b", "b");
+    if (link(in(place, "removed/b"), in(place, "linked")))
+        printf("# no link\n");
     put(place, "became-folder", "c");
 }
 
@@ -83,6 +85,7 @@ static void make_upper(void)
     make_folder(upper, "replaced", true);
     put(upper, "replaced/new", "n");
     whiteout("removed");
+    whiteout("linked"); /* moving it gives the file in the folder a later ctime */
     make_folder(upper, "became-folder", true);
     put(upper, "became-folder/d", "d");
     make_folder(upper, "made", true);
@@ -130,6 +133,7 @@ static void test_whole(void)
     OWN(mem) char *now = tree();
     ok(strstr(now, "/file 100755") && strstr(now, " [new]"), "a changed file, with its mode");
     ok(!strstr(now, "/folder/gone") && !strstr(now, "/removed"), "removed files and folders");
+    ok(!strstr(now, "/linked"), "another name of a file in a removed folder");
     ok(strstr(now, "/replaced/new") && !strstr(now, "/replaced/a"), "a folder that was replaced");
     ok(strstr(now, "/became-folder/d"), "a file that is a folder now");
     ok(strstr(now, "/folder/stays") && strstr(now, "/folder/more") && strstr(now, "/folder 40750"),

@@ -323,6 +323,16 @@ static int ask_entry(struct completing *c, enum git_class class, const char *nam
     return ask_git(c->j, c->r, class, c->path, c->len + 1 + n, &st);
 }
 
+/* A copy to which nobody has a descriptor. It has the old time: the command changed nothing. */
+static int publish_again(const struct completing *c, const char *name, const struct stat *was)
+{
+    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, was->st_mtim};
+    int err = git_publish(c->folder, name, judged, judged_len, was->st_mode);
+    if (err == 0)
+        utimensat(c->folder, name, times, AT_SYMLINK_NOFOLLOW);
+    return err;
+}
+
 static int check_present_settings(struct completing *c, const char *name)
 {
     struct stat st;
@@ -334,7 +344,7 @@ static int check_present_settings(struct completing *c, const char *name)
     set_detail(c->j, "a file that cannot be read");
     if (have >= 0 &&
         git_settings_are_harmless(c->j, c->path, c->len + n, -1, name, judged, judged_len))
-        return git_publish(c->folder, name, judged, judged_len, st.st_mode);
+        return publish_again(c, name, &st);
     int err = ask_entry(c, GIT_SETTINGS, name, S_IFREG);
     git_clear(c->j);
     return err;

@@ -224,11 +224,13 @@ static int commit_one(struct keeping *k, const struct op *o, size_t i)
     return is_what_was_seen(k, o, staging, as) ? 0 : -EBUSY;
 }
 
-static int commit(struct keeping *k, struct bk_err *err)
+static int commit_each(struct keeping *k, bool trees, struct bk_err *err)
 {
     for (size_t i = 0; i < k->ops.n; i++) {
         const struct op *o = &k->ops.at[i];
-        int error = o->kind == OP_FOLDER ? 0 : commit_one(k, o, i);
+        if (o->kind == OP_FOLDER || trees != (o->old && S_ISDIR(o->seen.st_mode)))
+            continue;
+        int error = commit_one(k, o, i);
         if (error == -EEXIST || error == -EBUSY || error == -ENOENT) {
             explain(k, &k->c->at[o->first], "it has changed outside meanwhile");
             return err_set(err, BK_E_INPUT, "nothing was kept: files have changed outside");
@@ -238,6 +240,13 @@ static int commit(struct keeping *k, struct bk_err *err)
                         "nothing was kept: cannot put into place");
     }
     return 0;
+}
+
+/* Moving a file gives it a later ctime, by which a folder that has another name of it would look
+ * changed. So folders come first: moving them leaves the files in them as they are. */
+static int commit(struct keeping *k, struct bk_err *err)
+{
+    return commit_each(k, true, err) < 0 ? -1 : commit_each(k, false, err);
 }
 
 static int prepare_all(struct keeping *k, struct bk_err *err)
