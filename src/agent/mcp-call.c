@@ -213,7 +213,7 @@ void mcp_update_call(struct mcp *m, struct call *c)
     if (!c->job.cancelled) /* a cancelled request gets no answer */
         rpc_result(&m->rpc, c->id, result_of(m, c));
     if (c->sandboxed)
-        mcp_spare_prepare(m);
+        mcp_spare_soon(m);
     call_free(c);
 }
 

@@ -56,6 +56,7 @@ struct mcp {
         struct job job;
         uint64_t number; /* in the session */
         uint64_t since_ms;
+        uint64_t wanted_ms; /* when to make the next one, or 0 */
     } spare;
     uint64_t events_ms; /* when events were last reported */
 };
@@ -84,9 +85,12 @@ void mcp_cancel(struct mcp *m, const json_t *request);
 void mcp_answered(struct mcp *m, uint64_t question, const json_t *result);
 
 /* mcp-spare.c: a sandbox that is ready for the next command */
-void mcp_spare_prepare(struct mcp *m); /* unless there is one, or none can be used */
+void mcp_spare_prepare(struct mcp *m);   /* unless there is one, or none can be used */
+void mcp_spare_soon(struct mcp *m);      /* the same in a moment */
+int mcp_spare_wait(const struct mcp *m); /* milliseconds until then, or -1 */
 void mcp_spare_drop(void *m);
-bool mcp_spare_tick(struct mcp *m); /* drops one that is old or has failed */
+/* Drops one that is old or has failed, and makes one that is due. */
+void mcp_spare_tick(struct mcp *m);
 /* Starts the call's command in it. Returns false if that has to be done as usual. */
 bool mcp_spare_use(struct mcp *m, struct call *c);
 struct job_spec mcp_job_spec(const struct mcp *m, const struct call *c, int session);

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/own.h"
 
-enum { OLD_MS = 10 * 60 * 1000 };
+enum { OLD_MS = 10 * 60 * 1000, MOMENT_MS = 3 };
 
 void mcp_spare_drop(void *arg)
 {
@@ -28,6 +28,7 @@ void mcp_spare_prepare(struct mcp *m)
     struct bk_err err;
     const struct call any = {.sandboxed = true};
     struct mcp_spare *s = &m->spare;
+    s->wanted_ms = 0;
     if (s->used || m->o->planning || m->o->no_spare || !m->can_wait)
         return;
     OWN(fd) int session = session_admit_spare(&m->session, &s->number, &err);
@@ -37,12 +38,25 @@ void mcp_spare_prepare(struct mcp *m)
     s->since_ms = now_ms();
 }
 
-bool mcp_spare_tick(struct mcp *m)
+/* The client reads its answer first: with few processors, starting a process would delay that. */
+void mcp_spare_soon(struct mcp *m)
+{
+    m->spare.wanted_ms = now_ms() + MOMENT_MS;
+}
+
+int mcp_spare_wait(const struct mcp *m)
+{
+    uint64_t now = now_ms(), wanted = m->spare.wanted_ms;
+    return !wanted ? -1 : wanted > now ? (int)(wanted - now) : 0;
+}
+
+void mcp_spare_tick(struct mcp *m)
 {
     struct mcp_spare *s = &m->spare;
     if (s->used && (now_ms() - s->since_ms > OLD_MS || job_has_ended(&s->job)))
         mcp_spare_drop(m);
-    return s->used;
+    if (mcp_spare_wait(m) == 0)
+        mcp_spare_prepare(m);
 }
 
 bool mcp_spare_use(struct mcp *m, struct call *c)

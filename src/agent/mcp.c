@@ -192,7 +192,7 @@ static int sooner(int a, int b)
 static int next_tick(struct mcp *m)
 {
     enum { SOON_MS = 20 };
-    int wait = m->events_pending ? MCP_PAUSE_MS : -1;
+    int wait = sooner(m->events_pending ? MCP_PAUSE_MS : -1, mcp_spare_wait(m));
     for (size_t i = 0; i < MCP_CALLS; i++) {
         struct call *c = &m->calls[i];
         if (!c->used || !c->started)
