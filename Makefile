@@ -16,7 +16,7 @@ PKG_BENCH = $(PKG_BUILD) python3 libpcre2-dev valgrind $(PKG_PEERS) $(PKG_WORK) 
 PKG_PEERS = bubblewrap firejail socat tinyproxy-bin microsocks iproute2 openssl
 # the programs that the tests run inside `buckle run`; some packages of node include npm
 PKG_WORK = git make ripgrep python3-venv tmux vim less procps $(PKG_NET) $(if $(shell command -v npm),,npm)
-PKG_PROGRAMS = ntfs-3g dosfstools e2fsprogs gdb strace gnupg openssh-client openssh-server gnome-keyring libsecret-tools cmake sqlite3 rsync man-db dbus libglib2.0-bin bsdutils \
+PKG_PROGRAMS = ntfs-3g dosfstools e2fsprogs gdb strace gnupg openssh-client openssh-server gnome-keyring libsecret-tools cmake sqlite3 rsync man-db dbus libglib2.0-bin bsdutils acl attr \
 	iputils-ping nano sudo
 # the node agent's containers
 PKG_CONTAINERS = runc busybox-static
