@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Launches of the default profile as shipped against bwrap, and against an earlier program; prints TAP.
 
-    tests/bench/run-launch.py [--quick] [--write] [--before PROGRAM]
+    tests/bench/run-launch.py [--quick] [--write] [--before PROGRAM] [--released PROGRAM]
 
 All that is compared takes turns (launch.c), and ratios are those of the pairs. The home with its eight
 secret stores is in memory. The programs are on a disk, as bwrap is, where this machine has one. A row fails if the whole 95 % confidence interval of their median lies more than
 a tenth above its target. --before names an earlier build of Buckle: then default, open and a plain
 profile must not be slower than with that one. Without it, $BENCH_BEFORE does. --write puts the tables
-into docs/performance.md. The programs are those of build/bench, or of $BENCH_BUILD.
+into docs/performance.md. The programs are those of build/bench, or of $BENCH_BUILD. --released names
+the program that a release has, which people get; without it, $BENCH_RELEASED does.
 
 The machine should be quiet. Beside other work use real-time priority (chrt -r 10).
 """
@@ -97,12 +98,12 @@ def against_before(bench, times, rows, before):
         rows.add(f"{name}, × before, as {bench.name}", took["buckle"].over(took["before"]), 1)
 
 
-def warm(bench):
+def warm(bench, program):
     """Puts the program on the disk, and lets it keep what later launches use: not of a home that has
     just been made."""
     bench.disk = tempfile.mkdtemp(prefix="buckle-bench-", dir="/var/tmp")
     os.chmod(bench.disk, 0o755)
-    bench.buckle = shutil.copy(bench.tool("buckle"), bench.disk)
+    bench.buckle = shutil.copy(program or bench.tool("buckle"), bench.disk + "/buckle")
     time.sleep(2.1)
     for _ in range(3):
         bench.call(bench.buckle, "run", "--", *TRUE)
@@ -114,15 +115,17 @@ def main(argv):
     if not cost.MEMORY or not os.path.exists(BWRAP[0]):
         tap.skip("no tmpfs: set BENCH_MEMORY to a folder on one" if not cost.MEMORY else "no bwrap")
         return tap.done()
-    before = argv[argv.index("--before") + 1] if "--before" in argv else os.environ.get("BENCH_BEFORE")
+    before, released = (argv[argv.index(option) + 1] if option in argv else os.environ.get(variable)
+                        for option, variable in (("--before", "BENCH_BEFORE"), ("--released", "BENCH_RELEASED")))
     times = 60 if "--quick" in argv else 201
     page, rows, seen = Page("launch"), Rows(), None
-    page.text(f"{os.cpu_count()} cores, Linux {platform.release()}, {platform.machine()}; {times} pairs.")
+    page.text(f"{os.cpu_count()} cores, Linux {platform.release()}, {platform.machine()}; {times} pairs; "
+              f"{'the released program' if released else 'as built by make'}.")
     people = {"an ordinary user": cost.ORDINARY, "root": 0} if os.geteuid() == 0 else {"an ordinary user": os.geteuid()}
     for name, uid in people.items():
         bench = cost.Bench(name, uid)
         try:
-            warm(bench)
+            warm(bench, released)
             lines = against_bwrap(bench, times, rows, page)
             seen = seen or lines
             if before:

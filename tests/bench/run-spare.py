@@ -4,7 +4,8 @@
 
     tests/bench/run-spare.py [--quick] [--write]
 
-All take turns, and a pause before each lets the spare get ready. --write puts the table into
+The floor of a hook's command is one without a sandbox: a client of no more than six system calls gives its
+streams to a process that waits to execute the command (floor-client.c, floor-session.c). All take turns, and a pause before each lets the spare get ready. --write puts the table into
 docs/performance.md; --quick repeats less. The program is that of build/bench, or of $BENCH_BUILD, or
 $BUCKLE.
 """
@@ -54,6 +55,22 @@ class Session:
         self.owner.wait()
 
 
+class Floor:
+    """A client, a session and a command, and nothing that makes it safe."""
+
+    def __init__(self):
+        name = f"buckle-bench-{os.getpid()}"
+        self.words = [os.path.join(BUILD, "tests", "bench", "bench-floor-client"), name]
+        self.session = subprocess.Popen([os.path.join(BUILD, "tests", "bench", "bench-floor-session"), name, *SHELL])
+
+    def run(self):
+        return spawn(self.words)
+
+    def end(self):
+        self.session.kill()
+        self.session.wait()
+
+
 def keep_descriptors():
     """A descriptor that a command would inherit rules a spare out."""
     for name in os.listdir("/proc/self/fd"):
@@ -63,7 +80,7 @@ def keep_descriptors():
 
 def measure(n, work):
     ends = {"mcp": Server(BUCKLE, work), "mcp without": Server(BUCKLE, work, "--no-spare"),
-            "hook": Session(work), "hook without": Session(work, "--no-spare")}
+            "hook": Session(work), "hook without": Session(work, "--no-spare"), "floor": Floor()}
     ways = {"bare": lambda: spawn(SHELL), **{name: end.run for name, end in ends.items()}}
     took = {name: [] for name in ways}
     for turn in range(-2, n):
@@ -88,7 +105,8 @@ def main(argv):
     bare, rows = took["bare"], []
     for name, words in (("mcp", "next command of buckle mcp"), ("hook", "next command of a hook's session")):
         with_one, without = took[name].over(bare), took[name + " without"].over(bare)
-        targets.judge(f"{words}, × the bare start", with_one, 1.6, 4, digits=2)
+        floor = took["floor"].over(bare) if name == "hook" else None
+        targets.judge(f"{words}, × the bare start", with_one, 1.6, 3, floor, digits=2)
         rows.append([words, took[name].show(), with_one.show(digits=2), without.show(digits=2)])
         progress(f"{words}: {took[name].show()} µs, bare {bare.show()}; without a spare {without.show(digits=2)}")
     if "--write" in argv:
