@@ -8,6 +8,7 @@
 
 #include "base/own.h"
 #include "cli/args.h"
+#include "cli/node/kube-program.h"
 #include "cli/profile/profile-options.h"
 #include "export/export.h"
 #include "node/agent.h"
@@ -21,6 +22,12 @@ static const struct cli_option options[] = {
     {"socket", 0, "PATH", "where runtimes connect (default " NODE_SOCKET ")", "file"},
     {"profiles", 0, "DIR", "the folder of profiles, NAME.sb (default " NODE_PROFILES ")", "dir"},
     {"audit", 0, NULL, "report what a profile denies, and allow it", NULL},
+    {"metrics", 0, "ADDRESS:PORT",
+     "serve /metrics, /healthz and /readyz by HTTP; without ADDRESS on 127.0.0.1", NULL},
+    {"events", 0, "PATH", "a socket for programs that read events, such as `buckle node events`",
+     "file"},
+    {"sample", 0, "N", "at most N lines about operations a second and container", NULL},
+    KUBE_OPTIONS,
     {"name", 0, "NAME", "spec: the profile's name at the agent (default: the file's)", NULL},
     {"seccomp", 0, NULL, "spec: print the seccomp section alone, as engines take it", NULL},
     LOAD_OPTIONS,
@@ -87,17 +94,25 @@ static int cmd_node_run(struct cli_args *args)
 {
     struct bk_err err;
     const char *socket = args_value(args, "socket"), *profiles = args_value(args, "profiles");
+    uint64_t sample = 0;
+    if (args->npos && kube_is_program(args->pos[0]))
+        return kube_execute(args);
     if (args->npos)
         return about_profile(args);
+    if (args_has(args, "sample") && !args_number(args_value(args, "sample"), 1000000, &sample))
+        return cli_usage(args, "--sample must be a number");
     struct node_options o = {.socket = socket ? socket : NODE_SOCKET,
                              .profiles = profiles ? profiles : NODE_PROFILES,
-                             .audit = args_has(args, "audit")};
+                             .audit = args_has(args, "audit"),
+                             .metrics = args_value(args, "metrics"),
+                             .events = args_value(args, "events"),
+                             .sample = sample};
     return node_serve(&o, &err) < 0 ? cli_fail(&err) : CLI_OK;
 }
 
 const struct cli_command cmd_node = {
     .name = "node",
-    .usage = "[OPTION…] [spec|plan PROFILE]",
+    .usage = "[OPTION…] [spec|plan PROFILE | events | webhook]",
     .brief = "judge the containers that runc, crun and their engines start",
     .about =
         "Without arguments it serves OCI's seccomp listeners: runtimes connect to the socket and\n"
@@ -110,8 +125,12 @@ const struct cli_command cmd_node = {
         "refuses, and which cannot be had in a container.\n"
         "\n"
         "The first process of a container is judged from its first execve() on. If its profile is\n"
-        "missing or has mistakes, that call fails, and an event says why.",
+        "missing or has mistakes, that call fails, and an event says why.\n"
+        "\n"
+        "For Kubernetes: events reads the agent's lines from its --events socket and makes Event\n"
+        "objects of them. webhook serves the API server's questions about ConfigMaps with\n"
+        "profiles, and refuses what the agent would refuse.",
     .options = options,
-    .complete = "spec|plan file",
+    .complete = "spec|plan|events|webhook file",
     .run = cmd_node_run,
 };

@@ -8,6 +8,7 @@
 #include "kernel/judge/judge-container.h"
 #include "node/agent.h"
 #include "node/profiles.h"
+#include "node/sampling.h"
 #include "node/state.h"
 #include "report/event.h"
 
@@ -42,6 +43,7 @@ struct node_container {
     unsigned restarts; /* since */
     uint64_t since;
     uint64_t denied;
+    struct sampling sampling;
     struct event_cache cache;
 };
 
@@ -66,6 +68,9 @@ struct agent {
     struct connection connections[CONNECTIONS];
     struct node_container *first;
     uint64_t started, refused, restarts, ended, denied, judged, spent_ns, took[BOOK_BUCKETS];
+    uint64_t skipped, lost; /* lines: by sampling, by slow readers */
+    uint64_t sampled;       /* ms: when containers were last asked what sampling owes */
+    bool owes;              /* lines were skipped since */
     size_t running;
     bool stop;
 };
@@ -81,6 +86,8 @@ int connections_expire(struct agent *a);
 /* node-container.c. Takes over the listener. If it cannot be judged, it is closed: then every
  * judged call fails, execve() among them. */
 void container_begin(struct agent *a, const struct state *s, int listener);
+/* Prints what sampling owes. Returns milliseconds until more is due, or -1. */
+int containers_expire(struct agent *a);
 /* Why no container came of a connection; s may be NULL. */
 void container_refuse(struct agent *a, const struct state *s, const char *why);
 

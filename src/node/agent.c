@@ -18,6 +18,8 @@
 #include "base/clock.h"
 #include "base/own.h"
 #include "node/agent-int.h"
+#include "node/event-readers.h"
+#include "node/status-port.h"
 
 int agent_watch(struct agent *a, struct source *s)
 {
@@ -59,7 +61,6 @@ static void write_line(const struct buf *line)
 void agent_print(struct agent *a, const char *event, const struct state *s, const char *members)
 {
     OWN(buf) struct buf line = {0};
-    (void)a;
     /* an operation's event begins with the time of the operation */
     bool timed = strncmp(members, "\"time\"", 6) != 0;
     buf_chr(&line, '{');
@@ -71,12 +72,15 @@ void agent_print(struct agent *a, const char *event, const struct state *s, cons
         buf_json(&line, s->id, strlen(s->id));
         buf_fmt(&line, ",\"container_pid\":%d,\"profile\":", s->pid);
         buf_json(&line, s->profile, strlen(s->profile));
+        state_pod_json(&s->pod, &line);
     }
     if (members[0])
         buf_fmt(&line, ",%s", members);
     buf_str(&line, "}\n");
-    if (buf_ok(&line))
-        write_line(&line);
+    if (!buf_ok(&line))
+        return;
+    write_line(&line);
+    event_readers_send(a, line.s, line.n);
 }
 
 static void on_signal(struct agent *a, struct source *s)
@@ -108,12 +112,22 @@ static void raise_limit(void)
     }
 }
 
+/* Milliseconds until something is due, or -1. */
+static int expire(struct agent *a)
+{
+    int due[] = {connections_expire(a), status_expire(a), containers_expire(a)}, first = -1;
+    for (size_t i = 0; i < sizeof(due) / sizeof(due[0]); i++)
+        if (due[i] >= 0 && (first < 0 || due[i] < first))
+            first = due[i];
+    return first;
+}
+
 static void loop(struct agent *a)
 {
     struct epoll_event ready[1];
     while (!a->stop) {
         /* one at a time: what one handler closes, another event may be about */
-        int n = epoll_wait(a->epoll, ready, 1, connections_expire(a));
+        int n = epoll_wait(a->epoll, ready, 1, expire(a));
         struct source *s = n == 1 ? ready[0].data.ptr : NULL;
         if (s)
             s->ready(a, s);
@@ -131,11 +145,13 @@ int node_serve(const struct node_options *o, struct bk_err *err)
     if (a->epoll < 0)
         return err_sys(err, "epoll");
     if (profiles_open(&a->profiles, o->profiles, err) < 0 || watch_signals(a, err) < 0 ||
-        connections_listen(a, err) < 0)
+        connections_listen(a, err) < 0 || event_readers_listen(a, err) < 0 ||
+        status_listen(a, err) < 0)
         return -1;
     agent_print(a, "ready", NULL, "");
     loop(a);
     unlink(o->socket);
     agent_print(a, "stopped", NULL, "");
+    event_readers_close(a);
     return 0;
 }

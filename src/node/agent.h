@@ -4,6 +4,7 @@
 #define BK_NODE_AGENT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -16,6 +17,9 @@ struct node_options {
     const char *socket;
     const char *profiles; /* a folder */
     bool audit;           /* denials are reported, and allowed */
+    const char *metrics;  /* ADDRESS:PORT for HTTP, or NULL */
+    const char *events;   /* a socket for programs that read events, or NULL */
+    uint64_t sample;      /* lines about operations in a second and container; 0: all */
 };
 
 /* Serves until SIGTERM or SIGINT. Judges go on. Returns 0 or -1. */

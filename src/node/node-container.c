@@ -48,11 +48,40 @@ static void print_event(struct agent *a, struct node_container *c, const struct 
         c->denied++;
         a->denied++;
     }
+    if (!sampling_take(&c->sampling, a->o->sample, now_ms())) {
+        a->skipped++;
+        a->owes = true;
+        return;
+    }
     event_members(e, c->profile->graph, &c->cache, &members);
+    buf_chr(&members, ',');
+    sampling_members(&c->sampling, c->denied, &members);
     if (a->o->audit)
         buf_str(&members, ",\"audit\":true");
     if (buf_ok(&members))
         agent_print(a, e->allow ? "report" : "violation", &c->state, members.s);
+}
+
+/* One look at all containers is enough for many events. */
+int containers_expire(struct agent *a)
+{
+    enum { LOOK_MS = 250 };
+    uint64_t now = now_ms();
+    if (!a->owes || now - a->sampled < LOOK_MS)
+        return a->owes ? (int)(LOOK_MS - (now - a->sampled)) : -1;
+    a->owes = false;
+    a->sampled = now;
+    for (struct node_container *c = a->first; c; c = c->next) {
+        OWN(buf) struct buf members = {0};
+        int due = sampling_due(&c->sampling, now);
+        a->owes |= due > 0;
+        if (due != 0)
+            continue;
+        sampling_members(&c->sampling, c->denied, &members);
+        if (buf_ok(&members))
+            agent_print(a, "skipped", &c->state, members.s);
+    }
+    return a->owes ? LOOK_MS : -1;
 }
 
 /* Returns false at the end. */

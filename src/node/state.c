@@ -83,6 +83,7 @@ static int read_state(const json_t *root, struct state *out, struct bk_err *err)
         return wrong(err, "state.annotations must be an object");
     out->pid = (pid_t)json_integer_value(pid);
     strcpy(out->id, json_string_value(id));
+    state_take_pod(notes, &out->pod);
     if (read_fds(json_object_get(root, "fds"), out, err) < 0 ||
         take_profile(json_object_get(root, "metadata"), "metadata", out, err) < 0 ||
         take_profile(json_object_get(notes, STATE_ANNOTATION), STATE_ANNOTATION, out, err) < 0)

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "node/state-pod.h"
 
 /* What a runtime says about a container whose listener it sends: OCI's container process state. */
 
@@ -22,6 +23,7 @@ struct state {
     size_t seccomp;              /* which of them is the listener */
     char id[STATE_ID];           /* of the container */
     char profile[STATE_PROFILE]; /* its name */
+    struct state_pod pod;
 };
 
 /* Whether a text names a profile: letters, digits and . _ - after a letter or digit. */
