@@ -99,18 +99,18 @@ static void post(struct poster *p, struct tally *r)
         name_event(p, r);
     int status = send_row(p, r, fresh, &err);
     bool gone = !fresh && status == 404; /* events expire */
-    if (fresh && status != 201 && status != 409)
+    if (gone || (fresh && status != 201 && status != 409))
         r->event[0] = '\0';
-    if (gone)
-        r->event[0] = '\0';
+    if (gone) {
+        post(p, r); /* anew */
+        return;
+    }
     if ((status >= 200 && status < 300) || status == 409) {
         p->pause = 0;
         p->last_problem = 0;
         tally_posted(r, count, now_ms() + UPDATE_MS);
         return;
     }
-    if (gone)
-        return; /* made anew at once */
     complain(p, status, status < 0 ? err.msg : fresh ? "POST" : "PATCH");
     if (status < 0 || status == 429 || status >= 500) {
         p->pause = !p->pause                      ? PAUSE_MS
