@@ -110,7 +110,8 @@ static void check_map(struct findings *f, const json_t *object)
     json_t *data = json_object_get(object, "data"), *binary = json_object_get(object, "binaryData");
     const char *key;
     json_t *text;
-    if (json_object_size(data) > REVIEW_PROFILES || (data && !json_is_object(data))) {
+    bool none = !data || json_is_null(data);
+    if (json_object_size(data) > REVIEW_PROFILES || (!none && !json_is_object(data))) {
         refuse(f, "data", 4, "it must be an object with at most 256 profiles");
         return;
     }

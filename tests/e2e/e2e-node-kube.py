@@ -92,7 +92,7 @@ def reviews(hook):
               "the answer is an AdmissionReview")
     for what, data, words in (
             ("a profile that does not compile", {"web.sb": "(version 1)\n(allow defalt)"}, "web.sb:2"),
-            ("one that is not closed", {"web.sb": "(version 1"}, "web.sb"), ("an empty one", {"web.sb": ""}, "web.sb"),
+            ("one that is not closed", {"web.sb": "(version 1"}, "web.sb"),
             ("one that imports the folder's others", {"a.sb": GOOD, "b.sb": "(version 1)(import \"a.sb\")"}, "b.sb"),
             ("one that imports a file of the host", {"b.sb": "(version 1)(import \"/etc/passwd\")"}, "b.sb"),
             ("one that does not end", {"b.sb": "(version 1)(define (f) (f))(f)"}, "b.sb"),
@@ -116,12 +116,12 @@ def reviews(hook):
     escape = hook.review({"a.sb": "(version 1)(allow \x1b[31mx)"})["status"]["message"]
     tap.ok(all(ord(c) >= 32 or c == "\n" for c in escape), "no control character reaches kubectl's terminal", repr(escape))
     agreed = []
-    for text in (GOOD, "(version 1)(allow nothing-known)", "(version 1)\n(deny default)", "(version 1)(allow file-read* (path 1))"):
+    for text in (GOOD, "", "(version 1)(allow nothing-known)", "(version 1)\n(deny default)", "(version 1)(allow file-read* (path 1))"):
         path = os.path.join(FOLDER, "same.sb")
         with open(path, "w", encoding="ascii") as f:
             f.write(text)
         agreed.append((buckle("node", "plan", path).status == 0) == hook.review({"same.sb": text})["allowed"])
-    tap.equal(agreed, [True] * 4, "it allows what `buckle node plan` can plan")
+    tap.equal(agreed, [True] * 5, "it allows what `buckle node plan` can plan")
 
 
 def bad_questions(hook):
@@ -170,7 +170,11 @@ def webhook():
     with socket.create_connection(("127.0.0.1", hook.port)) as s:
         s.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
         s.settimeout(5)
-        tap.ok(b"200" not in s.recv(100), "no plain HTTP beside it")
+        try:
+            answer = s.recv(100)
+        except ConnectionResetError:
+            answer = b""
+        tap.ok(b"200" not in answer, "no plain HTTP beside it", answer)
     old = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{hook.port}", "-tls1_1"], stdin=subprocess.DEVNULL, capture_output=True, check=False)
     tap.ok(b"Cipher is (NONE)" in old.stdout, "no TLS 1.1", old.stdout[-300:])
     other = certificates("renewed")
@@ -205,7 +209,7 @@ def line(event="violation", **more):
 
 
 def violation(n, **more):
-    return line(pid=80, exe="/bin/sh", operation="file-write-create", path="/etc/x", verdict="deny", denied=n, **more)
+    return line(**{"pid": 80, "exe": "/bin/sh", "operation": "file-write-create", "path": "/etc/x", "verdict": "deny", "denied": n, **more})
 
 
 def events():
