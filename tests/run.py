@@ -122,7 +122,7 @@ def install_released():
         for name in ("bin", "libexec"):
             shutil.rmtree(RELEASED + PREFIX + "/" + name)
             shutil.copytree(os.path.join(made, "linux-x86_64", name), RELEASED + PREFIX + "/" + name)
-        for name in ("cage", "sandbox-exec", "srt"):
+        for name in ("buckle-crun", "buckle-oci", "buckle-runc", "cage", "sandbox-exec", "srt"):
             os.symlink("buckle", f"{RELEASED}{PREFIX}/bin/{name}")
     return done.returncode == 0, done.stdout
 

@@ -8,14 +8,12 @@
 
 #include "base/own.h"
 #include "cli/args.h"
+#include "cli/node/node-places.h"
 #include "cli/profile/profile-options.h"
 #include "export/export.h"
 #include "node/agent.h"
 #include "node/spec.h"
 #include "node/state.h"
-
-#define NODE_SOCKET "/run/buckle/node.sock"
-#define NODE_PROFILES "/etc/buckle/profiles"
 
 static const struct cli_option options[] = {
     {"socket", 0, "PATH", "where runtimes connect (default " NODE_SOCKET ")", "file"},

@@ -247,6 +247,11 @@ void container_begin(struct agent *a, const struct state *s, int listener)
         container_refuse(a, s, buf_ok(&why) && why.s ? why.s : err.msg);
         return;
     }
+    if (s->section[0] && strcmp(s->section, profile->section) != 0) {
+        profile_release(profile);
+        container_refuse(a, s, "its filter was made for another version of the profile");
+        return;
+    }
     struct node_container *c = calloc(1, sizeof(*c));
     if (!c) {
         profile_release(profile);

@@ -80,8 +80,10 @@ static int compile(const char *file, const struct buf *text, struct node_profile
     if (sbpl_add_text(&u, file, text->s ? text->s : "", text->n, err) < 0 ||
         profile_compile(&u, &p->graph, NULL, err) < 0)
         return -1;
-    if (plan_for_container(p->graph, &p->plan, err) == 0)
+    if (plan_for_container(p->graph, &p->plan, err) == 0) {
+        spec_digest(&p->plan, p->section);
         return 0;
+    }
     graph_free(p->graph);
     return -1;
 }

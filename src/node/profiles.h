@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "graph/graph.h"
 #include "kernel/plan/plan.h"
+#include "node/spec.h"
 #include "node/state.h"
 
 /* The folder of profiles: NAME.sb each. A profile is compiled when a container first needs it, and
@@ -19,7 +20,8 @@ struct node_profile {
     struct stat stamp;
     struct graph *graph;
     struct plan plan;
-    unsigned users; /* containers; and one for being the current version */
+    char section[SPEC_DIGEST]; /* of its filter */
+    unsigned users;            /* containers; and one for being the current version */
 };
 
 struct profiles {
