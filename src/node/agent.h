@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "node/keep.h"
 
 /*
  * The node agent. OCI runtimes connect to its socket and send the listeners of their containers;
@@ -16,9 +17,12 @@ struct node_options {
     const char *socket;
     const char *profiles; /* a folder */
     bool audit;           /* denials are reported, and allowed */
+    enum keep_where keep; /* where descriptors outlive the agent */
+    unsigned wait;        /* seconds for a successor, in a holder of our own */
 };
 
-/* Serves until SIGTERM or SIGINT. Judges go on. Returns 0 or -1. */
+/* Serves until SIGTERM or SIGINT. Containers go on, and so do their judges, as long as something
+ * keeps their descriptors. Returns 0 or -1. */
 int node_serve(const struct node_options *o, struct bk_err *err);
 
 #endif

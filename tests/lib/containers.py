@@ -77,7 +77,7 @@ class Agent:
 
     count = 0
 
-    def __init__(self, profiles, *flags):
+    def __init__(self, profiles, *flags, popen=subprocess.Popen):
         Agent.count += 1
         self.folder = os.path.join(FOLDER, f"agent{Agent.count}")
         self.profiles = os.path.join(self.folder, "profiles")
@@ -87,6 +87,7 @@ class Agent:
         self.socket = os.path.join(self.folder, "node.sock")
         self.log = os.path.join(self.folder, "events")
         self.flags = flags
+        self.popen = popen
         self.n = 0
         self.start()
 
@@ -97,8 +98,8 @@ class Agent:
     def start(self):
         ready = sum(e["event"] == "ready" for e in self.events()) if os.path.exists(self.log) else 0
         with open(self.log, "ab") as out:
-            self.child = subprocess.Popen([BUCKLE, "node", "--socket", self.socket, "--profiles", self.profiles, *self.flags], stdout=out,
-                                          stdin=subprocess.DEVNULL)
+            self.child = self.popen([BUCKLE, "node", "--socket", self.socket, "--profiles", self.profiles, *self.flags], stdout=out,
+                                    stdin=subprocess.DEVNULL)
         self.wait(lambda e: sum(x["event"] == "ready" for x in e) > ready)
 
     def events(self, kind=None, container=None):
@@ -301,3 +302,43 @@ class Containerd:
     def stop(self):
         self.child.terminate()
         self.child.wait()
+
+
+# ---- processes ----
+
+def named(name):
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/comm", encoding="ascii") as f:
+                if f.read().strip() == name:
+                    yield int(pid)
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+
+
+def all_judges(folder):
+    """The judges of containers whose bundles or agents are in a folder, whoever started them. A judge has the container's root."""
+    found = []
+    for pid in named("buckle-judge"):
+        try:
+            with open(f"/proc/{pid}/mountinfo", encoding="utf-8", errors="replace") as f:
+                if any(folder in line.split()[3] or line.split()[3].startswith("/" + os.path.basename(folder)) for line in f):
+                    found.append(pid)
+        except OSError:
+            pass
+    return found
+
+
+def holders(path):
+    """The holders at an agent's socket."""
+    with open("/proc/net/unix", encoding="utf-8") as f:
+        inodes = {line.split()[6] for line in f if line.rstrip().endswith(path + ".hold")}
+    found = []
+    for pid in named("buckle-holder"):
+        try:
+            links = {os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")}
+        except OSError:
+            continue
+        if any(f"socket:[{inode}]" in links for inode in inodes):
+            found.append(pid)
+    return found
