@@ -19,7 +19,7 @@ PKG_WORK = git make ripgrep python3-venv tmux vim less procps $(PKG_NET) $(if $(
 PKG_PROGRAMS = ntfs-3g dosfstools e2fsprogs gdb strace gnupg openssh-client openssh-server gnome-keyring libsecret-tools cmake sqlite3 rsync man-db dbus libglib2.0-bin bsdutils \
 	iputils-ping nano sudo
 # the node agent's containers
-PKG_CONTAINERS = runc busybox-static
+PKG_CONTAINERS = runc crun podman containerd busybox-static
 PKG_HEAVY = default-jdk-headless golang-go cargo chromium postgresql emacs-nox firejail runc redis-server linux-perf $(PKG_LANGUAGES) python3-requests python3-httpx gh awscli
 # for the matrix of languages; maven-debian-helper has the plugins that a build without a network needs
 PKG_LANGUAGES = ccache maven maven-debian-helper gradle ruby ruby-bundler rake php-cli composer python3-pip

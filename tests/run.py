@@ -122,7 +122,7 @@ def install_released():
         for name in ("bin", "libexec"):
             shutil.rmtree(RELEASED + PREFIX + "/" + name)
             shutil.copytree(os.path.join(made, "linux-x86_64", name), RELEASED + PREFIX + "/" + name)
-        for name in ("cage", "sandbox-exec", "srt"):
+        for name in ("buckle-crun", "buckle-oci", "buckle-runc", "cage", "sandbox-exec", "srt"):
             os.symlink("buckle", f"{RELEASED}{PREFIX}/bin/{name}")
     return done.returncode == 0, done.stdout
 
@@ -410,6 +410,7 @@ def long_suites():
         Suite("ABI", [[tests("runners", "run-abi.py")]], staged_env()),
         Suite("the page in a browser", [[tests("e2e", "e2e-window.py"), "browser"]], staged_env(), timeout=600),
         Suite("mcp client library", [[tests("e2e", "e2e-mcp.py"), "sdk"]], staged_env(), timeout=600),
+        Suite("kubernetes schemas", [[tests("e2e", "e2e-node-kube.py"), "schemas"], [tests("runners", "run-kubernetes.py")]], staged_env(), timeout=600),
         Suite("hook schemas", [[tests("e2e", "e2e-hook.py"), "schemas"]], staged_env(), timeout=600),
         Suite("races", [[tests("e2e", "e2e-traps.py"), "4", "9"]],
               {"BUCKLE": BUCKLE, "TOOLS": os.path.join(TOP, "build", "gcc", "tests"),

@@ -40,7 +40,7 @@ static bool offer(const struct event_reader *w, const char *line, size_t n)
 static bool say_lost(struct event_reader *w)
 {
     char line[64];
-    int n = snprintf(line, sizeof(line), "{\"event\":\"lost\",\"lines\":%" PRIu64 "}\n", w->lost);
+    int n = snprintf(line, sizeof(line), "{\"event\":\"lost\",\"count\":%" PRIu64 "}\n", w->lost);
     if (w->lost && !offer(w, line, (size_t)n))
         return false;
     w->lost = 0;

@@ -12,7 +12,13 @@
 
 /* What a runtime says about a container whose listener it sends: OCI's container process state. */
 
-enum { STATE_BYTES = 1 << 20, STATE_FDS = 8, STATE_ID = 256, STATE_PROFILE = 128 };
+enum {
+    STATE_BYTES = 1 << 20,
+    STATE_FDS = 8,
+    STATE_ID = 256,
+    STATE_PROFILE = 128,
+    STATE_SECTION = 17
+};
 
 /* The annotation that names a profile, where the metadata of the listener does not. */
 #define STATE_ANNOTATION "org.buckle.profile"
@@ -24,6 +30,7 @@ struct state {
     char id[STATE_ID];           /* of the container */
     char profile[STATE_PROFILE]; /* its name */
     struct state_pod pod;
+    char section[STATE_SECTION]; /* what spec_digest() wrote for the filter; "": not known */
 };
 
 /* Whether a text names a profile: letters, digits and . _ - after a letter or digit. */

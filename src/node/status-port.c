@@ -76,9 +76,8 @@ static void reply_metrics(const struct agent *a, int fd)
                         .spent_ns = a->spent_ns};
     memcpy(m.took, a->took, sizeof(m.took)); /* of those that have ended */
     for (const struct node_container *c = a->first; c; c = c->next) {
-        m.running += c->judging;
-        if (c->book)
-            metrics_add_book(&m, c->book);
+        m.running += c->fds.record->told;
+        metrics_add_book(&m, c->fds.book);
     }
     metrics_text(&m, &body);
     reply(fd, "200 OK", "text/plain; version=0.0.4; charset=utf-8", &body);

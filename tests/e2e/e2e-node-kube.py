@@ -268,7 +268,8 @@ def limits():
     n = len(api.requests)
     tap.ok(25 <= n <= 30, "1,500 containers make 25 requests at once, and one a second then", n)
     status, err = sent.stop()
-    tap.ok(status == 0 and 900 < len(api.events) <= 1024, "what the table has is posted at the end", status, len(api.events), err)
+    # rows that were posted gave their place to others
+    tap.ok(status == 0 and 900 < len(api.events) <= 1024 + n, "what the table has is posted at the end", status, len(api.events), err)
     api.stop()
 
 

@@ -223,7 +223,7 @@ def readers():
         pass
     agent.say("[1]")
     lost = json.loads(slow.recv(65536))
-    tap.ok(lost["event"] == "lost" and seen + lost["lines"] == len(agent.events()) - 1 - sum(e["event"] == "ready" for e in agent.events()),
+    tap.ok(lost["event"] == "lost" and seen + lost["count"] == len(agent.events()) - 1 - sum(e["event"] == "ready" for e in agent.events()),
            "the next line that it gets says how many it has missed", seen, lost, len(agent.events()), last)
     os.chmod(FOLDER, 0o755)  # the socket alone keeps others out
     nobody = subprocess.run(["/usr/bin/python3", "-c", f"import socket; socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).connect({path!r})"], user=65534,

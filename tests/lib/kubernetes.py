@@ -16,9 +16,9 @@ import time
 from drive import FOLDER
 
 TOKEN = "token-of-the-test"
-LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+LABEL = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
 EVENTS = re.compile(rf"/api/v1/namespaces/({LABEL})/events$")
-EVENT = re.compile(rf"/api/v1/namespaces/({LABEL})/events/({LABEL}(\.{LABEL})*)$")
+EVENT = re.compile(rf"/api/v1/namespaces/({LABEL})/events/({LABEL}(?:\.{LABEL})*)$")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
 
 
@@ -212,7 +212,8 @@ class Schemas:
         with open(os.path.join(self.folder, "objects.ts"), "w", encoding="utf-8") as f:
             for i, (_, o) in enumerate(objects):
                 group = o["apiVersion"] if "/" in o["apiVersion"] else "v1"
-                f.write(f'import {{ {o["kind"]} as K{i} }} from "kubernetes-models/{group}/{o["kind"]}";\nnew K{i}({json.dumps(o)});\n')
+                rest = {k: v for k, v in o.items() if k not in ("apiVersion", "kind")}  # which the class adds
+                f.write(f'import {{ {o["kind"]} as K{i} }} from "kubernetes-models/{group}/{o["kind"]}";\nnew K{i}({json.dumps(rest)});\n')
         typed = subprocess.run(["node_modules/.bin/tsc", "--noEmit", "--strict", "--skipLibCheck", "--module", "nodenext", "objects.ts"], cwd=self.folder,
                                capture_output=True, text=True, timeout=120, check=False)
         return [line for line in lines if not line.startswith("fine ")] + typed.stdout.splitlines()
