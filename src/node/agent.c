@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/own.h"
+#include "kernel/judge/container-cgroup.h"
 #include "node/agent-int.h"
 #include "node/event-readers.h"
 #include "node/status-port.h"
@@ -241,6 +242,7 @@ int node_serve(const struct node_options *o, struct bk_err *err)
     a->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (a->epoll < 0 || a->proc < 0)
         return err_sys(err, "epoll and /proc");
+    container_cgroup_from_host(a->proc);
     if (profiles_open(&a->profiles, o->profiles, err) < 0 || watch_signals(a, err) < 0 ||
         open_keep(a, err) < 0 || event_readers_listen(a, err) < 0 || status_listen(a, err) < 0)
         return -1;

@@ -41,7 +41,6 @@ capabilities:
     - MKNOD
     - SETFCAP
     - SETGID
-    - SETPCAP
     - SETUID
 seccompProfile: {type: Unconfined}
 appArmorProfile: {type: Unconfined}
