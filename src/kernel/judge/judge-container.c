@@ -271,8 +271,15 @@ static void before_start(struct judge *j, const struct request *r)
         judge_send_continue(j->listener, r->id);
 }
 
+static void note_changes(struct judge *j, const struct request *r)
+{
+    if (is_exec(r) || r->nr == SYS_unshare)
+        creds_change(j, is_exec(r) && target_process(j, r) != r->tid);
+}
+
 static bool look(struct judge *j, const struct request *r)
 {
+    note_changes(j, r);
     if (!has_started(j)) {
         before_start(j, r);
         return true;
@@ -314,7 +321,8 @@ static void prepare(const struct inside *in)
         j->applied = (struct applied){.pid = c->pid, .fd = in->pidfd};
     j->net.datagrams = true; /* it may have been given one */
     j->joins_user_ns = true;
-    j->creds.vary = j->creds.alone = j->creds.may_ptrace = true;
+    j->creds.vary = j->creds.alone = j->creds.may_ptrace = j->creds.reported = true;
+    j->creds.as_of = 1;
     for (size_t i = 0; i < c->plan->ncalls; i++) {
         rules[c->plan->calls[i].nr] = (uint16_t)(i + 1);
         j->execs.judged |= c->plan->calls[i].passable;
