@@ -11,7 +11,7 @@ FUZZ_SECONDS ?= 20
 PKG_BUILD = gcc libc6-dev meson ninja-build pkg-config libjansson-dev libplist-dev libc-ares-dev libnghttp2-dev libyaml-dev libevent-dev libncurses-dev
 PKG_CHECK = $(PKG_BUILD) python3 clang libclang-rt-dev clang-format scdoc graphviz libpcre2-dev \
 	libseccomp-dev libssl-dev bubblewrap ccache shellcheck $(PKG_WORK) $(PKG_PROGRAMS) $(PKG_CONTAINERS) $(PKG_DIST)
-PKG_BENCH = $(PKG_BUILD) python3 libpcre2-dev valgrind $(PKG_PEERS) $(PKG_WORK) $(PKG_DIST)
+PKG_BENCH = $(PKG_BUILD) python3 libpcre2-dev valgrind $(PKG_PEERS) $(PKG_WORK) $(PKG_DIST) $(PKG_CONTAINERS)
 # the programs that the benchmarks compare Buckle with, and what the Node one needs
 PKG_PEERS = bubblewrap firejail socat tinyproxy-bin microsocks iproute2 openssl
 # the programs that the tests run inside `buckle run`; some packages of node include npm
@@ -19,7 +19,7 @@ PKG_WORK = git make ripgrep python3-venv tmux vim less procps $(PKG_NET) $(if $(
 PKG_PROGRAMS = ntfs-3g dosfstools e2fsprogs gdb strace gnupg openssh-client openssh-server gnome-keyring libsecret-tools cmake sqlite3 rsync man-db dbus libglib2.0-bin bsdutils acl attr \
 	iputils-ping nano sudo
 # the node agent's containers
-PKG_CONTAINERS = runc busybox-static
+PKG_CONTAINERS = runc crun podman containerd busybox-static python3-yaml
 PKG_HEAVY = default-jdk-headless golang-go cargo chromium postgresql emacs-nox firejail runc redis-server linux-perf $(PKG_LANGUAGES) python3-requests python3-httpx gh awscli
 # for the matrix of languages; maven-debian-helper has the plugins that a build without a network needs
 PKG_LANGUAGES = ccache maven maven-debian-helper gradle ruby ruby-bundler rake php-cli composer python3-pip
@@ -33,7 +33,7 @@ PKG_DIST = meson ninja-build pkg-config python3 gcc libc6-dev scdoc git cmake dp
 	debian-archive-keyring ca-certificates $(if $(shell command -v npm),,npm) $(PKG_BUILD) debhelper
 PKG_CHECK_DIST = $(PKG_DIST) qemu-user
 # what packages for systems are tried with
-PKG_PACKAGING = lintian mmdebstrap rpm rpm2cpio rpmlint cpio makepkg pacman-package-manager libarchive-tools shellcheck nix-bin ruby umoci runc python3-yaml curl systemd
+PKG_PACKAGING = lintian mmdebstrap rpm rpm2cpio rpmlint cpio makepkg pacman-package-manager libarchive-tools shellcheck nix-bin ruby umoci runc python3-yaml curl systemd golang-go golang-github-masterminds-sprig-dev golang-gopkg-yaml.v3-dev
 PKG_RUN = $(PKG_BUILD) git
 PKG_FUZZ = $(PKG_BUILD) python3 clang libclang-rt-dev
 PKG_FORMAT = clang-format

@@ -27,10 +27,11 @@ struct cli_command {
     const char *brief; /* one line, for the list of commands */
     const char *about; /* a paragraph or two for its own --help */
     const struct cli_option *options;
-    const char *complete; /* for positional arguments: "file operation" etc., may be NULL */
-    bool takes_command;   /* everything after the first positional belongs to another command */
-    bool letters;         /* its options have letters, but no long names */
-    bool one_dash;        /* -name is --name, and switches take =true or =false, as in Go */
+    const char *complete;     /* for positional arguments: "file operation" etc., may be NULL */
+    bool takes_command;       /* everything after the first positional belongs to another command */
+    bool letters;             /* its options have letters, but no long names */
+    bool one_dash;            /* -name is --name, and switches take =true or =false, as in Go */
+    const char *const *links; /* names of links that run its main(), then NULL; may be NULL */
     int (*run)(struct cli_args *args);  /* exit status */
     int (*main)(int argc, char **argv); /* compat names parse argv themselves (compat.h) */
 };

@@ -74,13 +74,25 @@ static void use_libraries(char **argv)
         execv(path, argv); /* where it is missing, JSON can still be read */
 }
 
+/* The command that a link's name runs, or NULL. */
+static const struct cli_command *find_link(const char *argv0)
+{
+    const char *slash = strrchr(argv0, '/'), *base = slash ? slash + 1 : argv0;
+    for (const struct cli_command *const *c = cli_commands; *c; c++)
+        for (const char *const *link = (*c)->links; link && *link; link++)
+            if (strcmp(*link, base) == 0)
+                return *c;
+    return NULL;
+}
+
 int main(int argc, char **argv)
 {
     OWN(buf) struct buf out = {0};
     const struct cli_command *name = argc ? compat_find(argv[0]) : NULL;
+    const struct cli_command *linked = argc ? find_link(argv[0]) : NULL;
     cli_word_remedies(name != NULL);
-    if (name)
-        return name->main(argc, argv);
+    if (name || linked)
+        return (name ? name : linked)->main(argc, argv);
     if (argc < 2) {
         help_program(&out);
         fputs(out.s ? out.s : "", stderr);

@@ -122,7 +122,7 @@ def install_released():
         for name in ("bin", "libexec"):
             shutil.rmtree(RELEASED + PREFIX + "/" + name)
             shutil.copytree(os.path.join(made, "linux-x86_64", name), RELEASED + PREFIX + "/" + name)
-        for name in ("cage", "sandbox-exec", "srt"):
+        for name in ("buckle-crun", "buckle-oci", "buckle-runc", "cage", "sandbox-exec", "srt"):
             os.symlink("buckle", f"{RELEASED}{PREFIX}/bin/{name}")
     return done.returncode == 0, done.stdout
 
@@ -405,11 +405,14 @@ def long_suites():
         Suite("learning", [[tests("e2e", "e2e-learn.py"), "whole"]], staged_env(), timeout=900),
         Suite("spares", [[tests("e2e", "e2e-spare.py"), "whole"]], staged_env(), timeout=900),
         Suite("records", [[tests("e2e", "e2e-record-forward.py"), "whole"]], staged_env(), timeout=1800),
+        Suite("containers", [[tests("e2e", name), "whole"] for name in ("e2e-node.py", "e2e-node-restart.py", "e2e-oci.py", "e2e-node-escape.py")], staged_env(), timeout=1800,
+              at_once=1),
         Suite("clones", [[tests("e2e", "e2e-clones.py"), "whole"]], staged_env(), timeout=1800),
         Suite("matrix", [[f, "whole"] for f in found("e2e/e2e-matrix-*.py")], staged_env(), timeout=1800),
         Suite("ABI", [[tests("runners", "run-abi.py")]], staged_env()),
         Suite("the page in a browser", [[tests("e2e", "e2e-window.py"), "browser"]], staged_env(), timeout=600),
         Suite("mcp client library", [[tests("e2e", "e2e-mcp.py"), "sdk"]], staged_env(), timeout=600),
+        Suite("kubernetes schemas", [[tests("e2e", "e2e-node-kube.py"), "schemas"], [tests("runners", "run-kubernetes.py")]], staged_env(), timeout=600),
         Suite("hook schemas", [[tests("e2e", "e2e-hook.py"), "schemas"]], staged_env(), timeout=600),
         Suite("races", [[tests("e2e", "e2e-traps.py"), "4", "9"]],
               {"BUCKLE": BUCKLE, "TOOLS": os.path.join(TOP, "build", "gcc", "tests"),
@@ -438,7 +441,9 @@ def bench_suites():
                             [tests("bench", "run-events.py"), *how, *quick],
                             [tests("bench", "run-spare.py"), *how, *quick],
                             [tests("bench", "run-released.py"), *how, *quick],
-                            [tests("bench", "run-patterns.py"), *how, *quick]],
+                            [tests("bench", "run-patterns.py"), *how, *quick],
+                            [tests("bench", "run-node.py"), *how, *quick],
+                            [tests("bench", "run-node-scale.py"), *how]],
                   timeout=900, at_once=1)]
 
 

@@ -8,19 +8,28 @@
 
 #include "base/own.h"
 #include "cli/args.h"
+#include "cli/node/kube-program.h"
+#include "cli/node/node-places.h"
 #include "cli/profile/profile-options.h"
 #include "export/export.h"
 #include "node/agent.h"
+#include "node/holder.h"
 #include "node/spec.h"
 #include "node/state.h"
-
-#define NODE_SOCKET "/run/buckle/node.sock"
-#define NODE_PROFILES "/etc/buckle/profiles"
 
 static const struct cli_option options[] = {
     {"socket", 0, "PATH", "where runtimes connect (default " NODE_SOCKET ")", "file"},
     {"profiles", 0, "DIR", "the folder of profiles, NAME.sb (default " NODE_PROFILES ")", "dir"},
     {"audit", 0, NULL, "report what a profile denies, and allow it", NULL},
+    {"keep", 0, "WHERE", "who keeps containers if the agent dies: auto, systemd, holder, none",
+     "auto systemd holder none"},
+    {"wait", 0, "SECONDS", "how long a holder waits for the next agent (default 60)", NULL},
+    {"metrics", 0, "ADDRESS:PORT",
+     "serve /metrics, /healthz and /readyz by HTTP; without ADDRESS on 127.0.0.1", NULL},
+    {"events", 0, "PATH", "a socket for programs that read events, such as `buckle node events`",
+     "file"},
+    {"sample", 0, "N", "at most N lines about operations a second and container", NULL},
+    KUBE_OPTIONS,
     {"name", 0, "NAME", "spec: the profile's name at the agent (default: the file's)", NULL},
     {"seccomp", 0, NULL, "spec: print the seccomp section alone, as engines take it", NULL},
     LOAD_OPTIONS,
@@ -77,27 +86,62 @@ static int about_profile(struct cli_args *args)
     const char *path = want == 2 && args->npos == 2 ? args->pos[1] : NULL;
     bool spec = strcmp(args->pos[0], "spec") == 0;
     if (args->npos != want || (!spec && strcmp(args->pos[0], "plan") != 0))
-        return cli_usage(args, "give nothing, or spec or plan and a profile");
+        return cli_usage(args, "give nothing, hold, or spec or plan and a profile");
     if (load_or_complain(args, path, &l) != CLI_OK)
         return CLI_ERROR;
     return spec ? print_spec(args, l.graph, path) : print_plan(l.graph);
 }
 
+static const char *const keepers[] = {[KEEP_AUTO] = "auto",
+                                      [KEEP_SYSTEMD] = "systemd",
+                                      [KEEP_HOLDER] = "holder",
+                                      [KEEP_NOWHERE] = "none"};
+
+static int find_keeper(const char *name)
+{
+    int i = 0;
+    while (i < 4 && name && strcmp(keepers[i], name) != 0)
+        i++;
+    return i;
+}
+
 static int cmd_node_run(struct cli_args *args)
 {
+    enum { WAIT = 60, LONGEST = 86400 };
     struct bk_err err;
+    uint64_t wait = WAIT;
     const char *socket = args_value(args, "socket"), *profiles = args_value(args, "profiles");
+    uint64_t sample = 0;
+    const char *seconds = args_value(args, "wait");
+    int keep = find_keeper(args_value(args, "keep"));
+    if (args->npos && kube_is_program(args->pos[0]))
+        return kube_execute(args);
+    if (seconds && !args_number(seconds, LONGEST, &wait))
+        return cli_usage(args, "--wait must be between 0 and %d", LONGEST);
+    if (keep > KEEP_NOWHERE)
+        return cli_usage(args, "--keep must be auto, systemd, holder or none");
+    if (args->npos == 1 && strcmp(args->pos[0], "hold") == 0)
+        return holder_serve(socket ? socket : NODE_SOCKET, (unsigned)wait, true, &err) < 0
+                   ? cli_fail(&err)
+                   : CLI_OK;
     if (args->npos)
         return about_profile(args);
+    if (args_has(args, "sample") && !args_number(args_value(args, "sample"), 1000000, &sample))
+        return cli_usage(args, "--sample must be a number");
     struct node_options o = {.socket = socket ? socket : NODE_SOCKET,
                              .profiles = profiles ? profiles : NODE_PROFILES,
-                             .audit = args_has(args, "audit")};
+                             .audit = args_has(args, "audit"),
+                             .metrics = args_value(args, "metrics"),
+                             .events = args_value(args, "events"),
+                             .sample = sample,
+                             .keep = (enum keep_where)keep,
+                             .wait = (unsigned)wait};
     return node_serve(&o, &err) < 0 ? cli_fail(&err) : CLI_OK;
 }
 
 const struct cli_command cmd_node = {
     .name = "node",
-    .usage = "[OPTION…] [spec|plan PROFILE]",
+    .usage = "[OPTION…] [hold | spec PROFILE | plan PROFILE | events | webhook]",
     .brief = "judge the containers that runc, crun and their engines start",
     .about =
         "Without arguments it serves OCI's seccomp listeners: runtimes connect to the socket and\n"
@@ -109,9 +153,17 @@ const struct cli_command cmd_node = {
         "are decided. plan prints the operations as a table: which are judged, which the filter\n"
         "refuses, and which cannot be had in a container.\n"
         "\n"
+        "If the agent dies, containers go on: systemd's store of descriptors or a process of "
+        "ours,\n"
+        "the holder, keeps what the next agent needs. hold is a holder that stays.\n"
+        "\n"
         "The first process of a container is judged from its first execve() on. If its profile is\n"
-        "missing or has mistakes, that call fails, and an event says why.",
+        "missing or has mistakes, that call fails, and an event says why.\n"
+        "\n"
+        "For Kubernetes: events reads the agent's lines from its --events socket and makes Event\n"
+        "objects of them. webhook serves the API server's questions about ConfigMaps with\n"
+        "profiles, and refuses what the agent would refuse.",
     .options = options,
-    .complete = "spec|plan file",
+    .complete = "hold|spec|plan|events|webhook file",
     .run = cmd_node_run,
 };

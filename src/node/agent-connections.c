@@ -157,6 +157,36 @@ static int clear_place(const char *path, const struct sockaddr_un *at, struct bk
     return unlink(path) < 0 ? err_sys(err, "%s", path) : 0;
 }
 
+/* A socket at the same address that an agent before us kept, or that systemd listens at. */
+static int kept_listener(struct agent *a, const struct sockaddr_un *at)
+{
+    struct stat st;
+    for (size_t i = 0; i < a->keep.nsets; i++) {
+        struct kept *set = &a->keep.sets[i];
+        struct sockaddr_un its = {0};
+        socklen_t n = sizeof(its), len = sizeof(int);
+        int listens = 0;
+        if (set->n == 1 && set->fds[0] >= 0 &&
+            getsockopt(set->fds[0], SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) == 0 && listens &&
+            getsockname(set->fds[0], (struct sockaddr *)&its, &n) == 0 &&
+            strcmp(its.sun_path, at->sun_path) == 0 && lstat(at->sun_path, &st) == 0)
+            return steal_fd(&set->fds[0]);
+    }
+    return -1;
+}
+
+static int new_listener(const struct sockaddr_un *at, struct bk_err *err)
+{
+    if (clear_place(at->sun_path, at, err) < 0)
+        return -1;
+    OWN(fd) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    mode_t before = umask(0177);
+    bool bound =
+        fd >= 0 && bind(fd, (const struct sockaddr *)at, sizeof(*at)) == 0 && listen(fd, 128) == 0;
+    umask(before);
+    return bound ? steal_fd(&fd) : err_sys(err, "cannot listen at %s", at->sun_path);
+}
+
 int connections_listen(struct agent *a, struct bk_err *err)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -165,15 +195,14 @@ int connections_listen(struct agent *a, struct bk_err *err)
     if (strlen(a->o->socket) >= sizeof(at.sun_path))
         return err_set(err, BK_E_INPUT, "the name of the socket %.60s… is too long", a->o->socket);
     strcpy(at.sun_path, a->o->socket);
-    if (clear_place(a->o->socket, &at, err) < 0)
+    int fd = kept_listener(a, &at);
+    bool kept = fd >= 0;
+    if (!kept)
+        fd = new_listener(&at, err);
+    if (fd < 0)
         return -1;
-    a->listener = (struct source){socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), on_connect, NULL};
-    mode_t before = umask(0177);
-    bool bound = a->listener.fd >= 0 &&
-                 bind(a->listener.fd, (const struct sockaddr *)&at, sizeof(at)) == 0 &&
-                 listen(a->listener.fd, 128) == 0;
-    umask(before);
-    return bound && agent_watch(a, &a->listener) == 0
-               ? 0
-               : err_sys(err, "cannot listen at %s", a->o->socket);
+    a->listener = (struct source){fd, on_connect, NULL};
+    if (!kept)
+        keep_store(&a->keep, "socket", &fd, 1);
+    return agent_watch(a, &a->listener) == 0 ? 0 : err_sys(err, "cannot listen at %s", at.sun_path);
 }

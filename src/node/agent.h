@@ -4,8 +4,10 @@
 #define BK_NODE_AGENT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/err.h"
+#include "node/keep.h"
 
 /*
  * The node agent. OCI runtimes connect to its socket and send the listeners of their containers;
@@ -16,9 +18,15 @@ struct node_options {
     const char *socket;
     const char *profiles; /* a folder */
     bool audit;           /* denials are reported, and allowed */
+    const char *metrics;  /* ADDRESS:PORT for HTTP, or NULL */
+    const char *events;   /* a socket for programs that read events, or NULL */
+    uint64_t sample;      /* lines about operations in a second and container; 0: all */
+    enum keep_where keep; /* where descriptors outlive the agent */
+    unsigned wait;        /* seconds for a successor, in a holder of our own */
 };
 
-/* Serves until SIGTERM or SIGINT. Judges go on. Returns 0 or -1. */
+/* Serves until SIGTERM or SIGINT. Containers go on, and so do their judges, as long as something
+ * keeps their descriptors. Returns 0 or -1. */
 int node_serve(const struct node_options *o, struct bk_err *err);
 
 #endif

@@ -5,6 +5,9 @@
  * A container and its judge. The agent keeps the listener and the judge's book: if the judge dies,
  * another one takes over, and the calls of the container wait for it. A judge that dies again and
  * again is not replaced. Then the listener is closed, and judged calls fail.
+ *
+ * The agent itself may die at any instruction. So the container's descriptors are stored before its
+ * judge starts, and everything a successor has to know is in memory that is stored with them.
  */
 
 #include <errno.h>
@@ -45,32 +48,76 @@ static void print_event(struct agent *a, struct node_container *c, const struct 
 {
     OWN(buf) struct buf members = {0};
     if (!e->allow) {
-        c->denied++;
+        c->fds.record->denied = ++c->denied;
         a->denied++;
     }
+    if (!sampling_take(&c->sampling, a->o->sample, now_ms())) {
+        a->skipped++;
+        a->owes = true;
+        return;
+    }
     event_members(e, c->profile->graph, &c->cache, &members);
-    if (a->o->audit)
+    buf_chr(&members, ',');
+    sampling_members(&c->sampling, c->denied, &members);
+    if (c->fds.record->audit)
         buf_str(&members, ",\"audit\":true");
     if (buf_ok(&members))
         agent_print(a, e->allow ? "report" : "violation", &c->state, members.s);
 }
 
-/* Returns false at the end. */
+/* One look at all containers is enough for many events. */
+int containers_expire(struct agent *a)
+{
+    enum { LOOK_MS = 250 };
+    uint64_t now = now_ms();
+    if (!a->owes || now - a->sampled < LOOK_MS)
+        return a->owes ? (int)(LOOK_MS - (now - a->sampled)) : -1;
+    a->owes = false;
+    a->sampled = now;
+    for (struct node_container *c = a->first; c; c = c->next) {
+        OWN(buf) struct buf members = {0};
+        int due = sampling_due(&c->sampling, now);
+        a->owes |= due > 0;
+        if (due != 0)
+            continue;
+        sampling_members(&c->sampling, c->denied, &members);
+        if (buf_ok(&members))
+            agent_print(a, "skipped", &c->state, members.s);
+    }
+    return a->owes ? LOOK_MS : -1;
+}
+
+/* Its first words, which may be a predecessor's: it judges, or why it cannot. */
+static void take_words(struct agent *a, struct node_container *c, const char *words, size_t n)
+{
+    char members[32];
+    if (words[0] == JUDGE_FAILED)
+        snprintf(c->said, sizeof(c->said), "%.*s", (int)n - 1, words + 1);
+    if (words[0] != JUDGE_READY)
+        return;
+    snprintf(members, sizeof(members), "\"judge\":%d", c->judge);
+    agent_print(a, c->fds.record->told ? "resumed" : "started", &c->state, members);
+    a->started += !c->fds.record->told;
+    c->fds.record->told = 1;
+}
+
+/* An event stays in the socket until it is printed: if this agent dies, its successor prints it.
+ * Returns false if there is none. */
 static bool take_event(struct agent *a, struct node_container *c)
 {
     static struct event e;
     static char wire[sizeof(struct event)];
-    ssize_t n = recv(c->events.fd, wire, sizeof(wire), MSG_DONTWAIT);
-    if (n > 0 && event_from_wire(wire, (size_t)n, &e) == 0)
+    ssize_t n = recv(c->events.fd, wire, sizeof(wire), MSG_PEEK | MSG_DONTWAIT);
+    if (n > 0 && n <= JUDGE_SAYS)
+        take_words(a, c, wire, (size_t)n);
+    else if (n > 0 && event_from_wire(wire, (size_t)n, &e) == 0)
         print_event(a, c, &e);
-    return n > 0;
+    return n > 0 && recv(c->events.fd, wire, 1, MSG_DONTWAIT | MSG_TRUNC) > 0;
 }
 
 static void on_event(struct agent *a, struct source *s)
 {
-    /* the judge's end is closed only after its exit, which says more */
-    if (!take_event(a, s->owner) && errno != EAGAIN)
-        agent_forget(a, s);
+    take_event(a, s->owner);
 }
 
 /* ---- the end ---- */
@@ -90,17 +137,14 @@ static void forget(struct agent *a, struct node_container *c)
             *at = c->next;
             break;
         }
+    char name[KEEP_NAME];
+    agent_set_name('c', c->number, name);
+    keep_drop(&a->keep, name);
     agent_forget(a, &c->events);
-    agent_forget(a, &c->says);
+    c->fds.events = -1;
     agent_forget(a, &c->exit);
-    if (c->book) {
-        count(a, c->book);
-        munmap(c->book, sizeof(*c->book));
-    }
-    if (c->memory >= 0)
-        close(c->memory);
-    if (c->listener >= 0)
-        close(c->listener);
+    count(a, c->fds.book);
+    container_fds_close(&c->fds);
     profile_release(c->profile);
     a->running--;
     free(c);
@@ -114,68 +158,41 @@ static void end_refused(struct agent *a, struct node_container *c, const char *w
 
 /* ---- the judge's process ---- */
 
-static void __attribute__((noreturn))
-be_judge(struct node_container *c, bool audit, int events, int says)
+static void __attribute__((noreturn)) be_judge(struct node_container *c)
 {
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     container_judge(&(struct container){.plan = &c->profile->plan,
                                         .graph = c->profile->graph,
-                                        .listener = c->listener,
-                                        .events = events,
-                                        .says = says,
+                                        .listener = c->fds.listener,
+                                        .events = c->fds.judge_end,
                                         .pid = c->state.pid,
-                                        .book = c->book,
-                                        .audit = audit});
+                                        .book = c->fds.book,
+                                        .audit = c->fds.record->audit});
 }
 
 static void on_exit_of_judge(struct agent *a, struct source *s);
-static void on_words(struct agent *a, struct source *s);
+
+static bool watch_judge(struct agent *a, struct node_container *c, pid_t pid, int pidfd)
+{
+    c->judge = pid;
+    c->exit = (struct source){pidfd, on_exit_of_judge, c};
+    return pidfd >= 0 && agent_watch(a, &c->exit) == 0;
+}
 
 static bool start_judge(struct agent *a, struct node_container *c)
 {
-    int ends[2] = {-1, -1}, says[2] = {-1, -1};
-    bool good = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0 &&
-                pipe2(says, O_CLOEXEC | O_NONBLOCK) == 0;
-    c->judge = good ? fork() : -1;
-    if (c->judge == 0)
-        be_judge(c, a->o->audit, ends[1], says[1]);
-    if (ends[1] >= 0)
-        close(ends[1]);
-    if (says[1] >= 0)
-        close(says[1]);
-    c->events = (struct source){ends[0], on_event, c};
-    c->says = (struct source){says[0], on_words, c};
-    int pidfd = c->judge > 0 ? (int)syscall(SYS_pidfd_open, c->judge, 0) : -1;
-    c->exit = (struct source){pidfd, on_exit_of_judge, c};
-    c->nsaid = 0;
-    return pidfd >= 0 && agent_watch(a, &c->events) == 0 && agent_watch(a, &c->says) == 0 &&
-           agent_watch(a, &c->exit) == 0;
-}
-
-/* Its first words: nothing but a NUL if it judges, or why it cannot. */
-static void on_words(struct agent *a, struct source *s)
-{
-    struct node_container *c = s->owner;
-    ssize_t n = read(s->fd, c->said + c->nsaid, sizeof(c->said) - 1 - c->nsaid);
-    if (n < 0)
-        return;
-    c->nsaid += (size_t)n;
-    if (n > 0 && c->nsaid < sizeof(c->said) - 1)
-        return;
-    c->said[c->nsaid] = '\0';
-    agent_forget(a, s);
-    if (c->nsaid != 1 || c->said[0])
-        return; /* it exits */
-    agent_print(a, c->judging ? "resumed" : "started", &c->state, "");
-    a->started += !c->judging;
-    c->judging = true;
+    atomic_store(&c->fds.book->judge, 0);
+    pid_t pid = fork();
+    if (pid == 0)
+        be_judge(c);
+    return pid > 0 && watch_judge(a, c, pid, (int)syscall(SYS_pidfd_open, pid, 0));
 }
 
 static bool has_callers(const struct node_container *c)
 {
-    struct pollfd p = {c->listener, POLLIN, 0};
+    struct pollfd p = {c->fds.listener, POLLIN, 0};
     return poll(&p, 1, 0) >= 0 && !(p.revents & (POLLHUP | POLLNVAL));
 }
 
@@ -183,7 +200,7 @@ static void print_end(struct agent *a, const struct node_container *c)
 {
     char members[96];
     snprintf(members, sizeof(members), "\"judged\":%llu,\"denied\":%llu",
-             (unsigned long long)atomic_load(&c->book->judged), (unsigned long long)c->denied);
+             (unsigned long long)atomic_load(&c->fds.book->judged), (unsigned long long)c->denied);
     a->ended++;
     agent_print(a, "ended", &c->state, members);
 }
@@ -199,24 +216,17 @@ static bool may_restart(struct agent *a, struct node_container *c)
     return c->restarts++ < RESTARTS;
 }
 
-static void on_exit_of_judge(struct agent *a, struct source *s)
+/* No judge runs. */
+static void replace_judge(struct agent *a, struct node_container *c)
 {
-    struct node_container *c = s->owner;
-    waitpid(c->judge, NULL, WNOHANG);
-    while (c->events.fd >= 0 && take_event(a, c))
+    bool ended = !has_callers(c), judging = atomic_load(&c->fds.book->ready);
+    while (take_event(a, c))
         ;
-    if (c->says.fd >= 0)
-        on_words(a, &c->says);
-    bool ended = !has_callers(c), judging = c->judging;
-    agent_forget(a, &c->events);
-    agent_forget(a, &c->says);
-    agent_forget(a, &c->exit);
     if (ended && judging) {
         print_end(a, c);
         forget(a, c);
     } else if (!judging) {
-        c->said[c->nsaid] = '\0';
-        end_refused(a, c, c->nsaid ? c->said : "its judge died");
+        end_refused(a, c, c->said[0] ? c->said : "its judge died");
     } else if (!may_restart(a, c)) {
         end_refused(a, c, "its judge died too often: judged calls fail from now on");
     } else if (!start_judge(a, c)) {
@@ -224,45 +234,162 @@ static void on_exit_of_judge(struct agent *a, struct source *s)
     }
 }
 
+static void on_exit_of_judge(struct agent *a, struct source *s)
+{
+    struct node_container *c = s->owner;
+    pid_t pid;
+    waitpid(c->judge, NULL, WNOHANG);
+    agent_forget(a, &c->exit);
+    /* an earlier agent may have started one that came first */
+    int pidfd = book_judge(c->fds.book, a->proc, &pid);
+    if (pidfd < 0 || !watch_judge(a, c, pid, pidfd))
+        replace_judge(a, c);
+}
+
 /* ---- the start ---- */
 
-static bool make_book(struct node_container *c)
+void container_store(struct agent *a, const struct node_container *c)
 {
-    c->memory = memfd_create("buckle-calls", MFD_CLOEXEC);
-    if (c->memory < 0 || ftruncate(c->memory, sizeof(*c->book)) < 0)
-        return false;
-    void *at = mmap(NULL, sizeof(*c->book), PROT_READ | PROT_WRITE, MAP_SHARED, c->memory, 0);
-    c->book = at == MAP_FAILED ? NULL : at;
-    return c->book != NULL;
+    char name[KEEP_NAME];
+    agent_set_name('c', c->number, name);
+    container_fds_store(&c->fds, &a->keep, name);
+}
+
+/* Adds a container to the agent's. Takes the profile and descriptors over, unless it fails. */
+static struct node_container *add(struct agent *a, struct node_profile *profile, uint64_t number,
+                                  const struct container_fds *f)
+{
+    struct node_container *c = calloc(1, sizeof(*c));
+    if (!c)
+        return NULL;
+    *c = (struct node_container){.next = a->first,
+                                 .state = f->record->state,
+                                 .profile = profile,
+                                 .number = number,
+                                 .fds = *f,
+                                 .denied = f->record->denied,
+                                 .events = {f->events, on_event, c},
+                                 .exit.fd = -1};
+    a->first = c;
+    a->running++;
+    a->denied += c->denied; /* the agent before this one counted them */
+    return c;
+}
+
+/* Compiles the profile, and makes what a container needs. */
+static const char *prepare(struct agent *a, const struct state *s, struct node_profile **profile,
+                           struct container_fds *f)
+{
+    static char why[512];
+    struct bk_err err;
+    OWN(buf) struct buf line = {0};
+    if (profiles_get(&a->profiles, s->profile, profile, &err) < 0) {
+        err_line(&err, &line);
+        snprintf(why, sizeof(why), "%s", buf_ok(&line) && line.s ? line.s : err.msg);
+        return why;
+    }
+    bool good = !s->section[0] || strcmp(s->section, (*profile)->section) == 0;
+    if (good && container_fds_make(f, s) == 0)
+        return NULL;
+    profile_release(*profile);
+    return good ? "out of memory" : "its filter was made for another version of the profile";
 }
 
 void container_begin(struct agent *a, const struct state *s, int listener)
 {
-    struct bk_err err;
     OWN(fd) int taken = listener;
     struct node_profile *profile;
-    OWN(buf) struct buf why = {0};
-    if (profiles_get(&a->profiles, s->profile, &profile, &err) < 0) {
-        err_line(&err, &why);
-        container_refuse(a, s, buf_ok(&why) && why.s ? why.s : err.msg);
+    struct container_fds f = {.listener = listener};
+    const char *why = prepare(a, s, &profile, &f);
+    if (why) {
+        container_refuse(a, s, why);
         return;
     }
-    struct node_container *c = calloc(1, sizeof(*c));
+    f.record->profile = profile->number;
+    f.record->audit = a->o->audit;
+    steal_fd(&taken);
+    struct node_container *c = add(a, profile, ++a->numbers, &f);
     if (!c) {
+        container_fds_close(&f);
         profile_release(profile);
         container_refuse(a, s, "out of memory");
         return;
     }
-    *c = (struct node_container){.next = a->first,
-                                 .state = *s,
-                                 .profile = profile,
-                                 .listener = steal_fd(&taken),
-                                 .memory = -1,
-                                 .events.fd = -1,
-                                 .says.fd = -1,
-                                 .exit.fd = -1};
-    a->first = c;
-    a->running++;
-    if (!make_book(c) || !start_judge(a, c))
+    container_store(a, c);
+    if (agent_watch(a, &c->events) < 0 || !start_judge(a, c))
         end_refused(a, c, "no judge can be started");
+}
+
+/* ---- after another agent ---- */
+
+/* Its judge may still judge; if not, it gets another one. */
+static void go_on(struct agent *a, struct node_container *c)
+{
+    pid_t pid;
+    char members[32];
+    int pidfd = book_judge(c->fds.book, a->proc, &pid);
+    if (agent_watch(a, &c->events) < 0) {
+        end_refused(a, c, "out of memory: judged calls fail from now on");
+        return;
+    }
+    if (pidfd >= 0 && watch_judge(a, c, pid, pidfd)) {
+        snprintf(members, sizeof(members), "\"judge\":%d", pid);
+        agent_print(a, "kept", &c->state, members);
+    } else if (!c->fds.record->told && !atomic_load(&c->fds.book->judge)) {
+        if (!start_judge(a, c)) /* the agent died before it could */
+            end_refused(a, c, "no judge can be started");
+    } else {
+        replace_judge(a, c);
+    }
+}
+
+/* A judge whose container cannot be taken over must not judge without anybody who reads. */
+static void refuse_kept(struct agent *a, struct container_fds *f, const char *why)
+{
+    pid_t pid;
+    OWN(fd) int judge = book_judge(f->book, a->proc, &pid);
+    if (judge >= 0)
+        syscall(SYS_pidfd_send_signal, judge, SIGKILL, NULL, 0);
+    container_refuse(a, &f->record->state, why);
+    container_fds_close(f);
+}
+
+static void restore(struct agent *a, struct kept *set, uint64_t number)
+{
+    struct container_fds f;
+    struct bk_err err;
+    struct node_profile *profile = NULL;
+    if (container_fds_take(&f, set) < 0) {
+        container_refuse(a, NULL, "what another version of the agent kept cannot be read");
+        keep_drop(&a->keep, set->name);
+        return;
+    }
+    if (profiles_restore(&a->profiles, &a->keep, f.record->profile, f.record->state.profile,
+                         &profile, &err) < 0) {
+        keep_drop(&a->keep, set->name);
+        refuse_kept(a, &f, err.msg);
+        return;
+    }
+    struct node_container *c = add(a, profile, number, &f);
+    if (!c) {
+        profile_release(profile);
+        refuse_kept(a, &f, "out of memory");
+        return;
+    }
+    go_on(a, c);
+}
+
+void containers_restore(struct agent *a)
+{
+    for (size_t i = 0; i < a->keep.nsets; i++) {
+        uint64_t number = strtoull(a->keep.sets[i].name + 1, NULL, 10);
+        a->numbers = number > a->numbers ? number : a->numbers;
+    }
+    for (size_t i = 0; i < a->keep.nsets; i++)
+        if (a->keep.sets[i].name[0] == 'c')
+            restore(a, &a->keep.sets[i], strtoull(a->keep.sets[i].name + 1, NULL, 10));
+    for (size_t i = 0; i < a->keep.nsets; i++) /* texts that no container uses */
+        if (a->keep.sets[i].name[0] == 'p' && a->keep.sets[i].n && a->keep.sets[i].fds[0] >= 0)
+            keep_drop(&a->keep, a->keep.sets[i].name);
+    profiles_restored(&a->profiles);
 }

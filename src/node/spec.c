@@ -14,9 +14,11 @@
 #include "node/spec.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/own.h"
+#include "base/sha256.h"
 #include "kernel/plan/plan-int.h"
 #include "kernel/plan/plan-words.h"
 
@@ -87,6 +89,25 @@ size_t spec_calls(const struct plan *p, struct spec_call *out, size_t cap)
     for (size_t i = 0; i < sizeof(planned) / sizeof(planned[0]) && n < cap; i++)
         out[n++] = call_of(p, planned[i]);
     return n;
+}
+
+void spec_digest(const struct plan *p, char out[SPEC_DIGEST])
+{
+    static struct spec_call calls[SPEC_CALLS];
+    size_t n = spec_calls(p, calls, SPEC_CALLS);
+    struct sha256 hash;
+    char hex[SHA256_HEX + 1], line[128];
+    sha256_begin(&hash);
+    for (size_t i = 0; i < n; i++) {
+        const struct spec_call *c = &calls[i];
+        if (c->action == SPEC_ALLOW)
+            continue;
+        int len = snprintf(line, sizeof(line), "%.60s %d %d %d %u\n", c->name, c->action, c->err,
+                           c->arg, c->any);
+        sha256_add(&hash, line, (size_t)len);
+    }
+    sha256_end_hex(&hash, hex);
+    snprintf(out, SPEC_DIGEST, "%.16s", hex);
 }
 
 /* ---- JSON ---- */
@@ -170,13 +191,15 @@ static void put_seccomp(const struct plan *p, const struct spec_options *o, stru
     static struct spec_call calls[SPEC_CALLS];
     size_t n = spec_calls(p, calls, SPEC_CALLS);
     struct writer w = {.out = out, .comma = "\n"};
+    char digest[SPEC_DIGEST];
+    spec_digest(p, digest);
     buf_fmt(out,
             "{\n    \"defaultAction\": \"SCMP_ACT_ERRNO\",\n    \"defaultErrnoRet\": %d,\n"
             "    \"architectures\": [\"%s\"],\n    \"listenerPath\": ",
             ENOSYS, archs[p->opt.arch]);
     buf_json(out, o->socket, strlen(o->socket));
     buf_str(out, ",\n    \"listenerMetadata\": ");
-    buf_json(out, o->profile, strlen(o->profile));
+    buf_fmt(out, "\"%s@%s\"", o->profile, digest); /* names of profiles need no escapes */
     buf_str(out, ",\n    \"syscalls\": [");
     put_group(&w, calls, n, SPEC_ALLOW, 0);
     put_group(&w, calls, n, SPEC_NOTIFY, 0);

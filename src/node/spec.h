@@ -29,6 +29,11 @@ struct spec_call {
 enum { SPEC_CALLS = 512 };
 size_t spec_calls(const struct plan *p, struct spec_call *out, size_t cap);
 
+/* What tells sections apart: sixteen digits of a hash over all calls that do not simply pass. The
+ * listener's metadata has it, so that an agent whose profile has changed since notices. */
+enum { SPEC_DIGEST = 17 };
+void spec_digest(const struct plan *p, char out[SPEC_DIGEST]);
+
 struct spec_options {
     const char *socket;   /* of the node agent */
     const char *profile;  /* its name there */

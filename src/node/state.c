@@ -52,12 +52,30 @@ static int read_fds(const json_t *list, struct state *out, struct bk_err *err)
     return found == 1 ? 0 : wrong(err, "fds must have seccompFd once");
 }
 
+/* NAME, or NAME@SECTION. */
+static bool split_name(const json_t *v, char name[STATE_PROFILE], char section[STATE_SECTION])
+{
+    const char *text = json_string_value(v), *at = text ? strchr(text, '@') : NULL;
+    size_t n = at ? (size_t)(at - text) : json_string_length(v);
+    section[0] = '\0';
+    if (!text || strlen(text) != json_string_length(v) || n >= STATE_PROFILE)
+        return false;
+    memcpy(name, text, n);
+    name[n] = '\0';
+    if (at && (strlen(at + 1) != STATE_SECTION - 1 ||
+               strspn(at + 1, "0123456789abcdef") != STATE_SECTION - 1))
+        return false;
+    if (at)
+        strcpy(section, at + 1);
+    return state_is_profile(name);
+}
+
 static int take_profile(const json_t *v, const char *what, struct state *out, struct bk_err *err)
 {
-    const char *name = json_string_value(v);
-    if (!v || (name && !name[0]))
+    char name[STATE_PROFILE], section[STATE_SECTION];
+    if (!v || (json_is_string(v) && !json_string_length(v)))
         return 0;
-    if (!name || strlen(name) != json_string_length(v) || !state_is_profile(name))
+    if (!split_name(v, name, section))
         return err_set(err, BK_E_INPUT,
                        "the runtime's message: %s must be the name of a profile: letters, digits "
                        "and . _ -, at most %d",
@@ -65,6 +83,8 @@ static int take_profile(const json_t *v, const char *what, struct state *out, st
     if (out->profile[0] && strcmp(out->profile, name) != 0)
         return wrong(err, "metadata and the annotation name different profiles");
     strcpy(out->profile, name);
+    if (section[0])
+        strcpy(out->section, section);
     return 0;
 }
 
@@ -83,6 +103,7 @@ static int read_state(const json_t *root, struct state *out, struct bk_err *err)
         return wrong(err, "state.annotations must be an object");
     out->pid = (pid_t)json_integer_value(pid);
     strcpy(out->id, json_string_value(id));
+    state_take_pod(notes, &out->pod);
     if (read_fds(json_object_get(root, "fds"), out, err) < 0 ||
         take_profile(json_object_get(root, "metadata"), "metadata", out, err) < 0 ||
         take_profile(json_object_get(notes, STATE_ANNOTATION), STATE_ANNOTATION, out, err) < 0)

@@ -36,6 +36,9 @@ typedef struct v3_ext_ctx X509V3_CTX;
     X(long, SSL_CTX_ctrl, (SSL_CTX *, int, long, void *))                                          \
     X(uint64_t, SSL_CTX_set_options, (SSL_CTX *, uint64_t))                                        \
     X(int, SSL_CTX_set_default_verify_paths, (SSL_CTX *))                                          \
+    X(int, SSL_CTX_load_verify_locations, (SSL_CTX *, const char *, const char *))                 \
+    X(int, SSL_CTX_use_certificate_chain_file, (SSL_CTX *, const char *))                          \
+    X(int, SSL_CTX_use_PrivateKey_file, (SSL_CTX *, const char *, int))                            \
     X(void, SSL_CTX_set_verify, (SSL_CTX *, int, void *))                                          \
     X(void, SSL_CTX_set_client_hello_cb, (SSL_CTX *, int (*)(SSL *, int *, void *), void *))       \
     X(void, SSL_CTX_set_alpn_select_cb,                                                            \
@@ -49,6 +52,7 @@ typedef struct v3_ext_ctx X509V3_CTX;
     X(void, SSL_free, (SSL *))                                                                     \
     X(long, SSL_ctrl, (SSL *, int, long, void *))                                                  \
     X(void, SSL_set_bio, (SSL *, BIO *, BIO *))                                                    \
+    X(int, SSL_set_fd, (SSL *, int))                                                               \
     X(void, SSL_set_accept_state, (SSL *))                                                         \
     X(void, SSL_set_connect_state, (SSL *))                                                        \
     X(int, SSL_set_ex_data, (SSL *, int, void *))                                                  \
@@ -115,6 +119,7 @@ enum {
     TLS_MODE_RELEASE_BUFFERS = 0x10,
     TLS_VERSION_1_2 = 0x0303,
     TLS_VERIFY_PEER = 1,
+    TLS_FILE_PEM = 1,
     TLS_OP_NO_RENEGOTIATION = 1 << 30,
     TLS_ERROR_WANT_READ = 2,
     TLS_ERROR_CLOSED = 6,

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Containers for the tests of the node agent: bundles, a running agent, runtimes."""
 
+import hashlib
+import io
 import json
 import os
 import shutil
 import signal
 import socket
 import subprocess
+import tarfile
 import time
 
 from drive import BUCKLE, FOLDER
@@ -74,7 +77,7 @@ class Agent:
 
     count = 0
 
-    def __init__(self, profiles, *flags):
+    def __init__(self, profiles, *flags, popen=subprocess.Popen):
         Agent.count += 1
         self.folder = os.path.join(FOLDER, f"agent{Agent.count}")
         self.profiles = os.path.join(self.folder, "profiles")
@@ -84,6 +87,7 @@ class Agent:
         self.socket = os.path.join(self.folder, "node.sock")
         self.log = os.path.join(self.folder, "events")
         self.flags = flags
+        self.popen = popen
         self.n = 0
         self.start()
 
@@ -94,8 +98,8 @@ class Agent:
     def start(self):
         ready = sum(e["event"] == "ready" for e in self.events()) if os.path.exists(self.log) else 0
         with open(self.log, "ab") as out:
-            self.child = subprocess.Popen([BUCKLE, "node", "--socket", self.socket, "--profiles", self.profiles, *self.flags], stdout=out,
-                                          stdin=subprocess.DEVNULL)
+            self.child = self.popen([BUCKLE, "node", "--socket", self.socket, "--profiles", self.profiles, *self.flags], stdout=out,
+                                    stdin=subprocess.DEVNULL)
         self.wait(lambda e: sum(x["event"] == "ready" for x in e) > ready)
 
     def events(self, kind=None, container=None):
@@ -171,4 +175,170 @@ def judges_of(agent_pid):
                     found.append(pid)
         except FileNotFoundError:
             pass
+    return found
+
+
+# ---- engines ----
+
+COMMON_CALLS = """accept accept4 access arch_prctl bind brk capget capset chdir chmod chown clock_gettime clone close connect dup dup2 dup3 epoll_create1 epoll_ctl epoll_pwait
+ execve execveat exit exit_group faccessat faccessat2 fchdir fchmod fchmodat fchown fchownat fcntl fork fstat fstatfs futex getcwd getdents64 getegid geteuid getgid getgroups getpgid getpid
+ getppid getrandom getsockopt gettid getuid ioctl kill link linkat lseek lstat mkdir mkdirat mmap mprotect munmap nanosleep newfstatat open openat openat2 pipe pipe2 poll prctl pread64
+ prlimit64 read readlink readlinkat rename renameat2 rmdir rseq rt_sigaction rt_sigprocmask rt_sigreturn sched_yield sendfile sendmsg recvmsg set_robust_list set_tid_address setgid setgroups
+ setuid sigaltstack socket stat statfs statx symlink sysinfo tgkill umask uname unlink unlinkat utimensat vfork wait4 write writev""".split()
+
+
+def engine_profile():
+    """A filter like those of engines: a list of allowed calls, some under conditions."""
+    return {"defaultAction": "SCMP_ACT_ERRNO", "defaultErrnoRet": 38, "architectures": ["SCMP_ARCH_X86_64", "SCMP_ARCH_X86"],
+            "syscalls": [{"names": COMMON_CALLS, "action": "SCMP_ACT_ALLOW"}, {"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": 38},
+                         {"names": ["personality"], "action": "SCMP_ACT_ALLOW", "args": [{"index": 0, "value": 0, "op": "SCMP_CMP_EQ"}]}]}
+
+
+def crun_here():
+    """An executable that is crun with version 2 of cgroups alone, or None. crun refuses a host with both versions."""
+    if not shutil.which("crun") or not shutil.which("unshare"):
+        return None
+    path = os.path.join(FOLDER, "crun")
+    with open(path, "w", encoding="ascii") as f:
+        f.write("#!/bin/sh\nexec unshare -m sh -c 'mount -t cgroup2 none /sys/fs/cgroup && exec " + shutil.which("crun") + " \"$@\"' crun \"$@\"\n")
+    os.chmod(path, 0o755)
+    folder = bundle("crun-probe", ["/bin/true"])
+    config = os.path.join(folder, "config.json")
+    with open(config, encoding="utf-8") as f:
+        parsed = json.load(f)
+    del parsed["linux"]["resources"]
+    with open(config, "w", encoding="utf-8") as f:
+        json.dump(parsed, f)
+    done = subprocess.run([path, *root_of("crun"), "run", "-b", folder, "crun-probe"], stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
+    return path if done.returncode == 0 else None
+
+
+def image_root():
+    """The root file system of an image: busybox."""
+    folder = bundle("image", ["/bin/true"])
+    return os.path.join(folder, "rootfs")
+
+
+class Podman:
+    name = "podman"
+    count = 0
+
+    @staticmethod
+    def why_not():
+        return None if shutil.which("podman") else "podman is not installed"
+
+    def __init__(self):
+        self.base = ["podman", "--root", os.path.join(FOLDER, "podman"), "--runroot", os.path.join(FOLDER, "podman-run"), "--storage-driver", "vfs", "--cgroup-manager", "cgroupfs"]
+        with subprocess.Popen(["tar", "-C", image_root(), "-c", "."], stdout=subprocess.PIPE) as tar:
+            subprocess.run([*self.base, "import", "-", "bb:1"], stdin=tar.stdout, capture_output=True, timeout=120, check=True)
+
+    def run(self, args, runtime="runc", annotation=None, seccomp=None, privileged=False):
+        more = ["--annotation", annotation] if annotation else []
+        more += ["--security-opt", "seccomp=" + seccomp] if seccomp else []
+        more += ["--privileged"] if privileged else []
+        return subprocess.run([*self.base, "--runtime", runtime, "run", "--rm", "--network", "none", "--pids-limit", "-1", "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=4096:4096", *more,
+                               "bb:1", *args], stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False, text=True)
+
+
+class Containerd:
+    """A containerd of our own, and ctr."""
+
+    name = "containerd"
+
+    @staticmethod
+    def why_not():
+        return None if shutil.which("containerd") and shutil.which("ctr") else "containerd is not installed"
+
+    def __init__(self):
+        folder = os.path.join(FOLDER, "containerd")
+        os.mkdir(folder)
+        self.count = 0
+        self.address = os.path.join(folder, "sock")
+        with open(os.path.join(folder, "log"), "wb") as log:
+            self.child = subprocess.Popen(["containerd", "--root", folder + "/root", "--state", folder + "/state", "--address", self.address], stdout=log, stderr=log)
+        until = time.monotonic() + 30
+        while subprocess.run(self.ctr("version"), capture_output=True, check=False).returncode and time.monotonic() < until:
+            time.sleep(0.2)
+        subprocess.run(self.ctr("images", "import", "--snapshotter", "native", self.image(folder)), check=True, capture_output=True, timeout=120)
+
+    def ctr(self, *words):
+        return ["ctr", "-a", self.address, *words]
+
+    @staticmethod
+    def image(folder):
+        """An OCI archive with one layer."""
+        def blob(data):
+            parts["blobs/sha256/" + hashlib.sha256(data).hexdigest()] = data
+            return {"digest": "sha256:" + hashlib.sha256(data).hexdigest(), "size": len(data)}
+
+        parts, text = {"oci-layout": b'{"imageLayoutVersion":"1.0.0"}'}, io.BytesIO()
+        with tarfile.open(fileobj=text, mode="w") as layer:
+            layer.add(image_root(), arcname=".")
+        kind = "application/vnd.oci.image."
+        first = blob(text.getvalue())
+        config = {"architecture": {"x86_64": "amd64", "aarch64": "arm64"}[os.uname().machine], "os": "linux", "config": {"Env": ["PATH=/bin"]},
+                  "rootfs": {"type": "layers", "diff_ids": [first["digest"]]}}
+        manifest = {"schemaVersion": 2, "mediaType": kind + "manifest.v1+json", "config": {"mediaType": kind + "config.v1+json", **blob(json.dumps(config).encode())},
+                    "layers": [{"mediaType": kind + "layer.v1.tar", **first}]}
+        parts["index.json"] = json.dumps({"schemaVersion": 2, "manifests": [{"mediaType": kind + "manifest.v1+json", **blob(json.dumps(manifest).encode()),
+                                                                             "annotations": {"io.containerd.image.name": "docker.io/library/bb:1"}}]}).encode()
+        path = os.path.join(folder, "image.tar")
+        with tarfile.open(path, "w") as archive:
+            for name, data in parts.items():
+                info = tarfile.TarInfo(name)
+                info.size = len(data)
+                archive.addfile(info, io.BytesIO(data))
+        return path
+
+    def run(self, args, runtime=None, annotation=None, seccomp=None, privileged=False):
+        self.count += 1
+        more = ["--runc-binary", runtime] if runtime else []
+        more += ["--annotation", annotation] if annotation else []
+        more += ["--seccomp", "--seccomp-profile", seccomp] if seccomp else []
+        more += ["--privileged"] if privileged else []
+        return subprocess.run(self.ctr("run", "--rm", "--snapshotter", "native", *more, "docker.io/library/bb:1", f"c{self.count}", *args), stdin=subprocess.DEVNULL,
+                              capture_output=True, timeout=120, check=False, text=True)
+
+    def stop(self):
+        self.child.terminate()
+        self.child.wait()
+
+
+# ---- processes ----
+
+def named(name):
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/comm", encoding="ascii") as f:
+                if f.read().strip() == name:
+                    yield int(pid)
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+
+
+def all_judges(folder):
+    """The judges of containers whose bundles or agents are in a folder, whoever started them. A judge has the container's root."""
+    found = []
+    for pid in named("buckle-judge"):
+        try:
+            with open(f"/proc/{pid}/mountinfo", encoding="utf-8", errors="replace") as f:
+                if any(folder in line.split()[3] or line.split()[3].startswith("/" + os.path.basename(folder)) for line in f):
+                    found.append(pid)
+        except OSError:
+            pass
+    return found
+
+
+def holders(path):
+    """The holders at an agent's socket."""
+    with open("/proc/net/unix", encoding="utf-8") as f:
+        inodes = {line.split()[6] for line in f if line.rstrip().endswith(path + ".hold")}
+    found = []
+    for pid in named("buckle-holder"):
+        try:
+            links = {os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")}
+        except OSError:
+            continue
+        if any(f"socket:[{inode}]" in links for inode in inodes):
+            found.append(pid)
     return found

@@ -4,7 +4,9 @@
 #define BK_KERNEL_JUDGE_CALL_BOOK_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /*
  * Calls that were received and not answered, in memory that outlives the judge's process. The
@@ -16,6 +18,8 @@ enum { BOOK_CALLS = 1024, BOOK_BUCKETS = 24 };
 
 struct call_book {
     _Atomic uint64_t calls[BOOK_CALLS]; /* ids; 0: free */
+    _Atomic uint64_t judge;             /* the judge's process (call-book.c); 0: none yet */
+    _Atomic uint32_t ready;             /* a judge has judged */
     _Atomic uint32_t open;              /* slots in use */
     _Atomic uint32_t started;           /* the container's own program runs */
     _Atomic uint64_t stack;             /* where the runtime's was when it executed that; or 0 */
@@ -23,6 +27,11 @@ struct call_book {
     _Atomic uint64_t spent_ns;
     _Atomic uint64_t took[BOOK_BUCKETS]; /* by the power of two of microseconds */
 };
+
+/* Notes this process as the judge, unless another one is. */
+bool book_claim(struct call_book *b, int proc);
+/* A pidfd of the judge's process; -1: it has ended, or there was none. */
+int book_judge(const struct call_book *b, int proc, pid_t *pid);
 
 /* From now on, this process notes its calls there. */
 void book_keep(struct call_book *b);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,4 +80,18 @@ int container_cgroup_join(int proc, pid_t pid)
     char path[PATH_MAX];
     path_in(proc, "self", true, path);
     return join(proc, pid, path[0] != '\0');
+}
+
+void container_cgroup_from_host(int proc)
+{
+    char parent[16];
+    snprintf(parent, sizeof(parent), "%d", getppid());
+    const char *const hosts[] = {"1", parent};
+    for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "%s/ns/cgroup", hosts[i]);
+        OWN(fd) int fd = openat(proc, name, O_RDONLY | O_CLOEXEC);
+        if (fd >= 0 && setns(fd, CLONE_NEWCGROUP) == 0)
+            return;
+    }
 }

@@ -10,4 +10,9 @@
  * negative errno, which errno has, too. */
 int container_cgroup_join(int proc, pid_t pid);
 
+/* In a pod the agent has a namespace of cgroups, from which the paths of others begin with "..".
+ * Joins that of the host: the first process's or, where that is out of reach, that of whoever
+ * started the container. If neither works, container_cgroup_join() fails. */
+void container_cgroup_from_host(int proc);
+
 #endif

@@ -12,6 +12,12 @@
  * the first of these, the judge reads the caller's credentials for every request. Set-id programs
  * change nothing, because nothing in the sandbox gains privileges.
  *
+ * In a container, execve() and unshare() are reported, too: then nothing else can change a thread's
+ * credentials. A thread that had the judge's when it called before, and no such call since, still
+ * has them. The call that changes them comes between two others of the same thread, so the next one
+ * finds another count. Only an execve() of a thread that is not its process's first moves
+ * credentials to another number; from then on, nothing is remembered.
+ *
  * To the kernel, these are properties of a thread. The C library would change all threads at once,
  * so the judge makes the system calls directly; a thread that waits for a caller inherits that
  * caller's credentials. The judge always keeps two capabilities: CAP_SYS_PTRACE, to read callers
@@ -35,6 +41,7 @@
 #include "kernel/judge/handlers.h"
 #include "kernel/judge/judge.h"
 #include "kernel/judge/target.h"
+#include "kernel/judge/thread-cache.h"
 
 enum { STATUS_BYTES = 16384 };
 
@@ -156,6 +163,7 @@ static int act_as(struct judge *j, const struct creds *p)
     if (j->creds.known && is_same_creds(p, &j->creds.now))
         return 0;
     j->creds.known = false;
+    j->creds.as_of++;
     if (assume_creds(p, j->creds.alone) < 0)
         return -EPERM;
     j->creds.now = *p;
@@ -167,6 +175,7 @@ static int act_as(struct judge *j, const struct creds *p)
 static void act_as_root(struct judge *j)
 {
     j->creds.known = false;
+    j->creds.as_of++;
     set_effective(UINT64_MAX);
     syscall(SYS_setfsuid, 0);
     syscall(SYS_setfsgid, getgid());
@@ -179,11 +188,22 @@ int creds_take(struct judge *j, const struct request *r)
     struct creds p;
     if (!j->creds.vary)
         return 0;
+    if (j->creds.known && j->creds.reported && thread_cache_has_creds(j, r))
+        return 0;
     if (j->creds.known && !j->creds.may_ptrace &&
         (j->creds.now.fsuid != 0 || j->creds.now.fsgid != getgid()))
         act_as_root(j);
     int err = read_creds(j, r, &p);
-    return err < 0 ? err : act_as(j, &p);
+    err = err < 0 ? err : act_as(j, &p);
+    if (err == 0 && j->creds.reported)
+        thread_cache_set_creds(j, r);
+    return err;
+}
+
+void creds_change(struct judge *j, bool others)
+{
+    j->creds.as_of++;
+    j->creds.reported &= !others;
 }
 
 /* As the kernel does: then root has its permitted capabilities, and other users have none. */
@@ -205,6 +225,7 @@ struct answer handle_creds(struct judge *j, const struct request *r)
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[2];
     (void)r;
+    creds_change(j, false);
     j->creds.vary = true;
     j->creds.may_ptrace = syscall(SYS_capget, &head, data) == 0 &&
                           (data[0].permitted & (uint32_t)(UINT64_C(1) << CAP_SYS_PTRACE));

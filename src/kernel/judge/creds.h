@@ -23,6 +23,8 @@ struct creds_in_use {
     bool known;      /* `now` holds what the judge acts with */
     bool alone;      /* the judge outlives its parent */
     bool may_ptrace; /* the judge has CAP_SYS_PTRACE */
+    bool reported;   /* every call that can change a thread's is reported, execve() too */
+    uint64_t as_of;  /* counts such calls, and changes of `now` */
     struct creds now;
 };
 
@@ -31,5 +33,8 @@ struct creds_in_use {
 int creds_take(struct judge *j, const struct request *r);
 /* Then switches to the caller's real ids, as access() wants. Returns 0 or a negative errno. */
 int creds_take_real(struct judge *j);
+/* The caller's credentials may change after this request; with `others`, another thread may get
+ * them. */
+void creds_change(struct judge *j, bool others);
 
 #endif

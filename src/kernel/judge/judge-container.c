@@ -16,7 +16,8 @@
  * The runtime's filter knows less than the plan (node/spec.c), so the plan's tests of arguments are
  * applied here.
  *
- * The judge outlives the process that started it. If the judge itself dies, a successor answers
+ * The judge outlives the process that started it: whoever holds the other end of the socket for
+ * events decides how long. If the judge itself dies, a successor answers
  * what it left (call-book.h). A successor does not know which commands run: rules about commands
  * then hold for all processes.
  */
@@ -42,9 +43,11 @@
 #include "base/proc-text.h"
 #include "kernel/host/kabi.h"
 #include "kernel/judge/container-cgroup.h"
+#include "kernel/judge/judge-limits.h"
 #include "kernel/judge/judge.h"
 #include "kernel/judge/target.h"
 #include "kernel/judge/waiting-calls.h"
+#include "kernel/shared/fd-pass.h"
 #include "kernel/shared/roles.h"
 
 /* What the judge's process holds. */
@@ -63,9 +66,10 @@ static uint16_t rules[KABI_LAST_SYSCALL + 1]; /* index in the plan, plus one */
 
 static void __attribute__((noreturn)) give_up(const struct container *c, const char *what, int err)
 {
-    char text[256];
-    int n = snprintf(text, sizeof(text), "%s: %s", what, strerror(err));
-    (void)!write(c->says, text, (size_t)n);
+    char text[JUDGE_SAYS];
+    int n = snprintf(text, sizeof(text), "%c%s: %s", JUDGE_FAILED, what, strerror(err));
+    n = n < (int)sizeof(text) ? n : (int)sizeof(text) - 1;
+    fd_pass_send(c->events, text, (size_t)n, -1);
     _exit(1);
 }
 
@@ -150,7 +154,7 @@ static int by_number(const void *a, const void *b)
 /* Closes what belongs to other containers. */
 static void close_others(const struct inside *in)
 {
-    int keep[] = {2,        in->c->listener, in->c->events, in->c->says, in->proc,
+    int keep[] = {2,        in->c->listener, in->c->events, in->proc,
                   in->null, in->pidfd,       in->root,      in->mounts};
     size_t n = sizeof(keep) / sizeof(keep[0]);
     for (int fd = 0; fd <= 2; fd++)
@@ -180,9 +184,8 @@ static void become_root_inside(void)
 static void enter(struct inside *in)
 {
     const struct container *c = in->c;
-    in->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     in->null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    check(c, "/proc and /dev/null", in->proc >= 0 && in->null >= 0);
+    check(c, "/dev/null", in->null >= 0);
     in->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
     check(c, "the container's process", in->pidfd >= 0);
     in->root = open_of(in, "root", O_PATH | O_DIRECTORY);
@@ -268,8 +271,15 @@ static void before_start(struct judge *j, const struct request *r)
         judge_send_continue(j->listener, r->id);
 }
 
+static void note_changes(struct judge *j, const struct request *r)
+{
+    if (is_exec(r) || r->nr == SYS_unshare)
+        creds_change(j, is_exec(r) && target_process(j, r) != r->tid);
+}
+
 static bool look(struct judge *j, const struct request *r)
 {
+    note_changes(j, r);
     if (!has_started(j)) {
         before_start(j, r);
         return true;
@@ -311,7 +321,8 @@ static void prepare(const struct inside *in)
         j->applied = (struct applied){.pid = c->pid, .fd = in->pidfd};
     j->net.datagrams = true; /* it may have been given one */
     j->joins_user_ns = true;
-    j->creds.vary = j->creds.alone = j->creds.may_ptrace = true;
+    j->creds.vary = j->creds.alone = j->creds.may_ptrace = j->creds.reported = true;
+    j->creds.as_of = 1;
     for (size_t i = 0; i < c->plan->ncalls; i++) {
         rules[c->plan->calls[i].nr] = (uint16_t)(i + 1);
         j->execs.judged |= c->plan->calls[i].passable;
@@ -335,11 +346,16 @@ static void answer_leftovers(const struct container *c)
 
 static void __attribute__((noreturn)) loop(void)
 {
-    struct pollfd fds[] = {
-        {the_judge.listener, POLLIN, 0}, {-1, POLLIN, 0}, {names.mounts.fd, POLLPRI, 0}};
+    struct pollfd fds[] = {{the_judge.listener, POLLIN, 0},
+                           {-1, POLLIN, 0},
+                           {names.mounts.fd, POLLPRI, 0},
+                           {judged->events, 0, 0}};
     for (;;) {
         fds[1].fd = wait_event_fd();
-        int n = ppoll(fds, 3, wait_timeout(exec_timeout(&the_judge)), NULL);
+        int n = ppoll(fds, 4, wait_timeout(exec_timeout(&the_judge)), NULL);
+        if (n > 0 && fds[3].revents)
+            _exit(1); /* nobody holds its other end: no agent came in time */
+        judge_went_on();
         exec_check_watched(&the_judge, 0);
         wait_retry(&the_judge);
         if (n > 0 && (fds[2].revents & POLLPRI))
@@ -355,17 +371,23 @@ static void __attribute__((noreturn)) loop(void)
 
 void container_judge(const struct container *c)
 {
+    static const char ready = JUDGE_READY;
     struct inside in = {.c = c};
     judged = c;
     signal(SIGPIPE, SIG_IGN);
     setsid();
     role_take(ROLE_JUDGE);
+    in.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    check(c, "/proc", in.proc >= 0);
+    if (!book_claim(c->book, in.proc))
+        _exit(0); /* one that an earlier agent started came first */
     enter(&in);
+    judge_limit(); /* not before: until then it has the descriptors of all other containers */
     prepare(&in);
     book_keep(c->book);
     answer_leftovers(c);
     ioctl(c->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, KABI_NOTIF_SYNC_WAKE_UP); /* since 6.6 */
-    (void)!write(c->says, "", 1);                                               /* it judges */
-    close(c->says);
+    atomic_store(&c->book->ready, 1);
+    fd_pass_send(c->events, &ready, 1, -1);
     loop();
 }

@@ -146,6 +146,26 @@ int thread_cache_umask(struct judge *j, const struct request *r, mode_t *mask)
     return k->sure == r->id || request_is_valid(j, r) ? 0 : -EPERM;
 }
 
+/* ---- credentials ---- */
+
+bool thread_cache_has_creds(struct judge *j, const struct request *r)
+{
+    const struct cached_thread *k = slot_of(j, r->tid);
+    if (k->tid != r->tid || !k->creds_as_of || k->creds_as_of != j->creds.as_of)
+        return false;
+    k = cached_caller(j, r); /* a new entry if the number belongs to another thread by now */
+    return k && k->creds_as_of == j->creds.as_of && request_is_valid(j, r);
+}
+
+void thread_cache_set_creds(struct judge *j, const struct request *r)
+{
+    struct cached_thread *k = cached_caller(j, r);
+    if (k && request_is_valid(j, r))
+        k->creds_as_of = j->creds.as_of;
+}
+
+/* ---- what changes it ---- */
+
 void thread_cache_observe(struct judge *j, const struct request *r)
 {
     if (r->nr == SYS_clone && (r->args[0] & (CLONE_THREAD | CLONE_FS)) == CLONE_THREAD)

@@ -17,6 +17,7 @@ struct cached_thread {
     bool has_umask;
     mode_t umask;
     uint64_t umask_as_of;
+    uint64_t creds_as_of; /* it had the judge's credentials at this count; 0: unknown */
 };
 
 /* A call of umask() that the kernel performs. */
@@ -42,5 +43,9 @@ void thread_cache_confirm(struct judge *j, const struct request *r);
 void thread_cache_observe(struct judge *j, const struct request *r);
 /* Reads the caller's umask, and checks that the request is valid. Returns 0 or a negative errno. */
 int thread_cache_umask(struct judge *j, const struct request *r, mode_t *mask);
+/* Whether the caller is known to have the credentials that the judge acts with. */
+bool thread_cache_has_creds(struct judge *j, const struct request *r);
+/* It has them; call it after reading them during this request. */
+void thread_cache_set_creds(struct judge *j, const struct request *r);
 
 #endif

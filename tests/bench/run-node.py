@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Containers under the node agent, beside `buckle run` with the same profile and program: what a judged call takes with all of them at once, and what each
+container costs in memory. Prints TAP.
+
+    tests/bench/run-node.py [--quick] [--write]
+
+Both sides take turns, in three rounds. Needs root and runc. --write puts the tables into docs/performance.md; --quick makes fewer. The program is $BUCKLE, or
+that of build/bench.
+"""
+
+import array
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from measure import TOP, Page, progress  # noqa: E402
+
+os.environ.setdefault("BUCKLE", os.path.join(os.environ.get("BENCH_BUILD", os.path.join(TOP, "build", "bench")), "buckle"))
+
+import tap  # noqa: E402
+from containers import Agent, all_judges, bundle, root_of, why_not  # noqa: E402
+from drive import BUCKLE, FOLDER  # noqa: E402
+
+QUICK = "--quick" in sys.argv
+ROUNDS = 1 if QUICK else 3
+MANY = 20 if QUICK else 100
+CALLS = 1000
+PAUSE_US = 20000
+MIB = 1 << 20
+# a pattern, so that no wall can decide
+PROFILE = """(version 1)
+(allow default)
+(deny file-write* (regex #"\\.key$"))
+"""
+
+
+def build():
+    """The program, in the folder that both sides see as /bench."""
+    shared = os.path.join(FOLDER, "bench")
+    os.mkdir(shared)
+    subprocess.run(["cc", "-O2", "-static", "-o", os.path.join(shared, "calls"), os.path.join(TOP, "tests", "bench", "node-calls.c")], check=True)
+    with open(os.path.join(shared, "target"), "wb"):
+        pass
+    return shared
+
+
+def words(shared, i, calls, pause):
+    return [f"{shared}/{p}" for p in ("calls", "go", "target", f"out{i}")] + [str(calls), str(pause)]
+
+
+class Containers:
+    def __init__(self, agent, shared):
+        self.agent, self.shared = agent, shared
+        self.section = agent.seccomp("bench")
+        self.count = 0
+
+    def start(self, n, calls, pause=PAUSE_US):
+        children = []
+        for i in range(n):
+            self.count += 1
+            name = f"bench-{os.getpid()}-{self.count}"
+            folder = bundle(name, words("/bench", i, calls, pause), self.section)
+            config = os.path.join(folder, "config.json")
+            with open(config, encoding="utf-8") as f:
+                text = f.read()
+            with open(config, "w", encoding="utf-8") as f:
+                f.write(text.replace('"mounts": [', '"mounts": [{"destination": "/bench", "type": "bind", "source": "' + self.shared + '", "options": ["bind"]}, ', 1))
+            children.append(subprocess.Popen(["runc", *root_of("runc"), "run", "-b", folder, name], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                             stderr=subprocess.DEVNULL))
+            if i % 4 == 3:
+                self.wait_for(self.count)
+        self.wait_for(self.count)
+        return children
+
+    def wait_for(self, n):
+        if not self.agent.wait(lambda e: sum(x["event"] == "started" for x in e) >= n, 120):
+            raise RuntimeError("containers do not start")
+
+
+class Sandboxes:
+    def __init__(self, profile, shared):
+        self.profile, self.shared = profile, shared
+
+    def start(self, n, calls, pause=PAUSE_US):
+        children = [subprocess.Popen([BUCKLE, "run", "--profile", self.profile, "--", *words(self.shared, i, calls, pause)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                     stderr=subprocess.DEVNULL, cwd="/") for i in range(n)]
+        until = time.monotonic() + 120
+        while not all(os.path.exists(f"{self.shared}/out{i}") for i in range(n)) and time.monotonic() < until:
+            time.sleep(0.05)
+        return children
+
+
+def measure(side, shared, n, calls, pause=PAUSE_US):
+    """Microseconds of all calls of n at once."""
+    for name in os.listdir(shared):
+        if name == "go" or name.startswith("out"):
+            os.unlink(os.path.join(shared, name))
+    children = side.start(n, calls, pause)
+    time.sleep(0.3)
+    with open(os.path.join(shared, "go"), "wb"):
+        pass
+    failed = [c.wait(600) for c in children]
+    if any(failed):
+        raise RuntimeError(f"{side}: {failed}")
+    samples = array.array("I")
+    for i in range(n):
+        with open(f"{shared}/out{i}", "rb") as f:
+            samples.frombytes(f.read())
+    return samples
+
+
+def percentile(samples, q):
+    ordered = sorted(samples)
+    return ordered[int(q * (len(ordered) - 1))] / 1000
+
+
+def latency(page, agent, shared):
+    sides = {"buckle run": Sandboxes(os.path.join(agent.profiles, "bench.sb"), shared), "containers": Containers(agent, shared)}
+    rows = []
+    for n in (1, MANY):
+        samples = {name: array.array("I") for name in sides}
+        ratios = {0.5: [], 0.99: []}
+        for _ in range(ROUNDS):
+            got = {name: measure(side, shared, n, CALLS) for name, side in sides.items()}
+            for q, list_ in ratios.items():
+                list_.append(percentile(got["containers"], q) / percentile(got["buckle run"], q))
+            for name, more in got.items():
+                samples[name].extend(more)
+        for name in sides:
+            rows.append([n, name, f"{percentile(samples[name], 0.5):.1f}", f"{percentile(samples[name], 0.99):.1f}", len(samples[name])])
+        p50, p99 = (percentile(samples["containers"], q) / percentile(samples["buckle run"], q) for q in (0.5, 0.99))
+        spread = ", ".join(f"{min(r):.2f}–{max(r):.2f}" for r in ratios.values())
+        rows.append([n, "ratio", f"{p50:.2f}", f"{p99:.2f}", f"rounds: {spread}"])
+        progress(f"{n} at once: a judged call takes {p50:.2f} times as long as in buckle run (p50), {p99:.2f} (p99); rounds {spread}")
+        tap.ok(p50 <= 1.5 and p99 <= 1.5, f"{n} at once: within 1.5 times buckle run's", rows)
+    ended = [e for e in agent.events("ended")]
+    agent.wait(lambda e: sum(x["event"] == "ended" for x in e) >= ROUNDS * (1 + MANY))
+    ended = agent.events("ended")
+    tap.ok(all(e["judged"] >= CALLS for e in ended), "every call was judged", min(e["judged"] for e in ended))
+    page.table(f"A judged call in µs: {CALLS} calls each, {PAUSE_US // 1000} ms apart", ["at once", "what", "p50", "p99", "calls"], rows)
+
+
+def of_process(pid):
+    """Bytes: its share of memory, what is its own, and its page tables."""
+    found = {}
+    for name in ("smaps_rollup", "status"):
+        with open(f"/proc/{pid}/{name}", encoding="utf-8") as f:
+            for line in f:
+                key, _, rest = line.partition(":")
+                if rest.strip().endswith("kB"):
+                    found[key] = int(rest.split()[0]) * 1024
+    return found["Pss"], found["Private_Clean"] + found["Private_Dirty"], found["VmPTE"]
+
+
+def memory(page, agent, shared):
+    side = Containers(agent, shared)
+    side.count = sum(e["event"] == "started" for e in agent.events())
+    rows, points = [], []
+    for n in (1, MANY // 10, MANY // 4, MANY // 2, MANY):
+        for name in os.listdir(shared):
+            if name == "go" or name.startswith("out"):
+                os.unlink(os.path.join(shared, name))
+        children = side.start(n, 10, 1000)
+        time.sleep(0.3)
+        judges = all_judges(FOLDER)
+        parts = [of_process(pid) for pid in judges] or [(0, 0, 0)]
+        agent_own = of_process(agent.child.pid)
+        total = sum(p[0] + p[2] for p in parts) + agent_own[0] + agent_own[2]
+        points.append((n, total))
+        rows.append([n, len(judges), f"{total / MIB:.2f}", f"{max(p[1] for p in parts) / 1024:.0f}", f"{max(p[2] for p in parts) / 1024:.0f}"])
+        with open(os.path.join(shared, "go"), "wb"):
+            pass
+        for c in children:
+            c.wait(120)
+        agent.wait(lambda e: sum(x["event"] == "ended" for x in e) == sum(x["event"] == "started" for x in e))
+    each = (points[-1][1] - points[0][1]) / (points[-1][0] - points[0][0])
+    middle = [(t - points[0][1]) / (n - points[0][0]) for n, t in points[1:]]
+    progress(f"memory for each container: {each / 1024:.0f} KiB; between the points {min(middle) / 1024:.0f} to {max(middle) / 1024:.0f} KiB")
+    tap.ok(all(int(r[1]) == r[0] for r in rows), "a judge for each container", rows)
+    tap.ok(each <= MIB, "at most 1 MiB for each container", each)
+    tap.ok(max(middle) <= 1.25 * min(middle), "memory grows linearly", middle)
+    page.table("Memory of the agent and its judges, their page tables included", ["containers", "judges", "MiB in all", "own memory of a judge, KiB", "page tables of a judge, KiB"], rows)
+    page.text(f"Each container adds {each / 1024:.0f} KiB.")
+
+
+def main():
+    reason = why_not("runc")
+    if reason or not shutil.which("cc"):
+        tap.skip(reason or "there is no compiler")
+        return tap.done()
+    shared = build()
+    agent = Agent({"bench": PROFILE})
+    page = Page("node")
+    try:
+        latency(page, agent, shared)
+        memory(page, agent, shared)
+    finally:
+        agent.stop()
+    if "--write" in sys.argv:
+        page.write()
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
