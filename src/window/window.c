@@ -46,9 +46,10 @@ static void free_source(struct window_source *s)
     free(s);
 }
 
-static void source_changed(const struct window_source *s, bool gone)
+static void source_changed(struct window_source *s, bool gone)
 {
     const struct window_calls *c = &s->window->calls;
+    s->told = s->denied;
     if (c->source && s->known && !s->member)
         c->source(c->arg, s, gone);
 }
@@ -120,11 +121,9 @@ static void read_event(struct window_source *s, const json_t *m, const json_t *e
 
 static void read_totals(struct window_source *s, const json_t *m)
 {
-    uint64_t denied = number(m, "denied");
-    bool changed = denied != s->denied;
     s->total = number(m, "total");
-    s->denied = denied;
-    if (changed)
+    s->denied = number(m, "denied");
+    if (s->denied != s->told)
         source_changed(s, false);
 }
 

@@ -2,7 +2,7 @@
 // Copyright The Buckle Authors
 
 import { failure } from './graph.js';
-import { act, heading, make, named, table } from './text.js';
+import { act, card, make, named, table } from './text.js';
 
 const kinds = { profile: 'a profile', settings: 'a settings file', here: 'the settings in force' };
 
@@ -36,20 +36,20 @@ export class Compare {
   constructor(panel) {
     this.sides = [new Side('First'), new Side('Second')];
     this.out = make('div', { 'aria-live': 'polite' });
-    panel.append(make('form', { submit: (e) => { e.preventDefault(); this.run(); } },
-      this.sides[0].element, this.sides[1].element, make('button', {}, 'Compare')), this.out);
+    panel.append(card('Compare two policies', make('form', { submit: (e) => { e.preventDefault(); this.run(); } },
+      this.sides[0].element, this.sides[1].element, make('button', { class: 'main' }, 'Compare'))), this.out);
   }
 
   async run() {
     const [a, b] = await Promise.all(this.sides.map((s) => s.read()));
     const failed = a.failed ?? b.failed;
     if (failed)
-      return this.out.replaceChildren(failure(failed));
+      return this.out.replaceChildren(card('Result', failure(failed)));
     const r = await act(`compare-${a.how}-${b.how}`, { first: a.value, second: b.value });
     if (r.status > 1 && !r.out)
-      return this.out.replaceChildren(failure(r));
+      return this.out.replaceChildren(card('Result', failure(r)));
     if (r.status === 0)
-      return this.out.replaceChildren(make('p', { class: 'good' }, 'They allow and deny the same.'));
+      return this.out.replaceChildren(card('Result', make('p', { class: 'good' }, 'They allow and deny the same.')));
     let text = r.out;
     if (a.how === 'text')
       text = text.replaceAll('/dev/fd/30', this.sides[0].name);
@@ -77,7 +77,7 @@ function read(text) {
   return found;
 }
 
-const part = (title, found) => (found.length ? [heading(`${title} (${found.length})`),
+const part = (title, found) => (found.length ? [card(`${title} (${found.length})`,
   table(['Operation', 'For example', 'First', 'Second'], found.map((f) => [named('code', {}, f.operation),
     named('span', { class: 'path' }, f.witness, 400), named('span', { class: `quiet ${f.before}` }, `${f.before}: ${f.first}`, 400),
-    named('span', { class: `quiet ${f.after}` }, `${f.after}: ${f.second}`, 400)]))] : []);
+    named('span', { class: `quiet ${f.after}` }, `${f.after}: ${f.second}`, 400)])))] : []);

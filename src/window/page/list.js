@@ -4,7 +4,7 @@
 
 import { make } from './text.js';
 
-const ROW = 44;
+const ROW = 46;
 const MOST = 10000;
 
 export class List {

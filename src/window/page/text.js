@@ -49,8 +49,21 @@ export function named(name, attributes, text, most) {
   return show(make(name, attributes), cut(text ?? '', most));
 }
 
+/** What a command printed: its lines stay lines. Buckle escapes names before it prints them. */
+export function printed(name, attributes, text, most = 8000) {
+  const e = make(name, { ...attributes, class: `printed ${attributes.class ?? ''}` });
+  for (const line of cut(text ?? '', most).trimEnd().split('\n')) {
+    if (e.hasChildNodes())
+      e.append('\n');
+    const one = show(make('span'), line);
+    e.append(...one.childNodes);
+  }
+  return e;
+}
+
 export function note(text, bad = false) {
-  const e = show(document.getElementById('note'), cut(text, 600));
+  const e = document.getElementById('note');
+  e.replaceChildren(printed('span', {}, text, 600));
   e.className = bad ? 'bad' : '';
 }
 
@@ -68,7 +81,8 @@ async function post(where, body) {
 export const act = (name, values = {}) => post('act', { ...values, do: name });
 export const answer = (pid, number, consent) => post('answer', { pid, number, consent });
 
-export const heading = (text) => make('h2', {}, text);
+/** A part of a view, with its heading. */
+export const card = (title, ...children) => make('section', { class: 'card', 'aria-label': title }, make('h2', {}, title), ...children);
 
 /** Rows of elements or text below headings. Scrolls by itself in narrow windows. */
 export function table(heads, rows) {
