@@ -408,7 +408,7 @@ def long_suites():
         Suite("clones", [[tests("e2e", "e2e-clones.py"), "whole"]], staged_env(), timeout=1800),
         Suite("matrix", [[f, "whole"] for f in found("e2e/e2e-matrix-*.py")], staged_env(), timeout=1800),
         Suite("ABI", [[tests("runners", "run-abi.py")]], staged_env()),
-        Suite("the page in a browser", [[tests("e2e", "e2e-window.py"), "browser"]], staged_env(), timeout=600),
+        Suite("the page in a browser", [[tests("e2e", "e2e-window.py"), "browser"]], staged_env(), timeout=1800),
         Suite("mcp client library", [[tests("e2e", "e2e-mcp.py"), "sdk"]], staged_env(), timeout=600),
         Suite("hook schemas", [[tests("e2e", "e2e-hook.py"), "schemas"]], staged_env(), timeout=600),
         Suite("races", [[tests("e2e", "e2e-traps.py"), "4", "9"]],

@@ -213,7 +213,7 @@ def test_now(user, t, p, b):
     t.ok(b.sees(".row", made), "and its denials in the list")
     b("click", of=".row", has=made)
     detail = b("text", of=".detail")
-    for word in ("file-write-create", made, "touch (process ", "Rule", "<settings>:"):
+    for word in ("file-write-create", made, "touch (process ", "Rule", "default.sb:"):
         t.ok(word in detail, "the detail has " + word, detail)
     b("click", of=".detail button", has="Allow for a minute")
     t.ok(eventually(lambda: os.path.exists(made)), "one click lets the run do it for a minute")
@@ -246,9 +246,11 @@ def test_now(user, t, p, b):
     other = p.run(loop("touch /etc/other 2>/dev/null"))
     t.ok(b.sees(".row", "/etc/other"), "another run is denied something, too")
     b("click", of="[role=treeitem]", has="run %d" % other.pid)
-    t.ok(eventually(lambda: kept not in b("text", of=".list") and "/etc/other" in b("text", of=".list")), "choosing it in the tree shows its denials alone")
+    t.ok(eventually(lambda: kept not in b("text", of="#now .list") and "/etc/other" in b("text", of="#now .list")), "choosing it in the tree shows its denials alone")
     b("click", of="[role=treeitem]", has="Everything")
-    t.ok(b.sees(".row", kept), "and the first item those of all")
+    b("fill", of="#now label:has-text('Filter') input", value="outside-")
+    t.ok(b.sees("#now .row", "outside-"), "and the first item those of all")
+    b("fill", of="#now label:has-text('Filter') input", value="")
     b("click", of=".feed button", has="Pause")
     t.ok(b.sees(".feed button", "Continue ("), "the list can pause, and counts what comes")
     count = len(p.drawn())

@@ -20,7 +20,7 @@ page.on('request', (r) => { if (!r.url().startsWith(new URL(address).origin)) er
 const orders = {
   open: async () => { await page.goto(address); await page.waitForSelector('#tab-now'); return page.url(); },
   text: ({ of }) => page.locator(of).innerText(),
-  wait: async ({ of, has }) => { await page.locator(of).filter({ hasText: has }).first().waitFor({ timeout: 15000 }); return true; },
+  wait: async ({ of, has }) => { await page.locator(of).filter({ hasText: has }).first().waitFor({ timeout: 30000 }); return true; },
   click: async ({ of, has }) => { const l = page.locator(of); await (has ? l.filter({ hasText: has }) : l).first().click({ timeout: 10000 }); return true; },
   fill: async ({ of, value }) => { await page.locator(of).first().fill(value); return true; },
   select: async ({ of, value }) => { await page.locator(of).first().selectOption(value); return true; },
