@@ -135,7 +135,8 @@ def test_at_once(user, t):
     failed = at_once(user, folder, [["settings", "add", "network.allowedDomains", n] for n in names])
     t.ok(not failed and sorted(settings_of(user)["network"]["allowedDomains"]) == sorted(names),
          "twenty entries are added at once", failed, settings_of(user))
-    os.unlink(user_file(user))
+    undone = [buckle(user, "undo", cwd=folder).status for _ in range(21)]
+    t.ok(undone == [0] * 20 + [1] and settings_of(user) is None, "and undone one by one", undone)
     paths = [f"/opt/p{n}" for n in range(10)]
     failed = at_once(user, folder, [["deny", path] for path in paths])
     t.ok(not failed and sorted(settings_of(user)["filesystem"]["denyRead"]) == paths,

@@ -35,6 +35,25 @@ const orders = {
   count: ({ of }) => page.locator(of).count(),
   eval: ({ code }) => page.evaluate(code),
   focus: () => page.evaluate(() => document.activeElement.id || document.activeElement.getAttribute('role')),
+  memory: async () => { // of the page's objects, without garbage
+    const client = await context.newCDPSession(page);
+    await client.send('HeapProfiler.collectGarbage');
+    return (await client.send('Runtime.getHeapUsage')).usedSize;
+  },
+  scroll: async ({ of, steps }) => { // milliseconds of script, style and layout for each step
+    const client = await context.newCDPSession(page);
+    await client.send('Performance.enable');
+    const spent = async () => (await client.send('Performance.getMetrics')).metrics
+      .filter((m) => ['ScriptDuration', 'LayoutDuration', 'RecalcStyleDuration'].includes(m.name)).reduce((s, m) => s + m.value, 0);
+    const before = await spent();
+    await page.locator(of).evaluate(async (e, n) => {
+      for (let i = 0; i < n; i++) {
+        e.scrollTop = (e.scrollHeight - e.clientHeight) * i / n;
+        await new Promise((done) => requestAnimationFrame(done));
+      }
+    }, steps);
+    return (await spent() - before) * 1000 / steps;
+  },
   dark: async ({ on }) => { await page.emulateMedia({ colorScheme: on ? 'dark' : 'light' }); return true; },
   size: async ({ width, height }) => { await page.setViewportSize({ width, height }); return true; },
   shot: async ({ path }) => { await page.screenshot({ path }); return true; },

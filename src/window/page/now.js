@@ -28,7 +28,7 @@ export class Now {
     this.only = null;
     this.tree = new Tree((only) => { this.only = only; this.refilter(); });
     this.asked = make('div', { 'aria-live': 'assertive' });
-    this.detail = make('div', { class: 'detail', role: 'region', 'aria-label': 'The chosen denial', tabindex: '0', hidden: true });
+    this.detail = make('div', { class: 'detail', role: 'region', 'aria-label': 'The chosen denial', hidden: true });
     this.list = new List('Denials', drawEvent, (item) => this.choose(item));
     this.filter = make('input', { type: 'search', placeholder: 'part of a path, host, program or rule', input: () => this.refilter() });
     this.hold = make('button', { type: 'button', 'aria-pressed': 'false', click: () => this.pause() }, 'Pause');
