@@ -379,7 +379,7 @@ def test_policy_view(user, t, p, b):
     b("click", of="#policy button", has="Undo")
     t.ok(eventually(lambda: "/srv/kept" in p.settings()), "and brought back")
     user.call([BUCKLE, "settings", "remove", "filesystem.denyRead"], cwd=p.folder)
-    for verb, what, verdict in (("write", "~/.npmrc", "No."), ("create", p.folder + "/x", "Yes."), ("read", "/etc/shadow", "No."),
+    for verb, what, verdict in (("write", "~/.npmrc", "No."), ("create", p.folder + "/x", "Yes."), ("read", "~/.ssh/id_rsa", "No."),
                                 ("connect to", "example.com:443", "No.")):
         b("select", of="#policy label:has-text('do this') select", value=verb)
         b("fill", of="#policy label:has-text('Path or host') input", value=what)
@@ -637,6 +637,29 @@ def test_top_allows(user, t):
         x.end()
 
 
+def test_top_protected(user, t):
+    """A protected name is allowed by its class; what only settings can allow says so."""
+    x = Top(user, script="mkdir -p .git/hooks; while [ ! -e stop ]; do touch .git/hooks/made 2>/dev/null; sleep 0.3; done")
+    try:
+        t.ok(x.tmux.shows(".git/hooks/made"), "a denial is there", x.tmux.screen())
+        x.tmux.keys("/")
+        x.tmux.keys(os.path.basename(x.folder) + "/.git", "Enter")
+        t.ok(x.tmux.shows("filter: "), "and chosen", x.tmux.screen())
+        x.tmux.keys("a")
+        t.ok(eventually(lambda: os.path.exists(x.folder + "/.git/hooks/made")), "a allows its class", x.tmux.screen())
+    finally:
+        x.end()
+    x = Top(user, script="exec python3 -c 'import os, time\nwhile not os.path.exists(\"stop\"):\n"
+                         " try: os.mknod(\"d\", 0o20600, os.makedev(1, 3))\n except OSError: pass\n time.sleep(0.3)'")
+    try:
+        if t.ok(x.tmux.shows("mknod"), "a device file is denied", x.tmux.screen()):
+            x.tmux.keys("/")
+            x.tmux.keys("mknod", "Enter", "a")
+            t.ok(x.tmux.shows("only files and hosts"), "which no grant allows", x.tmux.screen())
+    finally:
+        x.end()
+
+
 def test_top_hosts(user, t):
     """Hosts, questions and colours."""
     script = "while [ ! -e stop ]; do curl -s -m 2 http://denied.example/ >/dev/null; sleep 0.5; done"
@@ -688,5 +711,5 @@ if not os.path.exists(WINDOW):
 elif sys.argv[1:] == ["browser"]:
     for_everybody(only([test_now, test_protected, test_questions, test_hostile, test_policy_view, test_other_views, test_reach, test_foreign]))
 else:
-    for_everybody(only([test_login, test_peers, test_acts, test_top, test_top_allows, test_top_hosts, test_top_ends]))
+    for_everybody(only([test_login, test_peers, test_acts, test_top, test_top_allows, test_top_protected, test_top_hosts, test_top_ends]))
 done()

@@ -6,6 +6,8 @@ const hidden = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028
 
 /** Cuts the middle out of a long name: both ends matter. */
 export function cut(text, most = 300) {
+  if (text.length <= most)
+    return text;
   const all = Array.from(text);
   if (all.length <= most)
     return text;
@@ -15,6 +17,10 @@ export function cut(text, most = 300) {
 
 /** Puts text into an element, with characters that one can't see as marked code points. */
 export function show(element, text) {
+  if (!hidden.test(text)) {
+    element.textContent = text;
+    return element;
+  }
   element.replaceChildren();
   let plain = '';
   for (const c of text) {
