@@ -3,21 +3,13 @@
 # Makes the pictures in this folder: docs/window/shots.sh BUCKLE MODULES, as root. MODULES is a folder
 # with playwright-core (npm install --prefix MODULES playwright-core). Needs Chromium and pngquant.
 set -eu
-here=$(dirname "$(realpath "$0")")
-program=$(realpath "$1")
-modules=$(realpath "$2")
-out=$(mktemp -d)
-chmod 1777 "$out"
-cp -r "$(dirname "$program")/.." "$out/stage"
-cp "$here/shots.mjs" "$out"
-
 inside() {
     mount -t tmpfs -o mode=755 none /home
     mkdir -p /home/you/shop
     chown -R 1000:1000 /home/you
     exec setpriv --reuid=1000 --regid=1000 --clear-groups env -i HOME=/home/you USER=you \
         XDG_RUNTIME_DIR=/home/you/.run PATH="$out/stage/bin:/usr/local/bin:/usr/bin:/bin" \
-        sh -eu "$here/shots.sh" as-you "$out" "$modules"
+        sh -eu "$out/shots.sh" as-you "$out" "$modules"
 }
 
 # What the pictures show: an agent's session with two commands, and a build beside it.
@@ -61,6 +53,14 @@ if [ "$1" = as-you ]; then
     as_you "$2" "$3" >"$2/log" 2>&1 || cat "$2/log" >&2
     exit 0
 fi
+here=$(dirname "$(realpath "$0")")
+program=$(realpath "$1")
+modules=$(realpath "$2")
+out=$(mktemp -d)
+chmod 1777 "$out"
+cp -r "$(dirname "$program")/.." "$out/stage"
+cp "$here/shots.mjs" "$here/shots.sh" "$out"
+
 export out modules here
 unshare -m sh -eu -c "$(sed -n '/^inside()/,/^}/p' "$0"); inside"
 for picture in "$out"/*.png; do

@@ -23,6 +23,7 @@ from windows import WINDOW, Page, Server, Tmux
 
 PER_SECOND = 1000
 MEDIAN_MS = 150
+LONG_MS = 50  # the Long Tasks API's limit
 SERVER_KIB = 8 << 10
 PAGE_BYTES = 24 << 20
 
@@ -132,7 +133,7 @@ WATCH = """(() => {
 MEDIAN = "(() => { const l = window.late.toSorted((a, b) => a - b); return [l[l.length >> 1] ?? 1e9, l[Math.floor(l.length * 0.99)] ?? 1e9, l.length]; })()"
 
 
-def test_page(user, t, seconds=60):
+def test_page(user, t, seconds=int(os.environ.get("LOAD_SECONDS", "60"))):
     """A minute, in Chromium."""
     p = Page(user)
     b = p.browser
@@ -154,8 +155,9 @@ def test_page(user, t, seconds=60):
         t.ok(b("count", of="#now .row") < 120, "of which only those in view are elements")
         pid = p.server.child.pid
         t.ok(peak_kib(pid) <= SERVER_KIB, "the server takes no more than 8 MiB", peak_kib(pid))
+        b("size", width=1200, height=900)
         scrolled = b("scroll", of="#now .list", steps=200)
-        t.ok(scrolled <= 16, "scrolling through them takes less than a frame for each step", scrolled)
+        t.ok(scrolled < LONG_MS, "no step of scrolling through them is a long task", scrolled)
         print("= " + "%s: %d denials in %.1f s: visible after %.0f ms (median; 99%%: %.0f ms), page %.1f MiB, server %.1f MiB; "
                "scrolling 10,000 rows: %.1f ms for each step" % (user.name, n, took, median, nearly_all, late / (1 << 20), peak_kib(pid) / 1024, scrolled))
     finally:

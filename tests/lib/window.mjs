@@ -18,7 +18,7 @@ page.on('console', (m) => { if (m.type() === 'error') errors.push(m.text()); });
 page.on('request', (r) => { if (!r.url().startsWith(new URL(address).origin)) errors.push(`asks ${r.url()}`); });
 
 const orders = {
-  open: async () => { await page.goto(address); await page.waitForSelector('#tab-now'); return page.url(); },
+  open: async () => { await page.goto(address); await page.waitForSelector('[role=treeitem]'); return page.url(); },
   text: ({ of }) => page.locator(of).innerText(),
   wait: async ({ of, has }) => { await page.locator(of).filter({ hasText: has }).first().waitFor({ timeout: 30000 }); return true; },
   click: async ({ of, has }) => { const l = page.locator(of); await (has ? l.filter({ hasText: has }) : l).first().click({ timeout: 10000 }); return true; },

@@ -55,7 +55,7 @@ export class Compare {
       text = text.replaceAll('/dev/fd/30', this.sides[0].name);
     if (b.how === 'text')
       text = text.replaceAll(a.how === 'text' ? '/dev/fd/31' : '/dev/fd/30', this.sides[1].name);
-    const found = read(text);
+    const found = read(text, this.sides.map((s) => s.name));
     return this.out.replaceChildren(
       ...part('The second allows more', found.filter((f) => f.before === 'deny' && f.after === 'allow')),
       ...part('The second allows less', found.filter((f) => f.before === 'allow' && f.after === 'deny')),
@@ -65,14 +65,16 @@ export class Compare {
 }
 
 /** Each difference: an operation with an argument for which the two differ, and both verdicts. */
-function read(text) {
+function read(text, names) {
+  const rule = (side, said) => (said.startsWith(`${names[side]} (`) && said.endsWith(')')
+    ? said.slice(names[side].length + 2, -1).replace(`${names[side]}:`, 'line ') : said);
   const lines = text.split('\n'), found = [];
   for (let i = 0; i + 2 < lines.length; i++) {
     const one = /^ {2}(allow|deny) +(.*)$/.exec(lines[i + 1]), two = /^ {2}(allow|deny) +(.*)$/.exec(lines[i + 2]);
     if (lines[i].startsWith(' ') || !one || !two)
       continue;
     const [, operation, witness] = /^(\S+) ?(.*)$/.exec(lines[i]);
-    found.push({ operation, witness, before: one[1], after: two[1], first: one[2], second: two[2] });
+    found.push({ operation, witness, before: one[1], after: two[1], first: rule(0, one[2]), second: rule(1, two[2]) });
   }
   return found;
 }

@@ -30,15 +30,15 @@ export class Doctor {
     if (!Array.isArray(found?.abilities))
       return this.out.replaceChildren(card('What this host can enforce', failure(r)));
     const missing = found.abilities.filter((f) => !f.good);
-    const rows = (list) => table(['Works', 'Feature', 'For', 'To mend it'], list.map((f) => [
-      make('span', { class: f.good ? 'good' : 'bad' }, works(f)),
-      named('span', {}, f.words), named('span', { class: 'quiet' }, f.use ?? ''), mend(f.remedy)]));
+    const rows = (list) => table(['Works', 'Feature', 'For'], list.map((f) => [
+      make('span', { class: f.good ? 'good' : 'bad' }, works(f)), named('span', {}, f.words), named('span', { class: 'quiet' }, f.use ?? '')]));
+    const gaps = missing.flatMap((f) => [make('h3', {}, named('span', {}, f.words), ': ', named('span', { class: 'quiet' }, f.use ?? '')), mend(f.remedy)]);
     return this.out.replaceChildren(
       card('What this host can enforce',
         make('p', {}, make('strong', { class: found.full ? 'good' : 'bad' }, found.full ? 'Everything works here. ' : 'Something is missing. '),
           named('span', {}, found.summary, 2000)),
         make('ul', { class: 'plain' }, ...(found.notes ?? []).map((n) => named('li', {}, n, 600)))),
-      ...(missing.length ? [card('What is missing', rows(missing))] : []),
+      ...(missing.length ? [card(found.full ? 'Missing, but not needed by default' : 'What is missing', ...gaps)] : []),
       card('What works', rows(found.abilities.filter((f) => f.good))));
   }
 }

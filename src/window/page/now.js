@@ -174,7 +174,7 @@ export class Now {
     this.preview = make('div', { 'aria-live': 'polite' });
     this.detail.hidden = false;
     this.detail.replaceChildren(
-      make('dl', {}, ...facts(item, what)),
+      make('p', { class: 'title' }, named('strong', {}, e.operation), ' ', named('span', { class: 'path' }, what, 600)),
       make('div', { class: 'acts' },
         ...(name ? [make('div', { class: 'acts living' },
           button('Allow for a minute', () => now({ seconds: '60' }), 'main'),
@@ -184,8 +184,8 @@ export class Now {
         button('Ignore…', () => this.ignore(`${e.operation} ${what}`, cwd)),
         button('Explain', () => this.explain(e, what, cwd))),
       make('p', { class: 'quiet' }, name ? 'This was denied already, so “once” is too late: a minute lets you try again. '
-        + 'With --ask, Buckle asks first.' : 'Neither a grant nor a list of paths or hosts allows this. The rule above decides.'),
-      this.preview);
+        + 'With --ask, Buckle asks first.' : 'Neither a grant nor a list of paths or hosts allows this. The rule below decides.'),
+      this.preview, make('dl', {}, ...facts(item)));
     this.showEnd();
   }
 
@@ -226,10 +226,9 @@ export class Now {
   }
 }
 
-function facts(item, what) {
+function facts(item) {
   const e = item.event, rule = e.rule ?? {};
-  const rows = [[e.verdict === 'allow' ? 'Allowed' : 'Denied', e.operation], [e.path === undefined ? 'Target' : 'Path', what],
-    ['Program', `${e.exe ?? ''} (process ${e.pid})`], ['Command', item.command],
+  const rows = [['Verdict', e.verdict === 'allow' ? 'allowed' : 'denied'], ['Program', `${e.exe ?? ''} (process ${e.pid})`], ['Command', item.command],
     ['Rule', [rule.file && `${rule.file}:${rule.line}`, rule.text].filter(Boolean).join('  ') || rule.place],
     ['Class', e.class], ['Because', e.message], ['Detail', e.detail], ['Times', e.count && String(e.count)], ['At', e.time]];
   return rows.filter(([, value]) => value).flatMap(([key, value]) => [make('dt', {}, key), named('dd', { class: 'path' }, value, 600)]);

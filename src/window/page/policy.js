@@ -8,6 +8,14 @@ const verbs = { write: 'file-write-data', create: 'file-write-create', remove: '
                 read: 'file-read-data', run: 'process-exec', 'connect to': 'network-outbound' };
 const tiers = { walled: 'wall', judged: 'judged', sentry: 'sentry', denied: 'denied', free: 'free' };
 
+/** What decided, and what was tried before it. */
+function reasons(text) {
+  const at = text.indexOf('\n\nTried before it');
+  const pre = (part) => printed('pre', { tabindex: '0' }, part);
+  return at < 0 ? [pre(text)] : [pre(text.slice(0, at)),
+    make('details', {}, make('summary', {}, 'Rules that were tried before it'), pre(text.slice(at + 2)))];
+}
+
 export class Policy {
   constructor(panel) {
     this.folder = make('input', { placeholder: 'where buckle ui was started', change: () => this.open() });
@@ -95,7 +103,7 @@ export class Policy {
     const verdict = /^(allow|deny)/.exec(r.out)?.[1];
     this.answer.replaceChildren(r.status ? failure(r) : make('div', {},
       make('p', { class: `verdict ${verdict === 'allow' ? 'good' : 'bad'}` }, make('strong', {}, verdict === 'allow' ? 'Yes.' : 'No.')),
-      printed('pre', { tabindex: '0' }, r.out)));
+      ...reasons(r.out)));
   }
 
   isList(key) {
