@@ -183,8 +183,8 @@ static int allow_protected(struct cli_args *args, const char *given)
     buf_str(&words, "names of these classes are not protected:");
     for (size_t i = 0; i < PROTECTED_CLASSES; i++)
         if (set >> i & 1) {
-            list[n++] =
-                (struct settings_change){EDIT_ADD, "filesystem.allowProtected", protected_classes[i].name};
+            list[n++] = (struct settings_change){EDIT_ADD, "filesystem.allowProtected",
+                                                 protected_classes[i].name};
             buf_fmt(&words, "%s %s", n > 1 ? "," : "", protected_classes[i].name);
         }
     return change_settings(args, list, n, words.s ? words.s : "");

@@ -84,12 +84,12 @@ static void free_line(struct line *l)
 
 static const char *kind_of(const struct line *l)
 {
-    return l->class                                         ? "protected"
-           : strncmp(l->operation, "file-write", 10) == 0   ? "write"
-           : strncmp(l->operation, "file-read", 9) == 0     ? "read"
-           : strncmp(l->operation, "network-outbound", 16)  ? NULL
-           : l->what[0] == '/' ? NULL
-                                                            : "net";
+    return l->class                                        ? "protected"
+           : strncmp(l->operation, "file-write", 10) == 0  ? "write"
+           : strncmp(l->operation, "file-read", 9) == 0    ? "read"
+           : strncmp(l->operation, "network-outbound", 16) ? NULL
+           : l->what[0] == '/'                             ? NULL
+                                                           : "net";
 }
 
 /* Counts a host. If there is no more room, the one with the fewest denials makes place. */

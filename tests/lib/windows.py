@@ -149,11 +149,6 @@ class Page:
         found = re.search(r"run %d, (\d+) denied" % pid, self.browser("text", of="[role=tree]"))
         return int(found.group(1)) if found else None
 
-    def settled(self, pid):
-        """The same by `buckle status`."""
-        active = json.loads(self.user.call([BUCKLE, "status", "--json"]).out)["active"]
-        return next((one["denied"] for one in active if one["pid"] == pid), None)
-
     def settings(self):
         return self.user.call([BUCKLE, "settings"], cwd=self.folder).out
 
