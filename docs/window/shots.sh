@@ -19,7 +19,9 @@ as_you() {
     echo key >~/.ssh/id_ed25519
     cd ~/shop
     buckle settings add network.allowedDomains registry.npmjs.org
+    # shellcheck disable=SC2088 # Buckle expands it
     buckle settings add filesystem.denyRead '~/shop/.env'
+    # shellcheck disable=SC2088
     buckle settings set record.path '~/.record.jsonl'
     cat >build.sh <<'EOF'
 while [ ! -e stop ]; do

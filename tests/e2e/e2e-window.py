@@ -477,6 +477,13 @@ def test_reach(user, t, p, b):
         b("press", key="Tab")
     b("press", key="Enter")
     t.ok(eventually(lambda: os.path.exists(made)), "and Enter on a button allows it")
+    b("eval", code="document.querySelector('[role=treeitem]').focus()")
+    b("press", key="End")
+    b("press", key="Enter")
+    t.ok(eventually(lambda: "run" in str(b("eval", code="document.querySelector('[role=treeitem][aria-selected=true]').innerText"))), "keys choose in the tree, too")
+    b("press", key="Home")
+    b("press", key=" ")
+    t.ok(eventually(lambda: b("eval", code="document.querySelector('[role=treeitem][aria-selected=true]').dataset.key") == "all"), "and lead back")
 
 
 @on_page
