@@ -314,7 +314,7 @@ SLOW_E2E = ("e2e-self-test.py", "e2e-ask.py", "e2e-ask-session.py", "e2e-attacks
             "e2e-loopback.py", "e2e-nested.py", "e2e-net.py", "e2e-own-record.py",
             "e2e-parent-proxy.py", "e2e-process.py", "e2e-programs.py", "e2e-protected.py", "e2e-record.py", "e2e-record-forward.py",
             "e2e-session-loopback.py", "e2e-session-world.py", "e2e-shared-layers.py", "e2e-spare.py", "e2e-static.py",
-            "e2e-terminal.py", "e2e-traps.py", "e2e-try.py", "e2e-unasked.py", "e2e-work.py",
+            "e2e-terminal.py", "e2e-traps.py", "e2e-try.py", "e2e-unasked.py", "e2e-window.py", "e2e-window-load.py", "e2e-work.py",
             *(os.path.basename(f) for f in found("e2e/e2e-matrix-*.py")))
 
 
@@ -410,7 +410,7 @@ def long_suites():
         Suite("clones", [[tests("e2e", "e2e-clones.py"), "whole"]], staged_env(), timeout=1800),
         Suite("matrix", [[f, "whole"] for f in found("e2e/e2e-matrix-*.py")], staged_env(), timeout=1800),
         Suite("ABI", [[tests("runners", "run-abi.py")]], staged_env()),
-        Suite("the page in a browser", [[tests("e2e", "e2e-window.py"), "browser"]], staged_env(), timeout=600),
+        Suite("the page in a browser", [[tests("e2e", "e2e-window.py"), "browser"]], staged_env(), timeout=1800),
         Suite("mcp client library", [[tests("e2e", "e2e-mcp.py"), "sdk"]], staged_env(), timeout=600),
         Suite("kubernetes schemas", [[tests("e2e", "e2e-node-kube.py"), "schemas"], [tests("runners", "run-kubernetes.py")]], staged_env(), timeout=600),
         Suite("hook schemas", [[tests("e2e", "e2e-hook.py"), "schemas"]], staged_env(), timeout=600),
@@ -428,6 +428,7 @@ def long_suites():
         suite.at_once = PROCESSORS
     # compares times
     suites.append(Suite("packages", [[tests("e2e", "e2e-packages.py"), "whole"]], staged_env(), timeout=900, at_once=1))
+    suites.append(Suite("the page under load", [[tests("e2e", "e2e-window-load.py"), "whole"]], staged_env(), timeout=900, at_once=1))
     return suites
 
 

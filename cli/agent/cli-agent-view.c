@@ -39,7 +39,8 @@ const char *view_shell(const struct cli_args *args)
 }
 
 int view_print(const struct cli_args *args,
-               void (*print)(const struct agent_view *v, struct buf *out))
+               void (*print)(const struct agent_view *v, struct buf *out),
+               void (*add)(struct buf *out))
 {
     OWN(agent_view) struct agent_view v = {0};
     OWN(buf) struct buf out = {0};
@@ -50,6 +51,8 @@ int view_print(const struct cli_args *args,
         return cli_fail(&err);
     if (args_has(args, "json")) {
         summary_json(&v, &out);
+        if (add)
+            add(&out);
         buf_chr(&out, '\n');
     } else {
         print(&v, &out);

@@ -20,8 +20,10 @@ int view_from_args(struct agent_view *v, const struct cli_args *args, struct bk_
 /* The shell that runs an agent's commands: --shell, bash if it is installed, else sh. */
 const char *view_shell(const struct cli_args *args);
 
-/* Implements a command that takes these options and --json, and prints what is in force. */
+/* Implements a command that takes these options and --json, and prints what is in force. add: adds
+ * to the JSON object, or NULL. */
 int view_print(const struct cli_args *args,
-               void (*print)(const struct agent_view *v, struct buf *out));
+               void (*print)(const struct agent_view *v, struct buf *out),
+               void (*add)(struct buf *out));
 
 #endif

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/control-socket.h"
 #include "base/own.h"
 #include "cli/agent/cli-agent-view.h"
+#include "cli/agent/status-active.h"
 #include "settings/class-origins.h"
 
 static const struct cli_option options[] = {
@@ -86,26 +86,33 @@ static void print_provenance(struct buf *out)
 static void print_status(const struct agent_view *v, struct buf *out)
 {
     const struct settings_result *r = &v->result;
-    pid_t pids[1];
-    size_t runs = control_socket_list("run", pids, 1);
-    size_t sessions = control_socket_list("session", pids, 1);
     buf_fmt(out, "sandboxing      %s\n", mode_words(r));
     buf_fmt(out, "outside         %s\n",
             r->unsandboxed ? "a command may ask to run outside"
                            : "no command may ask to run outside");
     buf_str(out, "settings        ");
     list_layers(&v->settings, out);
-    buf_fmt(out, "active          %zu run%s, %zu session%s\n", runs, plural(runs), sessions,
-            plural(sessions));
+    OWN(json) json_t *active = status_active();
+    status_active_text(active, out);
     print_classes(v, out);
     print_provenance(out);
     buf_chr(out, '\n');
     summary_rules(v, out);
 }
 
+/* Into the object that is there. */
+static void add_active(struct buf *out)
+{
+    OWN(json) json_t *active = status_active();
+    OWN(mem) char *text = active ? json_dumps(active, JSON_COMPACT) : NULL;
+    if (out->n && out->s[out->n - 1] == '}')
+        out->n--;
+    buf_fmt(out, ", \"active\": %s}", text ? text : "[]");
+}
+
 static int cmd_status_run(struct cli_args *args)
 {
-    return view_print(args, print_status);
+    return view_print(args, print_status, add_active);
 }
 
 const struct cli_command cmd_status = {
@@ -114,9 +121,10 @@ const struct cli_command cmd_status = {
     .brief = "show whether and how commands are sandboxed here",
     .about =
         "Shows whether agents' commands run in a sandbox in the working directory, which\n"
-        "settings apply, what is running, which classes of protected names are protected, and\n"
-        "what commands may read, write and reach. Says so if a sandboxed command created the\n"
-        "working directory.",
+        "settings apply, which classes of protected names are protected, and what commands may\n"
+        "read, write and reach. Counts what is running and what was denied to it, and shows the\n"
+        "last denials and the questions that wait for an answer. Says so if a sandboxed command\n"
+        "created the working directory.",
     .options = options,
     .run = cmd_status_run,
 };

@@ -13,7 +13,7 @@ static const struct cli_option options[] = {
 
 static int cmd_summary_run(struct cli_args *args)
 {
-    return view_print(args, summary_text);
+    return view_print(args, summary_text, NULL);
 }
 
 const struct cli_command cmd_summary = {

@@ -122,6 +122,8 @@ static void on_event(void *arg, const struct event *e)
     if (r->report)
         report_add(r->report, e);
     live_event(&r->live, e);
+    if (args_has(r->args, "title"))
+        title_show(&r->title, &r->live.fd_watch, r->live.denied);
     if (r->how == REPORT_JSON) {
         struct policies policies = run_policies(&r->run);
         event_json(e, policies_graph(&policies, e->policy), NULL, &line);
@@ -506,6 +508,7 @@ static int run_all(struct invocation *r)
     r->spec.launch.input_fd = r->live.fd_watch.fd;
     int went = run_go(&r->run, &end, &err);
     run_ask_end(r);
+    title_end(&r->title);
     if (went < 0) {
         int status = failed(r, &end, &err);
         spare_end(&r->spare, status << 8);

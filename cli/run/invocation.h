@@ -14,6 +14,7 @@
 #include "cli/run/run-spare.h"
 #include "cli/run/run-watch.h"
 #include "cli/run/stack-flags.h"
+#include "cli/run/title.h"
 #include "run/ask-tty.h"
 #include "run/run.h"
 
@@ -47,6 +48,7 @@ struct invocation {
     struct ask_tty asker;
     bool hears_tty; /* what the terminal has answered */
     struct live live;
+    struct title title;
     struct end_folder ended;
     struct spare spare;
     bool may_use_spare; /* of the session */

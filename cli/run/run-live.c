@@ -6,12 +6,13 @@
  *
  *   {"grant": "allow-read", "what": PATH, "seconds": N}
  *                                           → {"ok": true, "waits": TEXT}
- *   {"log": true, "after": N}               → {"ok": true, "total": N, "oldest": N, "last": N,
- *                                              "events": [{…}]}
+ *   {"log": true, "after": N}               → {"ok": true, "total": N, "denied": N, "oldest": N,
+ *                                              "last": N, "events": [{…}]}
  *   {"events": true, "after": N}            see agent/watchers.h
  *   {"watch": true}                         → {"ok": true}, and questions as in
  *                                              agent/session-ask.h
  *   {"consent": "once", "id": N}            from the session: the answer to a question
+ *   {"questions": true}                     → {"ok": true, "questions": [{…}]}, those that wait
  *   {"about": true}                         → {"ok": true, "pid": N, "member": BOOL,
  *                                              "cwd": …, "command": […]}
  *
@@ -159,12 +160,33 @@ void live_question(struct live *l, const struct consent_question *q, int channel
 
 /* ---- windows ---- */
 
+static void write_asked(const struct live_asked *a, struct buf *out)
+{
+    write_question(a->q, out);
+    buf_fmt(out, ", \"number\": %u}", a->id);
+}
+
 static void send_question(const struct live *l, const struct live_asked *a, int client)
 {
     OWN(buf) struct buf message = {0};
-    write_question(a->q, &message);
-    buf_fmt(&message, ", \"number\": %u}", a->id);
+    write_asked(a, &message);
     watchers_send(&l->askers, client, &message);
+}
+
+/* As many as fit. */
+static void answer_questions(const struct live *l, struct buf *out)
+{
+    enum { ROOM = CONTROL_MESSAGE - 20000 }; /* for one more, whatever it is */
+    const char *comma = "";
+    buf_str(out, "{\"ok\": true, \"questions\": [");
+    for (size_t i = 0; i < LIVE_QUESTIONS && out->n < ROOM; i++) {
+        if (!l->asked[i].id)
+            continue;
+        buf_str(out, comma);
+        write_asked(&l->asked[i], out);
+        comma = ", ";
+    }
+    buf_str(out, "]}");
 }
 
 static struct live_asked *find_asked(struct live *l, uint32_t id)
@@ -366,8 +388,10 @@ static void answer_log(struct live *l, const json_t *message, struct buf *out)
     uint64_t next = (uint64_t)json_integer_value(json_object_get(message, "after"));
     uint64_t oldest = l->total > LIVE_EVENTS ? l->total - LIVE_EVENTS : 0;
     next = next > l->total ? l->total : next < oldest ? oldest : next;
-    buf_fmt(out, "{\"ok\": true, \"total\": %llu, \"oldest\": %llu, \"events\": [",
-            (unsigned long long)l->total, (unsigned long long)oldest + 1);
+    buf_fmt(out,
+            "{\"ok\": true, \"total\": %llu, \"denied\": %llu, \"oldest\": %llu, \"events\": [",
+            (unsigned long long)l->total, (unsigned long long)l->denied,
+            (unsigned long long)oldest + 1);
     for (const char *comma = ""; next < l->total && out->n < ROOM; next++, comma = ", ") {
         const struct event *e = &l->events[next % LIVE_EVENTS];
         buf_str(out, comma);
@@ -404,6 +428,8 @@ static void answer(void *arg, int guest, const json_t *m, struct buf *out)
         answer_events(l, guest, m, out);
     else if (json_object_get(m, "watch"))
         answer_watch(l, guest, m, out);
+    else if (json_object_get(m, "questions"))
+        answer_questions(l, out);
     else if (json_object_get(m, "answer"))
         answer_question(l, guest, m);
     else

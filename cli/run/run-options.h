@@ -55,6 +55,7 @@ extern const char run_cap_words[], run_socket_words[];
     {"learn-denied", 0, "FILE", "write the smallest rules that would have allowed what was denied", "file"}, \
     {"json", 0, NULL, "with --dry-run: print the plan as JSON", NULL}, \
     {"verbose", 'v', NULL, "report each denied operation as it happens", NULL}, \
+    {"title", 0, NULL, "count denied operations in the terminal's title while the command runs", NULL}, \
     {"debug", 0, NULL, "show the restrictions and their sources before starting", NULL}, \
     {"env", 'e', "NAME", "keep this variable even though its name looks like a secret", NULL}, \
     {"keep-fd", 0, "N", "let the command inherit file descriptor N", NULL}, \

@@ -51,12 +51,6 @@ static const struct cli_option allow_options[] = {
     {0},
 };
 
-/* One change of one key. */
-struct change {
-    enum settings_edit how;
-    const char *key, *value;
-};
-
 static int open_settings(struct settings *s, struct bk_err *err)
 {
     char cwd[PATH_MAX];
@@ -79,30 +73,18 @@ static int choose_layer(const struct cli_args *args, enum layer_id *id, struct b
                 : 0;
 }
 
-/* Makes all changes or none: restores the file if one fails. */
-static int apply_changes(struct settings *s, enum layer_id id, const struct change *list, size_t n,
-                         const char *words, struct bk_err *err)
+static int apply_changes(struct settings *s, enum layer_id id, const struct settings_change *list,
+                         size_t n, const char *words, struct bk_err *err)
 {
-    const char *path = settings_layer_path(s, id);
-    OWN(buf) struct buf undone = {0};
-    struct bk_err ignored;
-    if (!path)
-        return err_set(err, BK_E_INPUT, "the %s layer has no file", settings_layer_name(id));
-    OWN(settings_lock) struct settings_lock lock = SETTINGS_UNLOCKED;
-    if (undo_lock(s, &lock, err) < 0 || undo_remember(s, path, words, err) < 0)
+    if (undo_make_changes(s, id, list, n, words, err) < 0)
         return -1;
-    for (size_t i = 0; i < n; i++)
-        if (settings_edit(s, id, list[i].how, list[i].key, list[i].value, err) < 0) {
-            if (undo_last(s, &undone, &ignored) < 0)
-                undo_forget(s);
-            return -1;
-        }
-    fprintf(stderr, "buckle: %s, in %s\n", words, path);
-    return undo_changed(s, path, err);
+    fprintf(stderr, "buckle: %s, in %s\n", words, settings_layer_path(s, id));
+    return 0;
 }
 
 /* "/home/me/.config/buckle/settings.json: filesystem.allowWrite: /srv" for each. */
-static int show_changes(struct settings *s, enum layer_id id, const struct change *list, size_t n)
+static int show_changes(struct settings *s, enum layer_id id, const struct settings_change *list,
+                        size_t n)
 {
     const char *path = settings_layer_path(s, id);
     OWN(buf) struct buf out = {0};
@@ -115,8 +97,8 @@ static int show_changes(struct settings *s, enum layer_id id, const struct chang
     return cli_emit(&out, CLI_OK);
 }
 
-static int change_settings(const struct cli_args *args, const struct change *list, size_t n,
-                           const char *words)
+static int change_settings(const struct cli_args *args, const struct settings_change *list,
+                           size_t n, const char *words)
 {
     OWN(settings) struct settings s = {0};
     enum layer_id id;
@@ -146,7 +128,7 @@ static void warn_overridden(bool wanted)
 
 static int set_enabled(struct cli_args *args, bool on)
 {
-    const struct change one = {EDIT_SET, "enabled", on ? "true" : "false"};
+    const struct settings_change one = {EDIT_SET, "enabled", on ? "true" : "false"};
     if (args->npos)
         return cli_usage(args, "%s takes options only", on ? "enable" : "disable");
     int status =
@@ -190,7 +172,7 @@ static int wrong_class(const char *word, size_t n)
 static int allow_protected(struct cli_args *args, const char *given)
 {
     OWN(buf) struct buf words = {0};
-    struct change list[PROTECTED_CLASSES];
+    struct settings_change list[PROTECTED_CLASSES];
     unsigned set = 0;
     size_t n = 0, len;
     const char *word;
@@ -201,8 +183,8 @@ static int allow_protected(struct cli_args *args, const char *given)
     buf_str(&words, "names of these classes are not protected:");
     for (size_t i = 0; i < PROTECTED_CLASSES; i++)
         if (set >> i & 1) {
-            list[n++] =
-                (struct change){EDIT_ADD, "filesystem.allowProtected", protected_classes[i].name};
+            list[n++] = (struct settings_change){EDIT_ADD, "filesystem.allowProtected",
+                                                 protected_classes[i].name};
             buf_fmt(&words, "%s %s", n > 1 ? "," : "", protected_classes[i].name);
         }
     return change_settings(args, list, n, words.s ? words.s : "");
@@ -216,7 +198,7 @@ static int run_allow(struct cli_args *args)
     OWN(buf) struct buf path = {0};
     OWN(buf) struct buf words = {0};
     struct bk_err err;
-    struct change list[3];
+    struct settings_change list[3];
     size_t n = 0;
     bool read = args_has(args, "read"), write = args_has(args, "write") || !read;
     if (args->npos != 1)
@@ -224,11 +206,11 @@ static int run_allow(struct cli_args *args)
     if (control_client_absolute(args->pos[0], &path, &err) < 0)
         return cli_fail(&err);
     if (write && !writes_are_listed(&err))
-        list[n++] = (struct change){EDIT_ADD, "filesystem.allowWrite", "."};
+        list[n++] = (struct settings_change){EDIT_ADD, "filesystem.allowWrite", "."};
     if (write)
-        list[n++] = (struct change){EDIT_ADD, "filesystem.allowWrite", path.s};
+        list[n++] = (struct settings_change){EDIT_ADD, "filesystem.allowWrite", path.s};
     if (read)
-        list[n++] = (struct change){EDIT_ADD, "filesystem.allowRead", path.s};
+        list[n++] = (struct settings_change){EDIT_ADD, "filesystem.allowRead", path.s};
     buf_fmt(&words, "%s %s is allowed",
             read && write ? "reading and writing"
             : read        ? "reading"
@@ -242,7 +224,7 @@ static int run_deny(struct cli_args *args)
     OWN(buf) struct buf path = {0};
     OWN(buf) struct buf words = {0};
     struct bk_err err;
-    struct change list[2];
+    struct settings_change list[2];
     size_t n = 0;
     bool both = args_has(args, "read") == args_has(args, "write");
     if (args->npos != 1)
@@ -250,9 +232,9 @@ static int run_deny(struct cli_args *args)
     if (control_client_absolute(args->pos[0], &path, &err) < 0)
         return cli_fail(&err);
     if (both || args_has(args, "read"))
-        list[n++] = (struct change){EDIT_ADD, "filesystem.denyRead", path.s};
+        list[n++] = (struct settings_change){EDIT_ADD, "filesystem.denyRead", path.s};
     if (both || args_has(args, "write"))
-        list[n++] = (struct change){EDIT_ADD, "filesystem.denyWrite", path.s};
+        list[n++] = (struct settings_change){EDIT_ADD, "filesystem.denyWrite", path.s};
     buf_fmt(&words, "%s %s is denied",
             both                     ? "reading and writing"
             : args_has(args, "read") ? "reading"
@@ -266,7 +248,7 @@ static int run_allow_net(struct cli_args *args)
     OWN(buf) struct buf words = {0};
     if (args->npos != 1)
         return cli_usage(args, "no host given");
-    struct change one = {EDIT_ADD, "network.allowedDomains", args->pos[0]};
+    struct settings_change one = {EDIT_ADD, "network.allowedDomains", args->pos[0]};
     buf_fmt(&words, "connecting to %s is allowed", args->pos[0]);
     return change_settings(args, &one, 1, words.s ? words.s : "");
 }
@@ -354,8 +336,8 @@ const struct cli_command cmd_undo = {
     .name = "undo",
     .usage = "",
     .brief = "undo the last change to settings",
-    .about = "Reverts the last change that enable, disable, allow, deny or allow-net made to a\n"
-             "settings file. Repeat it to revert earlier changes.\n"
+    .about = "Reverts the last change that enable, disable, allow, deny, allow-net or settings\n"
+             "made to a settings file. Repeat it to revert earlier changes.\n"
              "\n"
              "Exit status: 0 on success, 1 if there is nothing to undo, 2 on error.",
     .options = plain_options + 2,

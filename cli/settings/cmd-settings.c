@@ -8,6 +8,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "base/text-diff.h"
 #include "cli/args.h"
 #include "cli/settings/import-file.h"
+#include "cli/settings/undo.h"
 #include "settings/settings.h"
 
 static const struct cli_option options[] = {
@@ -265,10 +267,33 @@ static int show_change(struct settings *s, enum layer_id layer, enum settings_ed
     return cli_emit(&out, CLI_OK);
 }
 
+/* All values or none. Without a home folder there is nothing that could undo it. */
+static int make_changes(const struct cli_args *args, struct settings *s, enum layer_id layer,
+                        enum settings_edit how)
+{
+    size_t n = args->npos > 2 ? args->npos - 2 : 1;
+    OWN(mem) struct settings_change *list = calloc(n, sizeof(*list));
+    OWN(buf) struct buf words = {0};
+    struct bk_err err = {0};
+    buf_str(&words, "settings");
+    for (size_t i = 0; i < args->npos; i++) {
+        buf_chr(&words, ' ');
+        buf_safe(&words, args->pos[i], strnlen(args->pos[i], 200));
+    }
+    if (!list || !buf_ok(&words))
+        return err_nomem(&err), cli_fail(&err);
+    for (size_t i = 0; i < n; i++)
+        list[i] =
+            (struct settings_change){how, args->pos[1], args->npos > 2 ? args->pos[2 + i] : NULL};
+    int failed = s->config ? undo_make_changes(s, layer, list, n, words.s, &err) : 0;
+    for (size_t i = 0; i < n && !s->config && !failed; i++)
+        failed = settings_edit(s, layer, how, list[i].key, list[i].value, &err);
+    return failed < 0 ? cli_fail(&err) : CLI_OK;
+}
+
 static int change_key(const struct cli_args *args, struct settings *s, enum settings_edit how)
 {
     enum layer_id layer;
-    struct bk_err err = {0};
     size_t want = how == EDIT_REMOVE ? 2 : 3;
     if (find_layer(args, &layer) < 0)
         return cli_usage(args, "--layer must be user, project, local or policy");
@@ -278,13 +303,7 @@ static int change_key(const struct cli_args *args, struct settings *s, enum sett
         return cli_usage(args, "give one value; write a list as JSON: '[\"a\", \"b\"]'");
     if (args_has(args, "dry-run"))
         return show_change(s, layer, how, args->pos[1], args->npos > 2 ? args->pos[2] : NULL);
-    if (how == EDIT_REMOVE && args->npos == 2 &&
-        settings_edit(s, layer, how, args->pos[1], NULL, &err) < 0)
-        return cli_fail(&err);
-    for (size_t i = 2; i < args->npos; i++)
-        if (settings_edit(s, layer, how, args->pos[1], args->pos[i], &err) < 0)
-            return cli_fail(&err);
-    return CLI_OK;
+    return make_changes(args, s, layer, how);
 }
 
 static int cmd_settings_run(struct cli_args *args)
@@ -333,6 +352,7 @@ const struct cli_command cmd_settings = {
         "\n"
         "set, add and remove change one key in one file (--layer, by default the user's). A\n"
         "VALUE is JSON or a word: buckle settings add network.allowedDomains example.com\n"
+        "`buckle undo` reverts the last change.\n"
         "\n"
         "import takes over the permission settings of Claude Code, Codex CLI, Gemini CLI or srt. "
         "It\n"

@@ -158,3 +158,23 @@ int undo_last(struct settings *s, struct buf *words, struct bk_err *err)
     json_array_remove(journal, json_array_size(journal) - 1);
     return journal_write(journal, path.s, err);
 }
+
+int undo_make_changes(struct settings *s, enum layer_id id, const struct settings_change *list,
+                      size_t n, const char *words, struct bk_err *err)
+{
+    const char *path = settings_layer_path(s, id);
+    OWN(buf) struct buf undone = {0};
+    struct bk_err ignored;
+    if (!path)
+        return err_set(err, BK_E_INPUT, "the %s layer has no file", settings_layer_name(id));
+    OWN(settings_lock) struct settings_lock lock = SETTINGS_UNLOCKED;
+    if (undo_lock(s, &lock, err) < 0 || undo_remember(s, path, words, err) < 0)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        if (settings_edit(s, id, list[i].how, list[i].key, list[i].value, err) < 0) {
+            if (undo_last(s, &undone, &ignored) < 0)
+                undo_forget(s);
+            return -1;
+        }
+    return undo_changed(s, path, err);
+}

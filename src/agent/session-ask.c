@@ -33,13 +33,19 @@ static bool is_watcher(const struct session_ask *a, int client)
     return false;
 }
 
+static void forget(struct session_question *q)
+{
+    json_decref(q->message);
+    *q = (struct session_question){0};
+}
+
 static void refuse_all(struct session *k)
 {
     for (size_t i = 0; i < SESSION_QUESTIONS; i++) {
         struct session_question *q = &k->ask.questions[i];
         if (q->number)
             session_answer(k, q->run, q->id, consent_word(CONSENT_NOBODY));
-        q->number = 0;
+        forget(q);
     }
 }
 
@@ -92,9 +98,10 @@ void session_ask_question(struct session *k, uint64_t run, const char *command,
         return;
     }
     a->last += a->last == UINT32_MAX ? 2 : 1; /* never 0 */
-    *q = (struct session_question){a->last, id, run};
-    send_all(k, json_pack("{s:O, s:I, s:s}", "question", question, "number", (json_int_t)q->number,
-                          "command", command));
+    *q = (struct session_question){a->last, id, run, NULL};
+    q->message = json_pack("{s:O, s:I, s:s}", "question", question, "number", (json_int_t)q->number,
+                           "command", command);
+    send_all(k, json_incref(q->message));
 }
 
 void session_ask_withdraw(struct session *k, uint64_t run, uint32_t id)
@@ -104,7 +111,7 @@ void session_ask_withdraw(struct session *k, uint64_t run, uint32_t id)
         if (!q->number || q->run != run || (id && q->id != id))
             continue;
         json_int_t number = q->number;
-        q->number = 0;
+        forget(q);
         send_all(k, json_pack("{s:I}", "withdrawn", number));
     }
 }
@@ -118,4 +125,19 @@ void session_ask_answer(struct session *k, int client, const json_t *answer)
     enum consent word = consent_of_word(json_text(answer, "consent"));
     session_answer(k, q->run, q->id, consent_word(word));
     session_ask_withdraw(k, q->run, q->id);
+}
+
+void session_ask_list(const struct session *k, struct buf *out)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < SESSION_QUESTIONS; i++)
+        if (k->ask.questions[i].message)
+            json_array_append(list, k->ask.questions[i].message);
+    control_server_answer(out, json_pack("{s:b, s:o}", "ok", 1, "questions", list));
+}
+
+void session_ask_end(struct session *k)
+{
+    for (size_t i = 0; i < SESSION_QUESTIONS; i++)
+        forget(&k->ask.questions[i]);
 }

@@ -283,8 +283,10 @@ static void do_log(struct session *k, const json_t *m, struct buf *out)
     struct violations *v = store_get(k->store, &(struct store_wanted){.after = after});
     uint64_t total = store_total(k->store);
     size_t kept = store_count(k->store);
-    buf_fmt(out, "{\"ok\": true, \"total\": %llu, \"oldest\": %llu, \"events\": [",
-            (unsigned long long)total, (unsigned long long)(total > kept ? total - kept : 0) + 1);
+    buf_fmt(out,
+            "{\"ok\": true, \"total\": %llu, \"denied\": %llu, \"oldest\": %llu, \"events\": [",
+            (unsigned long long)total, (unsigned long long)total,
+            (unsigned long long)(total > kept ? total - kept : 0) + 1);
     size_t i = 0;
     for (; v && i < v->n && out->n < ROOM; i++) {
         buf_str(out, i ? ", " : "");
@@ -523,6 +525,8 @@ static void handle_message(void *arg, int client, const json_t *m, struct buf *o
         do_withdrawn(k, client, m);
     } else if (json_object_get(m, "watch")) {
         do_watch(k, client, m, out);
+    } else if (json_object_get(m, "questions")) {
+        session_ask_list(k, out);
     } else if (json_object_get(m, "answer")) {
         session_ask_answer(k, client, m);
     } else if (json_object_get(m, "join")) {
@@ -610,6 +614,7 @@ void session_close(struct session *k)
 {
     session_drop_spare(k, false);
     control_server_close(&k->server);
+    session_ask_end(k);
     session_loopback_free(&k->loopback);
     fd_watch_end(&k->fds);
     store_free(k->store);

@@ -35,8 +35,8 @@
  *   {"event": {…}, "missed": N}      no answer; missed: events lost before this one
  *   {"question": {"id": N, "class": …, "path": …}}   answered later: {"consent": "once", "id": N}
  *   {"withdrawn": N}                 no answer; the run no longer waits for that question
- *   {"log": true, "after": N}        → {"ok": true, "total": N, "oldest": N, "last": N,
- *                                       "events": [{…}]}
+ *   {"log": true, "after": N}        → {"ok": true, "total": N, "denied": N, "oldest": N,
+ *                                       "last": N, "events": [{…}]}
  *   {"grant": "allow-read", "what": PATH}  → {"ok": true, "waits": TEXT}
  *   {"grants": true}                 → {"ok": true, "grants": [{"grant": …, "what": …}]}
  *   {"root": FOLDER, "of": ID, "start": FOLDER}  → {"ok": true, "root": FOLDER}

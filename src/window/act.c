@@ -59,19 +59,39 @@ static int add_file(struct made *m, const char *text)
     return m->files[m->nfiles] < 0 ? -1 : m->nfiles++;
 }
 
+/* The path of a program, as a shell would find it; NULL: there is none. */
+static char *find_program(const char *name)
+{
+    const char *at = getenv("PATH");
+    if (strchr(name, '/'))
+        return realpath(name, NULL);
+    for (size_t n; at && *at; at += n + (at[n] == ':')) {
+        OWN(buf) struct buf path = {0};
+        n = strcspn(at, ":");
+        buf_add(&path, at, n);
+        buf_fmt(&path, "/%s", name);
+        if (n && buf_ok(&path) && access(path.s, X_OK) == 0)
+            return realpath(path.s, NULL);
+    }
+    return NULL;
+}
+
 /* A word whose value is there: what is before the sign, and the value as the sign says. */
 static char *fill_word(struct made *m, const char *word, const char *sign, const char *value)
 {
     const char *home = getenv("HOME");
     OWN(buf) struct buf text = {0};
     buf_add(&text, word, (size_t)(sign - word));
+    OWN(mem) char *program = *sign == '^' ? find_program(value) : NULL;
     int file = *sign == '%' ? add_file(m, value) : 0;
-    if (file < 0)
+    if (file < 0 || (*sign == '^' && !program))
         return NULL;
     if (*sign == '%')
         buf_fmt(&text, "/dev/fd/%d", FIRST_FILE + file);
     else if (*sign == '~' && strncmp(value, "~/", 2) == 0 && home)
         buf_fmt(&text, "%s%s", home, value + 1);
+    else if (program)
+        buf_str(&text, program);
     else
         buf_str(&text, value);
     return buf_ok(&text) ? steal_ptr(&text.s) : NULL;
@@ -82,7 +102,7 @@ static int make_words(const struct act_row *row, const json_t *request, struct m
 {
     size_t n = 1;
     for (size_t i = 0; row->words[i]; i++) {
-        const char *word = row->words[i], *sign = strpbrk(word, "$~%");
+        const char *word = row->words[i], *sign = strpbrk(word, "$~%^");
         const char *value = sign ? json_text(request, sign + 1) : "";
         bool missing = sign && (!value || !*value);
         if (missing && sign == word)
@@ -91,7 +111,8 @@ static int make_words(const struct act_row *row, const json_t *request, struct m
             continue;
         m->argv[n] = sign ? fill_word(m, word, sign, value) : strdup(word);
         if (!m->argv[n++])
-            return err_nomem(err);
+            return sign && *sign == '^' ? err_set(err, BK_E_INPUT, "there is no program %s", value)
+                                        : err_nomem(err);
     }
     return 0;
 }

@@ -82,6 +82,7 @@ static const char *type_of(const char *name)
     const char *dot = strrchr(name, '.');
     return dot && strcmp(dot, ".js") == 0    ? "text/javascript; charset=utf-8"
            : dot && strcmp(dot, ".css") == 0 ? "text/css; charset=utf-8"
+           : dot && strcmp(dot, ".svg") == 0 ? "image/svg+xml"
                                              : "text/html; charset=utf-8";
 }
 
@@ -106,8 +107,9 @@ static void reply_entry(struct server *s, struct evhttp_request *r)
     evhttp_add_header(evhttp_request_get_output_headers(r), "Set-Cookie", cookie);
     buf_fmt(&page,
             "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Buckle</title>"
+            "<link rel=\"icon\" href=\"%sicon.svg\">"
             "<meta http-equiv=\"refresh\" content=\"0;url=%s\"><a href=\"%s\">Buckle</a></html>",
-            place, place);
+            place, place, place);
     if (s->opener[0])
         (void)unlink(s->opener);
     s->opener[0] = '\0';

@@ -33,8 +33,10 @@ enum { KEPT = 1000, SECONDS = 10, TEXT = 200, HOSTS = 64, HOST_TEXT = 80 };
 
 struct line {
     pid_t source;
-    bool session, host, write;
+    bool session;
+    const char *kind;              /* the end of an act's name; NULL: nothing here can allow it */
     char *text, *what, *operation; /* shown; the object and the operation as they are */
+    char *class;                   /* of a protected name, or NULL */
 };
 
 struct asked {
@@ -77,6 +79,17 @@ static void free_line(struct line *l)
     free(l->text);
     free(l->what);
     free(l->operation);
+    free(l->class);
+}
+
+static const char *kind_of(const struct line *l)
+{
+    return l->class                                        ? "protected"
+           : strncmp(l->operation, "file-write", 10) == 0  ? "write"
+           : strncmp(l->operation, "file-read", 9) == 0    ? "read"
+           : strncmp(l->operation, "network-outbound", 16) ? NULL
+           : l->what[0] == '/'                             ? NULL
+                                                           : "net";
 }
 
 /* Counts a host. If there is no more room, the one with the fewest denials makes place. */
@@ -104,18 +117,18 @@ static void on_event(void *arg, const struct window_source *s, const char *comma
     (void)command;
     const char *verdict = json_text(event, "verdict"), *text = json_text(event, "line");
     const char *path = json_text(event, "path"), *target = json_text(event, "target");
-    const char *operation = json_text(event, "operation");
+    const char *operation = json_text(event, "operation"), *class = json_text(event, "class");
     if (top.paused || !text || !verdict || strcmp(verdict, "deny") != 0)
         return;
     struct line *l = &top.lines[top.n++ % KEPT];
     free_line(l);
     *l = (struct line){.source = s->pid, .session = s->session};
     l->operation = strdup(operation ? operation : "");
-    l->host = l->operation && strncmp(l->operation, "network", 7) == 0;
-    l->write = l->operation && strncmp(l->operation, "file-write", 10) == 0;
     l->what = strdup(path ? path : target ? target : "");
+    l->class = class ? strdup(class) : NULL;
     l->text = safe_text(text);
-    if (l->host && l->what && l->what[0])
+    l->kind = l->operation && l->what ? kind_of(l) : NULL;
+    if (l->kind && strcmp(l->kind, "net") == 0)
         count_host(l->what);
 }
 
@@ -316,20 +329,25 @@ static void act_on(const char *verb, bool here, const char *seconds)
     OWN(buf) struct buf out = {0};
     struct bk_err err;
     char name[32], pid[16];
-    if (!l || !l->what[0]) {
-        snprintf(top.note, sizeof(top.note), "choose a denial first");
+    bool classed = l && l->class && strcmp(verb, "deny") != 0;
+    const char *kind = l && l->class && !classed ? "write" : l ? l->kind : NULL;
+    if (!l || !kind || !l->what[0]) {
+        snprintf(top.note, sizeof(top.note),
+                 l ? "only files and hosts can be allowed or denied here"
+                   : "choose a denial first");
         return;
     }
-    snprintf(name, sizeof(name), "%s-%s", verb, l->host ? "net" : l->write ? "write" : "read");
+    const char *subject = classed ? l->class : l->what;
+    snprintf(name, sizeof(name), "%s-%s", verb, kind);
     snprintf(pid, sizeof(pid), "%d", (int)l->source);
-    OWN(json) json_t *request = json_pack("{s:s, s:s}", "do", name, "what", l->what);
+    OWN(json) json_t *request = json_pack("{s:s, s:s}", "do", name, "what", subject);
     if (here)
         json_object_set_new(request, l->session ? "session" : "run", json_string(pid));
     if (seconds)
         json_object_set_new(request, "seconds", json_string(seconds));
     int status = act_wait(top.program, request, &out, &err);
     OWN(mem) char *said = safe_text(status < 0 ? err.msg : out.s ? out.s : "");
-    OWN(mem) char *what = safe_text(l->what);
+    OWN(mem) char *what = safe_text(subject);
     snprintf(top.note, sizeof(top.note), "%s %.60s: %.100s", verb, what ? what : "",
              said && *said ? said : "done");
 }

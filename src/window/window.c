@@ -46,9 +46,10 @@ static void free_source(struct window_source *s)
     free(s);
 }
 
-static void source_changed(const struct window_source *s, bool gone)
+static void source_changed(struct window_source *s, bool gone)
 {
     const struct window_calls *c = &s->window->calls;
+    s->told = s->denied;
     if (c->source && s->known && !s->member)
         c->source(c->arg, s, gone);
 }
@@ -98,8 +99,8 @@ static void read_about(struct window_source *s, const json_t *m)
     set_text(&s->cwd, json_text(m, "cwd"));
     if (!s->member) {
         (void)send_text(s, "{\"events\": true, \"after\": 0}");
-        if (s->window->asks)
-            (void)send_text(s, "{\"watch\": true}");
+        if (s->window->asks) /* the second for what a session was asked before */
+            (void)(send_text(s, "{\"watch\": true}") && send_text(s, "{\"questions\": true}"));
     }
     source_changed(s, false);
 }
@@ -120,11 +121,9 @@ static void read_event(struct window_source *s, const json_t *m, const json_t *e
 
 static void read_totals(struct window_source *s, const json_t *m)
 {
-    uint64_t denied = number(m, "denied");
-    bool changed = denied != s->denied;
     s->total = number(m, "total");
-    s->denied = denied;
-    if (changed)
+    s->denied = number(m, "denied");
+    if (s->denied != s->told)
         source_changed(s, false);
 }
 
@@ -137,17 +136,34 @@ static void read_runs(struct window_source *s, json_t *runs)
     source_changed(s, false);
 }
 
+static void read_question(const struct window_source *s, const json_t *m)
+{
+    const struct window_calls *c = &s->window->calls;
+    const char *command = json_text(m, "command");
+    const json_t *question = json_object_get(m, "question");
+    if (c->question && question)
+        c->question(c->arg, s, (uint32_t)number(m, "number"), command ? command : s->command,
+                    question);
+}
+
+/* Each is a message like those that come later. */
+static void read_questions(const struct window_source *s, const json_t *list)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        read_question(s, json_array_get(list, i));
+}
+
 static void read_message(struct window_source *s, const json_t *m)
 {
     const struct window_calls *c = &s->window->calls;
-    const json_t *event = json_object_get(m, "event"), *question = json_object_get(m, "question");
+    const json_t *event = json_object_get(m, "event");
     json_t *runs = json_object_get(m, "runs");
-    const char *command = json_text(m, "command");
     if (event)
         read_event(s, m, event);
-    else if (question && c->question)
-        c->question(c->arg, s, (uint32_t)number(m, "number"), command ? command : s->command,
-                    question);
+    else if (json_object_get(m, "question"))
+        read_question(s, m);
+    else if (json_object_get(m, "questions"))
+        read_questions(s, json_object_get(m, "questions"));
     else if (json_object_get(m, "withdrawn") && c->question)
         c->question(c->arg, s, (uint32_t)number(m, "withdrawn"), "", NULL);
     else if (json_object_get(m, "cwd"))

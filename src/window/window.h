@@ -29,6 +29,7 @@ struct window_source {
     char *command, *cwd; /* owned; "" at first */
     json_t *runs;        /* of a session: those that are active, or NULL */
     uint64_t total, denied;
+    uint64_t told; /* denials when the source was last reported as changed */
     uint64_t last; /* the newest event that arrived */
     bool known;    /* it has said what it is */
     bool member;   /* a run of a session, which is left to that */

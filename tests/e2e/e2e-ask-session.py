@@ -252,6 +252,25 @@ def test_attacks(a, t):
 
 
 @with_agent
+def test_listed(a, t):
+    """Windows that come later, and `buckle status`, see what waits; who only looks answers nothing."""
+    seen = a.watch()
+
+    def listed():
+        active = json.loads(a.user.call([running.BUCKLE, "status", "--json"]).out)["active"]
+        return [q["question"]["path"] for one in active if str(one["pid"]) == a.session for q in one["questions"]]
+    a.change(".vscode/listed")
+    t.ok(seen.asks(), "one is asked", seen.text)
+    t.equal(listed(), [f"{a.folder}/.vscode/listed"], "the question is listed")
+    t.equal(listed(), [f"{a.folder}/.vscode/listed"], "and still waits after somebody looked")
+    seen.answer("o")
+    status, out, _, _ = a.end()
+    t.ok(status == 0 and a.made(".vscode/listed"), "its answer counts", out)
+    t.equal(listed(), [], "and nothing waits then")
+    stop(seen)
+
+
+@with_agent
 def test_hosts(a, t):
     """Questions about hosts, which srt sends to its session."""
     named = a.user.write(f"{a.user.home}/srt.json", json.dumps({
@@ -343,6 +362,6 @@ def test_mcp(user, t):
 
 
 ALL = [test_nobody, test_answers, test_no_more, test_away, test_several, test_ends, test_attacks,
-       test_hosts, test_commands, test_command_on_terminal, test_mcp]
+       test_listed, test_hosts, test_commands, test_command_on_terminal, test_mcp]
 for_everybody(ALL)
 sys.exit(done())

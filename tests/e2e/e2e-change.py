@@ -135,7 +135,8 @@ def test_at_once(user, t):
     failed = at_once(user, folder, [["settings", "add", "network.allowedDomains", n] for n in names])
     t.ok(not failed and sorted(settings_of(user)["network"]["allowedDomains"]) == sorted(names),
          "twenty entries are added at once", failed, settings_of(user))
-    os.unlink(user_file(user))
+    undone = [buckle(user, "undo", cwd=folder).status for _ in range(21)]
+    t.ok(undone == [0] * 20 + [1] and settings_of(user) is None, "and undone one by one", undone)
     paths = [f"/opt/p{n}" for n in range(10)]
     failed = at_once(user, folder, [["deny", path] for path in paths])
     t.ok(not failed and sorted(settings_of(user)["filesystem"]["denyRead"]) == paths,
@@ -199,6 +200,20 @@ def test_summary(user, t):
     os.unlink(user_file(user))
 
 
+def test_settings_undone(user, t):
+    """What `buckle settings` changed is undone, too: all values of one command at once."""
+    folder = user.folder()
+    buckle(user, "settings", "add", "network.deniedDomains", "one.example", "two.example", cwd=folder)
+    t.equal(settings_of(user), {"network": {"deniedDomains": ["one.example", "two.example"]}}, "settings add adds both")
+    r = buckle(user, "settings", "add", "network.deniedDomains", "three.example", "not a host", cwd=folder)
+    t.ok(r.status == 2 and "three.example" not in json.dumps(settings_of(user)), "a wrong value leaves all of its command out", r)
+    buckle(user, "settings", "remove", "network.deniedDomains", "one.example", cwd=folder)
+    buckle(user, "undo", cwd=folder)
+    t.equal(settings_of(user), {"network": {"deniedDomains": ["one.example", "two.example"]}}, "undo brings back what remove took")
+    r = buckle(user, "undo", cwd=folder)
+    t.ok(settings_of(user) is None and "settings add network.deniedDomains" in r.err, "and takes back what add added", r)
+
+
 COUNTS = """
 active() { "$BUCKLE" status | sed -n 's/^active *//p'; }
 active
@@ -219,10 +234,10 @@ def test_counts(user, t):
     if user.call([*apart, "true"]).status != 0:
         return skip("no network namespace can be made")
     r = user.call([*apart, "bash", "-c", WAIT + COUNTS], cwd=user.folder(), env={"BUCKLE": running.BUCKLE})
-    t.equal(r.out.splitlines(), ["0 runs, 0 sessions", "0 runs, 1 session", "0 runs, 2 sessions",
-                                 "1 run, 2 sessions", "2 runs, 2 sessions"], "status counts runs and sessions", r)
+    t.equal(r.out.splitlines(), ["0 runs, 0 sessions", "0 runs, 1 session, 0 denied", "0 runs, 2 sessions, 0 denied",
+                                 "1 run, 2 sessions, 0 denied", "2 runs, 2 sessions, 0 denied"], "status counts runs and sessions", r)
 
 
 if __name__ == "__main__":
-    for_everybody([test_counts, test_allow, test_deny, test_switch, test_undo, test_at_once, test_summary])
+    for_everybody([test_counts, test_allow, test_deny, test_switch, test_undo, test_settings_undone, test_at_once, test_summary])
     sys.exit(done())

@@ -8,96 +8,17 @@
 import json
 import os
 import re
-import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
-from urllib.parse import urlsplit
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-import drive
 import running
-from running import BUCKLE, PATH, eventually, for_everybody
+from running import BUCKLE, eventually, for_everybody
 from tap import done, skip
-
-WINDOW = os.path.join(os.path.dirname(drive.BUCKLE), "..", "libexec", "buckle", "buckle-window")
-if os.path.exists(WINDOW):
-    shutil.copy(WINDOW, os.path.join(drive.FOLDER, "libexec", "buckle"))
-
-
-# The page looks at who is at the other end, so requests come from a process of the user.
-CLIENT = """
-import http.client, json, sys
-for line in sys.stdin:
-    o = json.loads(line)
-    try:
-        c = http.client.HTTPConnection("127.0.0.1", o["port"], timeout=10)
-        c.putrequest(o["method"], o["path"], skip_host=True, skip_accept_encoding=True)
-        for name, value in o["fields"]:
-            c.putheader(name, value)
-        body = o["body"]
-        if body is not None:
-            c.putheader("Content-Length", str(len(body.encode())))
-        c.endheaders(body.encode() if body is not None else None)
-        r = c.getresponse()
-        got = [r.status, r.getheaders(), r.read().decode(errors="replace")]
-    except Exception as e:
-        got = [0, [], repr(e)]
-    print(json.dumps(got), flush=True)
-"""
-
-
-class Client:
-    """Sends requests as a user does."""
-
-    def __init__(self, user, prefix=()):
-        self.child = user.start([*prefix, "/usr/bin/python3", "-c", CLIENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-    def ask(self, port, method, path, fields, body=None):
-        self.child.stdin.write(json.dumps({"port": port, "method": method, "path": path, "fields": fields, "body": body}).encode() + b"\n")
-        self.child.stdin.flush()
-        status, got, text = json.loads(self.child.stdout.readline())
-        return status, dict(got), text
-
-    def end(self):
-        self.child.stdin.close()
-        self.child.wait(10)
-
-
-class Server:
-    """A `buckle ui`, and a client that has its cookie."""
-
-    def __init__(self, user, cwd):
-        self.user, self.client = user, Client(user)
-        self.child = user.start([BUCKLE, "ui", "--no-open", "--idle", "120"], cwd=cwd, stdout=subprocess.PIPE)
-        self.address = self.child.stdout.readline().decode().strip()
-        at = urlsplit(self.address)
-        self.port, self.code = at.port, at.query
-
-    def ask(self, method, path, body=None, **fields):
-        given = {"Host": "127.0.0.1:%d" % self.port, **{k.replace("_", "-"): v for k, v in fields.items()}}
-        return self.client.ask(self.port, method, path, [(k, v) for k, v in given.items() if v is not None], body)
-
-    def enter(self):
-        status, fields, text = self.ask("GET", "/?" + self.code)
-        cookie = fields.get("Set-Cookie", "")
-        self.cookie, self.folder = cookie.split(";")[0], re.search(r"Path=(/[0-9a-f]+/)", cookie).group(1)
-        return status, fields
-
-    @property
-    def origin(self):
-        return "http://127.0.0.1:%d" % self.port
-
-    def act(self, name, /, **values):
-        status, _, text = self.ask("POST", self.folder + "act", json.dumps({"do": name, **values}), Cookie=self.cookie,
-                                   Origin=self.origin, Content_Type="application/json")
-        return json.loads(text) if status == 200 else {"status": status, "out": "", "err": text}
-
-    def end(self):
-        self.client.end()
-        self.child.terminate()
-        return self.child.wait(10)
+from windows import WINDOW, Client, Server, Tmux, loop, on_page
 
 
 def test_login(user, t):
@@ -175,6 +96,17 @@ try:
 except OSError as e:
     print("none", type(e).__name__)
 """
+# The user's own process connects, and a sandbox inherits the connection.
+HANDED = r"""
+import os, socket, subprocess, sys
+port, path, cookie, buckle = int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4]
+s = socket.create_connection(("127.0.0.1", port))
+inside = "import socket, sys; s = socket.socket(fileno=int(sys.argv[1])); s.sendall(sys.argv[2].encode()); print('inside', s.recv(100).split()[1].decode())"
+request = "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nCookie: %s\r\n\r\n" % (path, port, cookie)
+os.set_inheritable(s.fileno(), True)
+subprocess.run([buckle, "run", "--report=none", "--keep-fd", str(s.fileno()), "--", "python3", "-c", inside, str(s.fileno()), request],
+               close_fds=False)
+"""
 OPEN = """(version 1)
 (allow default)
 """
@@ -206,6 +138,19 @@ def test_peers(user, t):
                 t.ok(said[:1] == ["none"] or said == ["answer", "403"] or (said[:1] == ["answer"] and int(said[1]) >= 500),
                      "a sandbox with %s gets nothing from %s, even with the cookie" % (" ".join(how).replace(user.home + "/", ""), host), ran)
         t.equal(s.ask("GET", s.folder, Cookie=s.cookie)[0], 200, "while the user does")
+        for host in ("2130706433", "0x7f.1", "127.1", "localhost.", "::1", "0", socket.gethostname()):  # other names of this machine
+            ran = user.run("--report=none", "--allow-net", "*", "--allow-net", "localhost:*", "--", *words, host, str(s.port), s.folder, s.cookie,
+                           cwd=folder)
+            said = ran.out.split()
+            t.ok(said[:1] == ["none"] or (said[:1] == ["answer"] and (said[1] == "403" or int(said[1]) >= 500)), "nor from " + host, ran)
+        user.write(folder + "/handed.py", HANDED)
+        ran = user.call(["python3", "handed.py", str(s.port), s.folder, s.cookie, BUCKLE], cwd=folder)
+        t.equal(ran.out.strip(), "inside 403", "a connection that was made outside and handed in gets nothing", ran)
+        second = Server(user, folder)
+        second.enter()
+        t.equal(second.ask("GET", second.folder, Cookie=s.cookie)[0], 403, "the cookie of another page gets nothing")
+        t.equal(second.ask("GET", s.folder, Cookie=s.cookie)[0], 403, "nor does its folder")
+        second.end()
         # what a sandbox leaves behind is as much inside as it was
         ran = user.run("--report=none", "--profile", profile, "--", "sh", "-c", "(setsid python3 reach.py 127.0.0.1 %d %s '%s' > left &); "
                        "until [ -s left ]; do sleep 0.05; done; cat left" % (s.port, s.folder, s.cookie), cwd=folder)
@@ -236,88 +181,24 @@ def test_acts(user, t):
         wrong = s.act("try-set", key="enabled", value="perhaps", cwd=folder)
         t.ok(wrong["status"] == 2 and wrong["err"], "a wrong value is refused as it is typed", wrong)
         t.ok("abilities" in json.loads(s.act("doctor")["out"]), "doctor answers")
+        asked = s.act("explain", operation="file-write-data", argument="~/.npmrc", program="sh", cwd=folder)
+        facts = {f["filter"]: f["value"] for f in json.loads(asked["out"])["facts"]}
+        t.equal(facts, {"path": user.home + "/.npmrc", "process-path": os.path.realpath("/bin/sh")}, "explain can be about a program", asked)
+        gone = s.act("explain", operation="file-write-data", argument="~/.npmrc", program="no-such-program", cwd=folder)
+        t.ok(gone["status"] == 400 and "no-such-program" in gone["err"], "which must be there", gone)
+        s.act("deny-net", what="never.example", cwd=folder)
+        t.ok("never.example" in s.act("settings", cwd=folder)["out"], "a host can be denied for good")
+        s.act("undo", cwd=folder)
+        s.act("allow-protected", what="git-hooks", cwd=folder)
+        t.ok("git-hooks" in s.act("settings", cwd=folder)["out"], "and a class of protected names allowed")
+        s.act("undo", cwd=folder)
+        t.ok("git-hooks" not in s.act("settings", cwd=folder)["out"], "until that is undone")
         t.ok("deny" in s.act("reasons", operation="file-write-create", argument="/etc/x", cwd=folder)["out"], "explain answers")
     finally:
         s.end()
 
 
 # ---- the browser ----
-
-class Browser:
-    """Chromium as the user, with the page open."""
-
-    def __init__(self, user, address):
-        modules = os.path.join(drive.FOLDER, "modules")
-        os.makedirs(modules, exist_ok=True)
-        if not os.path.exists(os.path.join(modules, "node_modules")):
-            got = subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", modules,
-                                  "playwright-core@1.48.2", "axe-core@4.10.2"], capture_output=True, text=True, timeout=180)
-            if got.returncode:
-                skip("the npm registry has no playwright-core here")
-                done()
-        script = os.path.join(drive.FOLDER, "window.mjs")
-        shutil.copy(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib", "window.mjs"), script)
-        os.chmod(script, 0o644)
-        self.child = user.start(["node", script, address, modules, shutil.which("chromium")], stdin=subprocess.PIPE,
-                                stdout=subprocess.PIPE, text=True, env={"TMPDIR": user.sessions})
-
-    def __call__(self, name, /, **values):
-        self.child.stdin.write(json.dumps({"do": name, **values}) + "\n")
-        self.child.stdin.flush()
-        got = json.loads(self.child.stdout.readline())
-        return got.get("ok", got.get("failed"))
-
-    def sees(self, of, has):
-        return self("wait", of=of, has=has) is True
-
-    def end(self):
-        self.child.stdin.close()
-        self.child.wait(20)
-
-
-class Page:
-    """A `buckle ui`, a browser that has it open, and runs beside it."""
-
-    def __init__(self, user):
-        self.user, self.folder, self.outside = user, user.folder(), user.folder("outside")
-        self.server, self.runs = Server(user, self.folder), []
-        self.browser = Browser(user, self.server.address)
-        self.opened = self.browser("open")
-
-    def run(self, script, *words):
-        self.runs.append(self.user.start([BUCKLE, "run", "--report=none", "--grantable", *words, "--", "sh", "-c", script],
-                                         cwd=self.folder, stdin=subprocess.DEVNULL))
-        return self.runs[-1]
-
-    def settings(self):
-        return self.user.call([BUCKLE, "settings"], cwd=self.folder).out
-
-    def end(self):
-        self.user.write(self.folder + "/stop", "")
-        for run in self.runs:
-            run.kill()
-            run.wait(10)
-        self.browser.end()
-        self.server.end()
-
-
-def on_page(test):
-    def run(user, t):
-        p = Page(user)
-        try:
-            test(user, t, p, p.browser)
-            t.equal([e for e in p.browser("errors") if "owned" in e or e.startswith("asks") or "Content Security Policy" in e or "Error:" in e], [],
-                    "nothing else was loaded, and no script failed")
-        finally:
-            p.end()
-    run.__doc__ = test.__doc__
-    run.__name__ = test.__name__
-    return run
-
-
-def loop(words):
-    return "while [ ! -e stop ]; do %s; sleep 0.3; done" % words
-
 
 HOSTILE = "<img src=x onerror=document.title='owned'>\u202egpj.exe" + "y" * 60
 
@@ -332,9 +213,9 @@ def test_now(user, t, p, b):
     t.ok(b.sees(".row", made), "and its denials in the list")
     b("click", of=".row", has=made)
     detail = b("text", of=".detail")
-    for word in ("file-write-create", made, "touch (process ", "Rule", "<settings>:"):
+    for word in ("file-write-create", made, "touch (process ", "Rule", "default.sb:"):
         t.ok(word in detail, "the detail has " + word, detail)
-    b("click", of=".detail button", has="Allow once")
+    b("click", of=".detail button", has="Allow for a minute")
     t.ok(eventually(lambda: os.path.exists(made)), "one click lets the run do it for a minute")
     t.ok(made not in p.settings() and not os.path.exists(kept), "and nothing else")
     b("click", of=".row", has=kept)
@@ -361,8 +242,48 @@ def test_now(user, t, p, b):
     user.call([BUCKLE, "undo"], cwd=p.folder)
     b("click", of=".detail button", has="Explain")
     t.ok(b.sees(".detail pre", "Decided by"), "explain has the reasons")
+    t.ok("U+000A" not in b("text", of=".detail") and b("eval", code="document.querySelector('.detail pre').innerText.split('\\n').length") > 5, "in lines")
+    other = p.run(loop("touch /etc/other 2>/dev/null"))
+    t.ok(b.sees(".row", "/etc/other"), "another run is denied something, too")
+    b("click", of="[role=treeitem]", has="run %d" % other.pid)
+    t.ok(eventually(lambda: kept not in b("text", of="#now .list") and "/etc/other" in b("text", of="#now .list")), "choosing it in the tree shows its denials alone")
+    b("click", of="[role=treeitem]", has="Everything")
+    b("fill", of="#now label:has-text('Filter') input", value="outside-")
+    t.ok(b.sees("#now .row", "outside-"), "and the first item those of all")
+    b("fill", of="#now label:has-text('Filter') input", value="")
+    b("click", of=".feed button", has="Pause")
+    t.ok(b.sees(".feed button", "Continue ("), "the list can pause, and counts what comes")
+    count = len(p.drawn())
+    time.sleep(1)
+    t.equal(len(p.drawn()), count, "but shows nothing of it")
+    b("click", of=".feed button", has="Continue")
+    t.ok(eventually(lambda: len(p.drawn()) > count), "until it goes on")
+    other.kill()
     run.kill()
     t.ok(eventually(lambda: "run %d" % run.pid not in b("text", of="[role=tree]")), "a killed run leaves the tree")
+
+
+@on_page
+def test_protected(user, t, p, b):
+    """A protected name is allowed by its class, a host by its name, and other denials not at all."""
+    hook = p.folder + "/.git/hooks/made"
+    user.sh("git init -q .", cwd=p.folder)
+    p.run(loop("{ touch '%s'; curl -s -m 2 http://denied.example/; mknod x p && mknod y c 1 3; } >/dev/null 2>&1; rm -f x" % hook))
+    t.ok(b.sees(".row", hook), "a protected name is shown")
+    b("click", of=".row", has=hook)
+    t.ok(b.sees(".detail", "git-hooks"), "with its class")
+    b("click", of=".detail button", has="Allow for good")
+    t.ok(b.sees(".detail pre", "allowProtected"), "for good adds the class", b("text", of=".detail"))
+    b("click", of=".detail button", has="Cancel")
+    b("click", of=".detail button", has="Allow for this run")
+    t.ok(eventually(lambda: os.path.exists(hook)), "and one click lets the run write it", b("text", of="#note"))
+    t.ok(b.sees(".row", "denied.example"), "a host is shown")
+    b("click", of=".row", has="denied.example")
+    b("click", of=".detail button", has="Deny for good")
+    t.ok(b.sees(".detail pre", "deniedDomains"), "and can be denied for good")
+    b("click", of=".detail button", has="Write this")
+    t.ok(eventually(lambda: "denied.example" in p.settings()), "which settings have then")
+    user.call([BUCKLE, "undo"], cwd=p.folder)
 
 
 @on_page
@@ -393,6 +314,7 @@ def test_hostile(user, t, p, b):
     """Names with markup, controls and great length are text."""
     long = "z" * 200
     deep = "/".join([p.outside] + [long] * 19)
+    user.sh("mkdir -p '%s'" % os.path.dirname(deep))
     p.run("until [ -e go ]; do sleep 0.1; done; touch \"$(cat name)\"; touch '%s'; touch \"$(printf '%s/\\033[31mred\\nline')\"; sleep 30" % (deep, p.outside))
     user.write(p.folder + "/name", p.outside + "/" + HOSTILE)
     b.sees("[role=treeitem]", "cat name")
@@ -403,15 +325,36 @@ def test_hostile(user, t, p, b):
     t.ok("U+202E" in b("text", of=".detail") and "\u202e" not in b("text", of=".detail"), "and hidden characters can be seen", b("text", of=".detail"))
     t.ok(b.sees(".row", "zzzz"), "a name of 4,000 bytes is shown")
     b("click", of=".row", has="zzzz")
-    t.ok(0 < len(b("text", of=".detail")) < 3000 and "…" in b("text", of=".detail"), "without its middle", b("text", of=".detail"))
+    name = b("text", of=".detail .title .path")
+    t.ok(len(name) < 700 and name.startswith(p.outside) and "…" in name and name.endswith("zzz"), "without its middle", name)
     t.ok(b("eval", code="document.documentElement.scrollWidth <= innerWidth"), "and doesn't widen the page")
+    # the same names by other ways: settings of the folder, a record of another origin, and files to compare
+    user.write(p.folder + "/.buckle/settings.json", json.dumps({"filesystem": {"denyRead": ["/" + HOSTILE]}}))
+    b("click", of="#tab-policy")
+    b("fill", of="#policy label:has-text('Folder') input", value=p.folder)
+    b("press", key="Enter")
+    t.ok(b.sees("#policy table", "onerror"), "a hostile settings file is shown as text", b("text", of="#policy"))
+    record = user.write(p.folder + "/foreign.jsonl", json.dumps({"seq": 1, "run": HOSTILE, "kind": "denial", "time": HOSTILE, "pid": 1, "exe": HOSTILE,
+                        "operation": HOSTILE, "path": HOSTILE, "verdict": "deny"}) + "\n")
+    b("click", of="#tab-history")
+    b("fill", of="#history label:has-text('Record') input", value=record)
+    b("click", of="#history button", has="Show")
+    time.sleep(1)
+    b("click", of="#tab-compare")
+    b("fill", of="#compare fieldset:nth-of-type(1) input", value=HOSTILE)
+    b("fill", of="#compare fieldset:nth-of-type(2) input", value=HOSTILE)
+    b("click", of="#compare button", has="Compare")
+    t.ok(b.sees("#compare", "onerror"), "so is a hostile name in an error")
+    t.ok(b("count", of="img") == 1 and "owned" not in b("eval", code="document.title"), "and no markup came of any")
 
 
 @on_page
 def test_policy_view(user, t, p, b):
     """Settings with file and line, changes, undo, reasons, the plan, and the graph."""
+    user.call([BUCKLE, "settings", "add", "filesystem.denyRead", "/srv/kept"], cwd=p.folder)
     b("click", of="#tab-policy")
-    t.ok(b.sees("#policy table", "filesystem.allowWrite"), "settings are shown")
+    t.ok(b.sees("#policy tr", "filesystem.denyRead") and b.sees("#policy tr", "/srv/kept") and b.sees("#policy tr", "settings.json:"),
+         "settings are shown, with file and line", b("text", of="#policy"))
     b("fill", of="#policy label:has-text('Folder') input", value=p.folder)
     b("press", key="Enter")
     b("select", of="#policy label:has-text('Key') select", value="network.allowedDomains")
@@ -429,11 +372,17 @@ def test_policy_view(user, t, p, b):
     ran = user.run("--report=none", "--dry-run", "--json", "--", "true", cwd=p.folder)
     t.ok(ran.status == 0, "runs take it", ran)
     b("click", of="#policy button", has="Undo")
-    t.ok(eventually(lambda: "new.example" not in p.settings()), "and it can be undone")
-    for verb, what, verdict in (("write", "~/.npmrc", "No."), ("create", p.folder + "/x", "Yes."), ("read", "/etc/shadow", "No."),
+    t.ok(eventually(lambda: "new.example" not in p.settings()) and "/srv/kept" in p.settings(), "and it can be undone")
+    b("click", of="#policy button[aria-label*='/srv/kept']")
+    t.ok(eventually(lambda: "/srv/kept" not in p.settings()), "a value can be removed")
+    b("click", of="#policy button", has="Undo")
+    t.ok(eventually(lambda: "/srv/kept" in p.settings()), "and brought back")
+    user.call([BUCKLE, "settings", "remove", "filesystem.denyRead"], cwd=p.folder)
+    for verb, what, verdict in (("write", "~/.npmrc", "No."), ("create", p.folder + "/x", "Yes."), ("read", "~/.ssh/id_rsa", "No."),
                                 ("connect to", "example.com:443", "No.")):
-        b("select", of="#policy label:has-text('May it') select", value=verb)
+        b("select", of="#policy label:has-text('do this') select", value=verb)
         b("fill", of="#policy label:has-text('Path or host') input", value=what)
+        b("fill", of="#policy label:has-text('May') input", value="node" if "npmrc" in what else "")
         b("click", of="#policy button", has="Ask")
         t.ok(b.sees("#policy [aria-live] strong", verdict) and b.sees("#policy [aria-live] pre", "Decided by"),
              "may it %s %s? %s" % (verb, what.replace(p.folder, "."), verdict), b("text", of="#policy"))
@@ -528,6 +477,13 @@ def test_reach(user, t, p, b):
         b("press", key="Tab")
     b("press", key="Enter")
     t.ok(eventually(lambda: os.path.exists(made)), "and Enter on a button allows it")
+    b("eval", code="document.querySelector('[role=treeitem]').focus()")
+    b("press", key="End")
+    b("press", key="Enter")
+    t.ok(eventually(lambda: "run" in str(b("eval", code="document.querySelector('[role=treeitem][aria-selected=true]').innerText"))), "keys choose in the tree, too")
+    b("press", key="Home")
+    b("press", key=" ")
+    t.ok(eventually(lambda: b("eval", code="document.querySelector('[role=treeitem][aria-selected=true]').dataset.key") == "all"), "and lead back")
 
 
 @on_page
@@ -555,28 +511,6 @@ def test_foreign(user, t, p, b):
 
 
 # ---- the terminal ----
-
-class Tmux:
-    def __init__(self, user, cwd):
-        self.socket = os.path.join(user.sessions, "tmux-" + os.path.basename(cwd))
-        self.user = user
-        self.call("new-session", "-d", "-x", "100", "-y", "30", "-c", cwd, "sh")
-
-    def call(self, *words):
-        return self.user.call(["tmux", "-f", "/dev/null", "-S", self.socket, *words]).out
-
-    def keys(self, *keys):
-        self.call("send-keys", *keys)
-
-    def screen(self):
-        return self.call("capture-pane", "-p")
-
-    def shows(self, text, seconds=10):
-        return eventually(lambda: text in self.screen(), seconds)
-
-    def end(self):
-        self.call("kill-server")
-
 
 KEYS_LINE = "q quit"
 RED = "\x1b[31m"
@@ -709,6 +643,29 @@ def test_top_allows(user, t):
         x.end()
 
 
+def test_top_protected(user, t):
+    """A protected name is allowed by its class; what only settings can allow says so."""
+    x = Top(user, script="mkdir -p .git/hooks; while [ ! -e stop ]; do touch .git/hooks/made 2>/dev/null; sleep 0.3; done")
+    try:
+        t.ok(x.tmux.shows(".git/hooks/made"), "a denial is there", x.tmux.screen())
+        x.tmux.keys("/")
+        x.tmux.keys(os.path.basename(x.folder) + "/.git", "Enter")
+        t.ok(x.tmux.shows("filter: "), "and chosen", x.tmux.screen())
+        x.tmux.keys("a")
+        t.ok(eventually(lambda: os.path.exists(x.folder + "/.git/hooks/made")), "a allows its class", x.tmux.screen())
+    finally:
+        x.end()
+    x = Top(user, script="exec python3 -c 'import os, time\nwhile not os.path.exists(\"stop\"):\n"
+                         " try: os.mknod(\"d\", 0o20600, os.makedev(1, 3))\n except OSError: pass\n time.sleep(0.3)'")
+    try:
+        if t.ok(x.tmux.shows("mknod"), "a device file is denied", x.tmux.screen()):
+            x.tmux.keys("/")
+            x.tmux.keys("mknod", "Enter", "a")
+            t.ok(x.tmux.shows("only files and hosts"), "which no grant allows", x.tmux.screen())
+    finally:
+        x.end()
+
+
 def test_top_hosts(user, t):
     """Hosts, questions and colours."""
     script = "while [ ! -e stop ]; do curl -s -m 2 http://denied.example/ >/dev/null; sleep 0.5; done"
@@ -758,7 +715,7 @@ def only(tests):
 if not os.path.exists(WINDOW):
     skip("libexec/buckle/buckle-window was not built")
 elif sys.argv[1:] == ["browser"]:
-    for_everybody(only([test_now, test_questions, test_hostile, test_policy_view, test_other_views, test_reach, test_foreign]))
+    for_everybody(only([test_now, test_protected, test_questions, test_hostile, test_policy_view, test_other_views, test_reach, test_foreign]))
 else:
-    for_everybody(only([test_login, test_peers, test_acts, test_top, test_top_allows, test_top_hosts, test_top_ends]))
+    for_everybody(only([test_login, test_peers, test_acts, test_top, test_top_allows, test_top_protected, test_top_hosts, test_top_ends]))
 done()

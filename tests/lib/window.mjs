@@ -18,9 +18,9 @@ page.on('console', (m) => { if (m.type() === 'error') errors.push(m.text()); });
 page.on('request', (r) => { if (!r.url().startsWith(new URL(address).origin)) errors.push(`asks ${r.url()}`); });
 
 const orders = {
-  open: async () => { await page.goto(address); await page.waitForSelector('#tab-now'); return page.url(); },
+  open: async () => { await page.goto(address); await page.waitForSelector('[role=treeitem]'); return page.url(); },
   text: ({ of }) => page.locator(of).innerText(),
-  wait: async ({ of, has }) => { await page.locator(of).filter({ hasText: has }).first().waitFor({ timeout: 15000 }); return true; },
+  wait: async ({ of, has }) => { await page.locator(of).filter({ hasText: has }).first().waitFor({ timeout: 30000 }); return true; },
   click: async ({ of, has }) => { const l = page.locator(of); await (has ? l.filter({ hasText: has }) : l).first().click({ timeout: 10000 }); return true; },
   fill: async ({ of, value }) => { await page.locator(of).first().fill(value); return true; },
   select: async ({ of, value }) => { await page.locator(of).first().selectOption(value); return true; },
@@ -35,6 +35,25 @@ const orders = {
   count: ({ of }) => page.locator(of).count(),
   eval: ({ code }) => page.evaluate(code),
   focus: () => page.evaluate(() => document.activeElement.id || document.activeElement.getAttribute('role')),
+  memory: async () => { // of the page's objects, without garbage
+    const client = await context.newCDPSession(page);
+    await client.send('HeapProfiler.collectGarbage');
+    return (await client.send('Runtime.getHeapUsage')).usedSize;
+  },
+  scroll: async ({ of, steps }) => { // milliseconds of script, style and layout for each step
+    const client = await context.newCDPSession(page);
+    await client.send('Performance.enable');
+    const spent = async () => (await client.send('Performance.getMetrics')).metrics
+      .filter((m) => ['ScriptDuration', 'LayoutDuration', 'RecalcStyleDuration'].includes(m.name)).reduce((s, m) => s + m.value, 0);
+    const before = await spent();
+    await page.locator(of).evaluate(async (e, n) => {
+      for (let i = 0; i < n; i++) {
+        e.scrollTop = (e.scrollHeight - e.clientHeight) * i / n;
+        await new Promise((done) => requestAnimationFrame(done));
+      }
+    }, steps);
+    return (await spent() - before) * 1000 / steps;
+  },
   dark: async ({ on }) => { await page.emulateMedia({ colorScheme: on ? 'dark' : 'light' }); return true; },
   size: async ({ width, height }) => { await page.setViewportSize({ width, height }); return true; },
   shot: async ({ path }) => { await page.screenshot({ path }); return true; },

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Buckle Authors
-// The graph of one operation as a picture: tests from the top down, decisions in colour. A line to
-// the left is "holds", one to the right "does not hold".
+// The graph of one operation as a picture: tests from the top down, decisions in colour. A test that
+// does not hold leads straight down, one that holds to the right.
 
-import { cut, make, named } from './text.js';
+import { cut, make, printed, words } from './text.js';
 
 const WIDTH = 220, HEIGHT = 44, ACROSS = 250, DOWN = 90;
 const space = 'http://www.w3.org/2000/svg';
@@ -16,7 +16,7 @@ function shape(name, attributes, ...children) {
   return e;
 }
 
-/** Where each node is: its row is the longest way from the top, its column the mean of its parents. */
+/** Where each node is: its row is the longest way from the top, its column the leftmost that a parent wishes. */
 function place(graph) {
   const nodes = new Map(graph.nodes.map((n) => [n.id, { ...n, row: 0, parents: [] }]));
   const after = (n) => [n.match, n.unmatch].filter((i) => i !== undefined && nodes.has(i));
@@ -37,16 +37,16 @@ function place(graph) {
     for (const to of after(nodes.get(id))) {
       const next = nodes.get(to);
       next.row = Math.max(next.row, nodes.get(id).row + 1);
-      next.parents.push(id);
+      next.parents.push([id, to === nodes.get(id).match ? ACROSS : 0]);
     }
   const rows = [];
   for (const id of order)
     (rows[nodes.get(id).row] ??= []).push(nodes.get(id));
   for (const row of rows) {
     for (const n of row)
-      n.wish = n.parents.length ? n.parents.reduce((s, p) => s + nodes.get(p).x, 0) / n.parents.length : 0;
+      n.wish = n.parents.length ? Math.min(...n.parents.map(([p, right]) => nodes.get(p).x + right)) : 0;
     row.sort((a, b) => a.wish - b.wish);
-    row.forEach((n, i) => { n.x = Math.max(Math.round(n.wish), i ? row[i - 1].x + ACROSS : 0); n.y = n.row * DOWN; });
+    row.forEach((n, i) => { n.x = Math.max(n.wish, i ? row[i - 1].x + ACROSS : 0); n.y = n.row * DOWN; });
   }
   return { nodes: order.map((id) => nodes.get(id)), of: nodes };
 }
@@ -68,7 +68,9 @@ export class Graph {
         make('label', { class: 'wide' }, 'Search the graph', this.search),
         button('−', 'Smaller', () => this.zoom(1 / 1.25)), button('+', 'Larger', () => this.zoom(1.25)),
         button('Fit', 'Fit the window', () => this.fit()), this.count),
-      this.picture);
+      this.picture,
+      make('p', { class: 'quiet' }, 'Straight down, dashed: the test does not hold. To the right: it holds. '
+        + 'Ctrl and the wheel, or + and −, zoom.'));
   }
 
   draw(graph) {
@@ -80,7 +82,7 @@ export class Graph {
         const end = of.get(to);
         if (!end)
           continue;
-        const x = n.x + WIDTH * (kind === 'holds' ? 0.25 : 0.75), y = n.y + HEIGHT, tx = end.x + WIDTH / 2;
+        const x = n.x + WIDTH * (kind === 'holds' ? 0.75 : 0.25), y = n.y + HEIGHT, tx = end.x + WIDTH * (kind === 'holds' ? 0.5 : 0.25);
         lines.push(shape('path', { class: `line ${kind}`,
           d: `M${x},${y} C${x},${y + 30} ${tx},${end.y - 30} ${tx},${end.y}` }));
       }
@@ -93,7 +95,7 @@ export class Graph {
       title.textContent = `${text}\n${where}`;
       const box = shape('g', { class: `node ${n.decision ?? 'test'}`, transform: `translate(${n.x},${n.y})` }, title,
         shape('rect', { width: WIDTH, height: HEIGHT, rx: n.decision ? 22 : 6 }),
-        line(cut(text, 30), 19, ''), line(cut(where, 34), 35, 'small'));
+        line(cut(text, 28), 19, ''), line(cut(where, 34), 35, 'small'));
       boxes.push(box);
       this.boxes.push({ box, text: `${text} ${where} ${rule?.text ?? ''}`.toLowerCase(), n });
     }
@@ -103,7 +105,7 @@ export class Graph {
     this.svg.setAttribute('aria-label', `${nodes.length} tests and decisions`);
     this.picture.replaceChildren(this.svg);
     this.element.hidden = false;
-    this.scale = Math.min(1, Math.max(0.4, this.picture.clientWidth / this.width));
+    this.scale = Math.min(1, Math.max(0.8, this.picture.clientWidth / this.width));
     this.zoom(1);
     this.find();
   }
@@ -147,4 +149,4 @@ export class Graph {
   }
 }
 
-export const failure = (r) => named('p', { class: 'bad' }, r.err || r.out, 800);
+export const failure = (r) => printed('p', { class: 'bad' }, words(r), 800);

@@ -3,7 +3,7 @@
 
 import { failure } from './graph.js';
 import { List } from './list.js';
-import { act, heading, make, named, parse, table } from './text.js';
+import { act, card, make, named, parse, table } from './text.js';
 
 const clock = (time) => (time ?? '').replace('T', ' ').replace(/\.\d+Z$/, '');
 const about = (i) => (i.path ?? i.target ?? i.host ?? (Array.isArray(i.command) ? i.command.join(' ') : i.what ?? ''));
@@ -16,23 +16,25 @@ export class History {
     this.by = make('select', {}, make('option', { value: '' }, 'nothing'),
       ...['operation', 'path', 'host', 'program', 'rule', 'day', 'run'].map((b) => make('option', {}, b)));
     this.said = make('div', { 'aria-live': 'polite' });
+    this.parts = make('div');
     this.list = new List('Record of past runs', draw, (item) => this.choose(item));
     this.list.element.classList.add('fixed');
     this.detail = make('div', { 'aria-live': 'polite' });
     this.first = make('select');
     this.second = make('select');
     this.compared = make('div', { 'aria-live': 'polite' });
-    panel.append(make('form', { submit: (e) => { e.preventDefault(); this.open(); } },
+    this.parts.append(card('Runs and denials', this.list.element, this.detail),
+      card('Compare two runs',
+        make('form', { submit: (e) => { e.preventDefault(); this.compare(); } },
+          make('label', { class: 'wide' }, 'First run', this.first),
+          make('label', { class: 'wide' }, 'Second run', this.second),
+          make('button', {}, 'Compare the runs')), this.compared));
+    panel.append(card('Record of past runs', make('form', { submit: (e) => { e.preventDefault(); this.open(); } },
       make('label', { class: 'wide' }, 'Record', this.from),
       make('label', {}, 'Since', this.since),
       make('label', { class: 'wide' }, 'Contains', this.grep),
       make('label', {}, 'Group by', this.by),
-      make('button', {}, 'Show')), this.said, this.list.element, this.detail,
-      heading('Compare two runs'),
-      make('form', { submit: (e) => { e.preventDefault(); this.compare(); } },
-        make('label', { class: 'wide' }, 'First run', this.first),
-        make('label', { class: 'wide' }, 'Second run', this.second),
-        make('button', {}, 'Compare the runs')), this.compared);
+      make('button', { class: 'main' }, 'Show')), this.said), this.parts);
   }
 
   async open() {
@@ -40,7 +42,12 @@ export class History {
     const by = this.by.value;
     const [shown, all] = await Promise.all([by ? act('groups', { ...values, by })
       : act('history', { ...values, grep: this.grep.value }), act('history', values)]);
-    this.said.replaceChildren(shown.status ? failure(shown) : '');
+    const none = shown.status !== 0 && !this.from.value && /no record/.test(shown.err);
+    this.said.replaceChildren(none ? make('p', {}, 'No record is kept yet. Set ', make('code', {}, 'record.path'),
+      ' in Policy and every run is recorded, or name a file that ', make('code', {}, 'buckle run --record FILE'), ' wrote.')
+      : shown.status ? failure(shown) : '');
+    this.parts.hidden = shown.status !== 0;
+    this.compared.replaceChildren();
     const items = lines(shown.out);
     this.list.set(by ? items : items.reverse());
     this.all = lines(all.out);
@@ -74,8 +81,9 @@ const lines = (text) => text.split('\n').filter(Boolean).map(parse).filter(Boole
 
 function draw(item) {
   const kind = item.count ? `${item.count}×` : item.operation ?? item.kind ?? '';
+  const more = [item.exe ?? item.folder, item.rule?.place ?? (item.kind === 'end' ? `status ${item.status}, ${item.denied} denied` : '')];
   return make('div', { class: item.kind === 'denial' ? 'deny' : '' },
-    make('div', {}, make('span', { class: 'op' }, `${kind} `), named('span', { class: 'path' }, String(about(item)), 160)),
-    make('div', { class: 'under' }, clock(item.time), ' ', named('span', {}, item.exe ?? item.folder ?? '', 80), ' ',
-      named('span', {}, item.rule?.place ?? (item.kind === 'end' ? `status ${item.status}, ${item.denied} denied` : ''), 80)));
+    make('div', {}, named('span', { class: 'op' }, kind), named('span', { class: 'path grow' }, String(about(item)), 160),
+      make('span', { class: 'when' }, clock(item.time))),
+    make('div', { class: 'under' }, named('span', { class: 'grow' }, more.filter(Boolean).join(' · '), 200)));
 }

@@ -4,8 +4,9 @@
 
 import { make } from './text.js';
 
-const ROW = 44;
+const ROW = 46;
 const MOST = 10000;
+const REST_MS = 60; // between two drawings of what came: every one moves all rows
 
 export class List {
   constructor(label, draw, choose) {
@@ -29,7 +30,11 @@ export class List {
       this.items.length = MOST;
     if (this.element.scrollTop > 0)
       this.element.scrollTop += items.length * ROW;
-    this.later();
+    const rest = REST_MS - (performance.now() - (this.drawn ?? 0));
+    if (rest <= 0)
+      this.later();
+    else
+      this.resting ??= setTimeout(() => { this.resting = undefined; this.later(); }, rest);
   }
 
   set(items) {
@@ -45,6 +50,7 @@ export class List {
   }
 
   render() {
+    this.drawn = performance.now();
     const { scrollTop, clientHeight } = this.element;
     const first = Math.max(0, Math.floor(scrollTop / ROW) - 5);
     const last = Math.min(this.items.length, Math.ceil((scrollTop + clientHeight) / ROW) + 5);

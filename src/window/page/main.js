@@ -42,4 +42,23 @@ const events = new EventSource('events');
 const link = document.getElementById('link');
 events.onopen = () => { link.textContent = ''; views.now.reset(); };
 events.onerror = () => { link.textContent = 'not connected'; };
-events.onmessage = (m) => views.now.take(JSON.parse(m.data));
+
+/** All denials, and how many there are in a second. */
+const seen = [];
+function total(denied) {
+  const now = performance.now();
+  seen.push([now, denied]);
+  while (seen.length > 2 && now - seen[0][0] > 5000)
+    seen.shift();
+  const rate = (denied - seen[0][1]) / Math.max(1, (now - seen[0][0]) / 1000);
+  document.getElementById('denied').textContent = denied;
+  document.getElementById('rate').textContent = now - seen[0][0] > 1000 && rate > 0 ? `${Math.ceil(rate)}/s` : '';
+  document.title = denied ? `(${denied}) Buckle` : 'Buckle';
+}
+
+events.onmessage = (m) => {
+  const items = JSON.parse(m.data), last = items.findLast((i) => i.denied !== undefined && !i.source);
+  views.now.take(items);
+  if (last)
+    total(last.denied);
+};

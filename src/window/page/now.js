@@ -2,34 +2,46 @@
 // Copyright The Buckle Authors
 
 import { List } from './list.js';
-import { act, answer, make, named, note, words } from './text.js';
+import { act, answer, make, named, note, printed, words } from './text.js';
+import { Tree } from './tree.js';
 
+const MOST = 10000;
 const base = (path) => (path ?? '').split('/').pop();
+const clock = (time) => (time ?? '').slice(11, 19);
 
+/** What an act on it is called, or nothing if neither settings nor a grant could allow it. */
 function kindOf(event) {
-  if (event.operation.startsWith('network'))
-    return 'net';
-  return event.operation.startsWith('file-write') ? 'write' : 'read';
+  if (event.operation.startsWith('file-write'))
+    return 'write';
+  if (event.operation.startsWith('file-read'))
+    return 'read';
+  const host = event.operation === 'network-outbound' && !(event.path ?? event.target ?? '/').startsWith('/');
+  return host ? 'net' : undefined;
 }
 
 export class Now {
   constructor(panel) {
     this.sources = new Map();
     this.questions = new Map();
-    this.tree = make('ul', { role: 'tree', 'aria-label': 'Runs and sessions' });
-    this.asked = make('div', { 'aria-live': 'assertive' });
-    this.detail = make('div', { class: 'detail', hidden: true });
-    this.list = new List('Denials', drawEvent, (item) => this.choose(item));
-    this.filter = make('input', { type: 'search', input: () => this.refilter() });
     this.all = [];
+    this.held = null; // events that came while the list is paused
+    this.only = null;
+    this.tree = new Tree((only) => { this.only = only; this.refilter(); });
+    this.asked = make('div', { 'aria-live': 'assertive' });
+    this.detail = make('div', { class: 'detail', role: 'region', 'aria-label': 'The chosen denial', hidden: true });
+    this.list = new List('Denials', drawEvent, (item) => this.choose(item));
+    this.filter = make('input', { type: 'search', placeholder: 'part of a path, host, program or rule', input: () => this.refilter() });
+    this.hold = make('button', { type: 'button', 'aria-pressed': 'false', click: () => this.pause() }, 'Pause');
+    this.empty = make('p', { class: 'empty' });
     panel.append(make('div', { class: 'now' }, this.asked,
       make('div', { class: 'columns' },
-        make('div', { class: 'side' }, make('h2', {}, 'Running'), this.tree),
+        make('div', { class: 'side' }, make('h2', {}, 'Running'), this.tree.element),
         make('div', { class: 'feed' },
           make('form', { submit: (e) => e.preventDefault() },
-            make('label', { class: 'wide' }, 'Filter denials', this.filter)),
-          this.list.element, this.detail))));
-    this.drawTree();
+            make('label', { class: 'wide' }, 'Filter denials', this.filter), this.hold),
+          this.list.element, this.empty, this.detail))));
+    this.tree.draw(this.sources);
+    this.say();
   }
 
   reset() {
@@ -37,82 +49,93 @@ export class Now {
     this.sources.clear();
     this.questions.clear();
     this.all = [];
+    this.held = this.held && [];
     this.list.set([]);
-    this.drawTree();
+    this.tree.draw(this.sources);
     this.drawQuestions();
+    this.say();
+  }
+
+  /** Takes one message about a source. Returns what has to be drawn. */
+  note(item) {
+    if (item.question) {
+      this.questions.set(`${item.source}:${item.number}`, item);
+      return 'questions';
+    }
+    if (item.withdrawn)
+      return this.questions.delete(`${item.source}:${item.withdrawn}`) && 'questions';
+    if (item.gone) {
+      this.sources.delete(item.gone);
+      for (const [key, q] of this.questions)
+        if (q.source === item.gone)
+          this.questions.delete(key);
+      return 'both';
+    }
+    this.sources.set(item.source, item);
+    return 'tree';
   }
 
   take(items) {
-    const events = [];
-    let tree = false, asked = false;
-    for (const item of items) {
-      if (item.event) {
+    const events = [], draw = new Set();
+    for (const item of items)
+      if (item.event)
         events.push(item);
-      } else if (item.question) {
-        this.questions.set(`${item.source}:${item.number}`, item);
-        asked = true;
-      } else if (item.withdrawn) {
-        asked = this.questions.delete(`${item.source}:${item.withdrawn}`) || asked;
-      } else if (item.gone) {
-        this.sources.delete(item.gone);
-        for (const [key, q] of this.questions)
-          if (q.source === item.gone)
-            asked = this.questions.delete(key);
-        tree = true;
-      } else if (item.source) {
-        this.sources.set(item.source, item);
-        tree = true;
-      } else if (item.denied !== undefined) {
-        document.getElementById('denied').textContent = item.denied;
-        document.title = item.denied ? `(${item.denied}) Buckle` : 'Buckle';
-      }
-    }
-    if (events.length) {
-      this.all.push(...events);
-      if (this.all.length > 10000)
-        this.all.splice(0, this.all.length - 10000);
-      this.list.add(events.filter((e) => this.matches(e)));
-    }
-    if (tree && !this.treeWaits) {
+      else if (item.source || item.gone)
+        draw.add(this.note(item));
+    this.takeEvents(events);
+    if ((draw.has('tree') || draw.has('both')) && !this.treeWaits) {
       this.treeWaits = true;
-      requestAnimationFrame(() => { this.treeWaits = false; this.drawTree(); });
+      requestAnimationFrame(() => { this.treeWaits = false; this.tree.draw(this.sources); this.showEnd(); });
     }
-    if (asked)
+    if (draw.has('questions') || draw.has('both'))
       this.drawQuestions();
   }
 
+  takeEvents(events) {
+    if (!events.length)
+      return;
+    const into = this.held ?? this.all;
+    into.push(...events);
+    if (into.length > MOST)
+      into.splice(0, into.length - MOST);
+    if (!this.held)
+      this.list.add(events.filter((e) => this.matches(e)));
+    this.say();
+  }
+
+  pause() {
+    const more = this.held ?? [];
+    this.held = this.held ? null : [];
+    this.hold.setAttribute('aria-pressed', this.held !== null);
+    this.takeEvents(more);
+    this.say();
+  }
+
+  say() {
+    const held = this.held?.length ?? 0;
+    this.hold.textContent = held ? `Continue (${held} new)` : this.held ? 'Continue' : 'Pause';
+    this.empty.hidden = this.list.items.length > 0;
+    this.empty.textContent = this.all.length ? 'No denial matches.'
+      : 'Nothing was denied yet. Denials appear here as they happen.';
+  }
+
   matches(item) {
-    const text = this.filter.value;
-    return !text || `${item.event.line} ${item.command}`.includes(text);
+    const text = this.filter.value, only = this.only;
+    return (!only || (item.source === only.source && (!only.command || item.command === only.command))) &&
+      (!text || `${item.event.line} ${item.command} ${ruleText(item.event)}`.includes(text));
   }
 
   refilter() {
     this.list.set(this.all.filter((e) => this.matches(e)).reverse());
-  }
-
-  drawTree() {
-    this.tree.replaceChildren();
-    for (const s of this.sources.values()) {
-      const runs = s.runs.map((r) => make('li', { role: 'treeitem', 'aria-selected': 'false' },
-        named('span', { class: 'path' }, r.command, 120),
-        make('span', { class: 'quiet' }, r.background ? ' in the background' : '')));
-      this.tree.append(make('li', { role: 'treeitem', 'aria-selected': 'false',
-                                    'aria-expanded': s.session ? 'true' : undefined },
-        named('span', { class: 'path' }, s.command, 160),
-        make('div', { class: 'quiet' }, `${s.session ? 'session' : 'run'} ${s.source}, `,
-          make('span', { class: 'count' }, `${s.denied} denied`)),
-        runs.length ? make('ul', { role: 'group' }, ...runs) : undefined));
-    }
-    if (!this.sources.size)
-      this.tree.append(make('li', { role: 'treeitem', 'aria-selected': 'false', class: 'quiet' },
-                            'Nothing runs.'));
+    this.say();
   }
 
   drawQuestions() {
     this.asked.replaceChildren();
     for (const [key, q] of this.questions) {
       const what = q.question.where ?? q.question.path;
-      const say = (label, consent) => make('button', {
+      const say = (label, consent, look) => make('button', {
+        class: look,
         click: async () => {
           const r = await answer(q.source, q.number, consent);
           note(r.status ? 'Nobody waits for this answer any more.' : `Answered: ${label}`);
@@ -125,36 +148,45 @@ export class Now {
           q.question.rule ? ' wants to run ' : q.question.class ? ' wants to change ' : ' wants to connect to ',
           named('span', { class: 'path' }, what)),
         named('p', { class: 'quiet' }, [q.question.class && `class ${q.question.class}`, q.command].filter(Boolean).join(' · ')),
-        make('div', { class: 'acts' }, say('Allow once', 'once'), say('Allow for this run', 'run'),
-             say('Allow always', 'always'), say('Deny', 'deny'))));
+        make('div', { class: 'acts' }, say('Allow once', 'once', 'main'), say('Allow for this run', 'run'),
+             say('Allow always', 'always'), say('Deny', 'deny', 'danger'))));
     }
+  }
+
+  /** The run of the chosen denial has ended: what only it could get is not offered any more. */
+  showEnd() {
+    if (this.chosen && !this.detail.hidden && !this.sources.has(this.chosen.source))
+      for (const e of this.detail.querySelectorAll('.living'))
+        e.replaceWith(make('span', { class: 'quiet' }, 'The run has ended. '));
   }
 
   choose(item) {
     const e = item.event, kind = kindOf(e), what = e.path ?? e.target ?? '';
-    const source = this.sources.get(item.source);
-    const cwd = source?.cwd;
+    const source = this.sources.get(item.source), cwd = source?.cwd;
     const where = { [source?.session ? 'session' : 'run']: String(item.source) };
-    const grant = e.class ? ['grant-protected', { what: e.class, ...where }] : [`grant-${kind}`, { what, ...where }];
-    const button = (label, fn) => make('button', { click: fn }, label);
-    const now = async ([name, values], more) => {
-      const r = await act(name, { ...values, ...more });
-      note(r.status ? words(r) : `${more ? 'allowed for a minute' : 'allowed'}: ${values.what}`, r.status > 1);
+    const [name, values] = e.class ? ['protected', { what: e.class, cwd }] : [kind, { what, cwd }];
+    const button = (label, fn, look) => make('button', { click: fn, class: look }, label);
+    const now = async (more) => {
+      const r = await act(`grant-${name}`, { ...values, ...where, ...more });
+      note(r.status ? words(r) : `allowed${more ? ' for a minute' : ''}: ${values.what}`, r.status > 1);
     };
-    const gone = source ? undefined : make('p', { class: 'quiet' }, 'It has ended.');
-    this.preview = make('div');
+    this.chosen = item;
+    this.preview = make('div', { 'aria-live': 'polite' });
     this.detail.hidden = false;
     this.detail.replaceChildren(
-      make('dl', {}, ...facts(item, what)), ...(gone ? [gone] : []),
+      make('p', { class: 'title' }, named('strong', {}, e.operation), ' ', named('span', { class: 'path' }, what, 600)),
       make('div', { class: 'acts' },
-        ...(source ? [button('Allow once (a minute)', () => now(grant, { seconds: '60' })),
-          button(source.session ? 'Allow for the session' : 'Allow for this run', () => now(grant))] : []),
-        button('Allow for good…', () => this.offer(`allow-${kind}`, { what, cwd })),
-        kind === 'net' ? undefined
-          : button('Deny for good…', () => this.offer(`deny-${kind}`, { what, cwd })),
+        ...(name ? [make('div', { class: 'acts living' },
+          button('Allow for a minute', () => now({ seconds: '60' }), 'main'),
+          button(source?.session ? 'Allow for the session' : 'Allow for this run', () => now())),
+        button('Allow for good…', () => this.offer(`allow-${name}`, values))] : []),
+        kind ? button('Deny for good…', () => this.offer(`deny-${kind}`, { what, cwd }), 'danger') : undefined,
         button('Ignore…', () => this.ignore(`${e.operation} ${what}`, cwd)),
         button('Explain', () => this.explain(e, what, cwd))),
-      this.preview);
+      make('p', { class: 'quiet' }, name ? 'This was denied already, so “once” is too late: a minute lets you try again. '
+        + 'With --ask, Buckle asks first.' : 'Neither a grant nor a list of paths or hosts allows this. The rule below decides.'),
+      this.preview, make('dl', {}, ...facts(item)));
+    this.showEnd();
   }
 
   /** Shows the line that settings would get, and writes it only when asked again. */
@@ -165,13 +197,14 @@ export class Now {
       return;
     }
     const write = make('button', {
+      class: 'main',
       click: async () => {
         const done = await act(name, values);
         note(words(done), done.status !== 0);
         this.preview.replaceChildren();
       },
     }, 'Write this');
-    this.preview.replaceChildren(named('pre', {}, r.out, 2000), make('div', { class: 'acts' }, write,
+    this.preview.replaceChildren(printed('pre', {}, r.out, 2000), make('div', { class: 'acts' }, write,
       make('button', { click: () => this.preview.replaceChildren() }, 'Cancel')));
     write.focus();
   }
@@ -189,14 +222,13 @@ export class Now {
 
   async explain(e, what, cwd) {
     const r = await act('reasons', { operation: e.operation, argument: what, cwd });
-    this.preview.replaceChildren(named('pre', {}, r.out || r.err, 4000));
+    this.preview.replaceChildren(printed('pre', { tabindex: '0' }, r.out || r.err));
   }
 }
 
-function facts(item, what) {
+function facts(item) {
   const e = item.event, rule = e.rule ?? {};
-  const rows = [[e.verdict === 'allow' ? 'Allowed' : 'Denied', e.operation], [e.path === undefined ? 'Target' : 'Path', what],
-    ['Program', `${e.exe ?? ''} (process ${e.pid})`], ['Command', item.command],
+  const rows = [['Verdict', e.verdict === 'allow' ? 'allowed' : 'denied'], ['Program', `${e.exe ?? ''} (process ${e.pid})`], ['Command', item.command],
     ['Rule', [rule.file && `${rule.file}:${rule.line}`, rule.text].filter(Boolean).join('  ') || rule.place],
     ['Class', e.class], ['Because', e.message], ['Detail', e.detail], ['Times', e.count && String(e.count)], ['At', e.time]];
   return rows.filter(([, value]) => value).flatMap(([key, value]) => [make('dt', {}, key), named('dd', { class: 'path' }, value, 600)]);
@@ -211,8 +243,7 @@ function ruleText(e) {
 function drawEvent(item) {
   const e = item.event;
   return make('div', { class: e.verdict === 'allow' ? 'allow' : 'deny' },
-    make('div', {}, make('span', { class: 'op' }, `${e.operation} `),
-         named('span', { class: 'path' }, e.path ?? e.target ?? '', 160)),
-    make('div', { class: 'under' }, named('span', {}, base(e.exe), 40), `(${e.pid})  `,
-         named('span', {}, ruleText(e), 120)));
+    make('div', {}, make('span', { class: 'op' }, e.operation),
+      named('span', { class: 'path grow' }, e.path ?? e.target ?? '', 160), make('span', { class: 'when' }, clock(e.time))),
+    make('div', { class: 'under' }, named('span', { class: 'grow' }, `${base(e.exe)} (${e.pid}) · ${ruleText(e)}`, 200)));
 }

@@ -2,11 +2,19 @@
 // Copyright The Buckle Authors
 
 import { Graph, failure } from './graph.js';
-import { act, heading, make, named, note, parse, show, table, words } from './text.js';
+import { act, card, make, named, note, parse, printed, show, table, words } from './text.js';
 
 const verbs = { write: 'file-write-data', create: 'file-write-create', remove: 'file-write-unlink',
                 read: 'file-read-data', run: 'process-exec', 'connect to': 'network-outbound' };
 const tiers = { walled: 'wall', judged: 'judged', sentry: 'sentry', denied: 'denied', free: 'free' };
+
+/** What decided, and what was tried before it. */
+function reasons(text) {
+  const at = text.indexOf('\n\nTried before it');
+  const pre = (part) => printed('pre', { tabindex: '0' }, part);
+  return at < 0 ? [pre(text)] : [pre(text.slice(0, at)),
+    make('details', {}, make('summary', {}, 'Rules that were tried before it'), pre(text.slice(at + 2)))];
+}
 
 export class Policy {
   constructor(panel) {
@@ -17,6 +25,7 @@ export class Policy {
     this.plan = make('div');
     this.verb = make('select', {}, ...Object.keys(verbs).map((o) => make('option', {}, o)));
     this.argument = make('input', { required: true, placeholder: '~/.npmrc, example.com:443' });
+    this.program = make('input', { placeholder: 'any program' });
     this.key = make('select', { change: () => this.check() });
     this.brief = make('p', { class: 'quiet' });
     this.value = make('input', { input: () => this.check() });
@@ -26,25 +35,25 @@ export class Policy {
     this.drawn = make('div');
     this.operation = make('select', {}, ...Object.values(verbs).map((o) => make('option', {}, o)));
     panel.append(
-      this.form(() => this.open(), make('label', { class: 'wide' }, 'Folder', this.folder)),
-      heading('May a command do this?'),
-      this.form(() => this.ask(), make('label', {}, 'May it', this.verb),
-        make('label', { class: 'wide' }, 'Path or host', this.argument), make('button', {}, 'Ask')),
-      this.answer,
-      heading('Settings in force'), this.settings,
-      heading('Change a setting'),
-      this.form(() => this.change(), make('label', {}, 'Key', this.key),
-        make('label', { class: 'wide' }, 'Value to add or set', this.value),
-        make('label', {}, 'Layer', this.layer), make('button', {}, 'Write'),
-        make('button', { type: 'button', click: () => this.undo() }, 'Undo the last change')),
-      this.brief, this.checked,
-      heading('How this host enforces it'),
-      this.form(() => this.showPlan(), make('label', { class: 'wide' }, 'Program', this.command),
-        make('button', {}, 'Show the plan')),
-      this.plan,
-      heading('The rules as a graph'),
-      this.form(() => this.draw(), make('label', {}, 'Operation', this.operation), make('button', {}, 'Draw')),
-      this.drawn, this.graph.element);
+      card('Where', this.form(() => this.open(), make('label', { class: 'wide' }, 'Folder', this.folder))),
+      card('May a program do this?',
+        this.form(() => this.ask(), make('label', {}, 'May', this.program), make('label', {}, 'do this', this.verb),
+          make('label', { class: 'wide' }, 'Path or host', this.argument), make('button', { class: 'main' }, 'Ask')),
+        this.answer),
+      card('Settings in force', this.settings),
+      card('Change a setting',
+        this.form(() => this.change(), make('label', {}, 'Key', this.key),
+          make('label', { class: 'wide' }, 'Value to add or set', this.value),
+          make('label', {}, 'Layer', this.layer), make('button', { class: 'main' }, 'Write'),
+          make('button', { type: 'button', click: () => this.undo() }, 'Undo the last change')),
+        this.brief, this.checked),
+      card('How this host enforces it',
+        this.form(() => this.showPlan(), make('label', { class: 'wide' }, 'Command', this.command),
+          make('button', {}, 'Show the plan')),
+        this.plan),
+      card('The rules as a graph',
+        this.form(() => this.draw(), make('label', {}, 'Operation', this.operation), make('button', {}, 'Draw')),
+        this.drawn, this.graph.element));
   }
 
   form(submit, ...children) {
@@ -90,11 +99,11 @@ export class Policy {
 
   async ask() {
     const operation = verbs[this.verb.value];
-    const r = await act('reasons', { operation, argument: this.argument.value, cwd: this.cwd });
+    const r = await act('reasons', { operation, argument: this.argument.value, program: this.program.value, cwd: this.cwd });
     const verdict = /^(allow|deny)/.exec(r.out)?.[1];
     this.answer.replaceChildren(r.status ? failure(r) : make('div', {},
-      make('p', { class: verdict === 'allow' ? 'good' : 'bad' }, make('strong', {}, verdict === 'allow' ? 'Yes.' : 'No.')),
-      named('pre', { tabindex: '0' }, r.out, 8000)));
+      make('p', { class: `verdict ${verdict === 'allow' ? 'good' : 'bad'}` }, make('strong', {}, verdict === 'allow' ? 'Yes.' : 'No.')),
+      ...reasons(r.out)));
   }
 
   isList(key) {
@@ -115,7 +124,7 @@ export class Policy {
       return;
     this.checked.hidden = !r;
     this.value.setAttribute('aria-invalid', r?.status ? 'true' : 'false');
-    show(this.checked, r ? words(r) : '');
+    this.checked.replaceChildren(printed('span', {}, r ? words(r) : ''));
     this.checked.classList.toggle('bad', Boolean(r?.status));
   }
 
@@ -157,7 +166,7 @@ export class Policy {
     const profile = await act('profile', { cwd: this.cwd });
     const r = profile.status ? profile
       : await act('graph-text', { profile: profile.out, operation: this.operation.value, cwd: this.cwd });
-    const graph = parse(r.out);
+    const graph = parse(r.out.replaceAll('/dev/fd/30', 'policy'));
     this.drawn.replaceChildren(graph?.nodes ? '' : failure(r));
     if (graph?.nodes)
       this.graph.draw(graph);

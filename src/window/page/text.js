@@ -6,6 +6,8 @@ const hidden = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028
 
 /** Cuts the middle out of a long name: both ends matter. */
 export function cut(text, most = 300) {
+  if (text.length <= most)
+    return text;
   const all = Array.from(text);
   if (all.length <= most)
     return text;
@@ -15,6 +17,10 @@ export function cut(text, most = 300) {
 
 /** Puts text into an element, with characters that one can't see as marked code points. */
 export function show(element, text) {
+  if (!hidden.test(text)) {
+    element.textContent = text;
+    return element;
+  }
   element.replaceChildren();
   let plain = '';
   for (const c of text) {
@@ -49,8 +55,21 @@ export function named(name, attributes, text, most) {
   return show(make(name, attributes), cut(text ?? '', most));
 }
 
+/** What a command printed: its lines stay lines. Buckle escapes names before it prints them. */
+export function printed(name, attributes, text, most = 8000) {
+  const e = make(name, { ...attributes, class: `printed ${attributes.class ?? ''}` });
+  for (const line of cut(text ?? '', most).trimEnd().split('\n')) {
+    if (e.hasChildNodes())
+      e.append('\n');
+    const one = show(make('span'), line);
+    e.append(...one.childNodes);
+  }
+  return e;
+}
+
 export function note(text, bad = false) {
-  const e = show(document.getElementById('note'), cut(text, 600));
+  const e = document.getElementById('note');
+  e.replaceChildren(printed('span', {}, text, 600));
   e.className = bad ? 'bad' : '';
 }
 
@@ -68,7 +87,8 @@ async function post(where, body) {
 export const act = (name, values = {}) => post('act', { ...values, do: name });
 export const answer = (pid, number, consent) => post('answer', { pid, number, consent });
 
-export const heading = (text) => make('h2', {}, text);
+/** A part of a view, with its heading. */
+export const card = (title, ...children) => make('section', { class: 'card', 'aria-label': title }, make('h2', {}, title), ...children);
 
 /** Rows of elements or text below headings. Scrolls by itself in narrow windows. */
 export function table(heads, rows) {
