@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "graph/net.h"
+#include "net/decide-body.h"
 #include "net/decide-request.h"
 #include "net/decider.h"
 #include "net/dns-stub.h"
@@ -317,7 +318,7 @@ static void shut_client(struct conn *c)
 enum { PUMP_ROUNDS = 64 };
 
 /* Other connections need their turn, and the loop won't report these bytes again. */
-static void mark_busy(struct conn *c)
+void conn_pump_later(struct conn *c)
 {
     struct gate *g = c->gate;
     if (c->busy)
@@ -353,7 +354,7 @@ void conn_pump(struct conn *c)
     if (c->dead)
         return;
     if (moved)
-        mark_busy(c);
+        conn_pump_later(c);
     if (c->server.ended)
         plain_http_answer_ended(c);
     if (c->state == CONN_HTTP && c->server.ended && c->server.watch.fd >= 0 && !c->asked &&
@@ -395,6 +396,8 @@ void conn_advance(struct conn *c)
         [CONN_HTTP] = plain_http_requests,
         [CONN_H2] = plain_http_h2,
     };
+    if (c->shown)
+        decide_body_more(c);
     while (!c->dead && !c->asked && !c->deciding && !c->unknown && c->state < CONN_RELAY &&
            steps[c->state](c))
         ;

@@ -4,12 +4,15 @@
 stripResponseHeaders, allowPlaintextHeaderSet and ambiguousRequestTarget. Prints TAP.
 """
 
+import base64
+import hashlib
 import importlib.util
 import json
 import os
 import socket
 import sys
 import threading
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 
@@ -74,7 +77,12 @@ class Decider:
             for line in io:
                 q = json.loads(line)
                 self.asked.append(q)
-                answer = self.decide(q)
+                if q["t"] == "req" and q["path"] == "/wait":
+                    for _ in range(4):
+                        io.write(b'{"id": %d, "action": "wait"}\n' % q["id"])
+                        io.flush()
+                        time.sleep(2)
+                answer = self.decide(q) if q["t"] == "req" else self.look(q)
                 if answer is None:
                     continue
                 try:
@@ -82,6 +90,15 @@ class Decider:
                     io.flush()
                 except OSError:
                     return
+
+    @staticmethod
+    def look(q):
+        """Decides about a body."""
+        text = base64.b64decode(q["data"])
+        if text == b"again":
+            return {"id": q["id"], "action": "need_body", "max": 100}
+        good = b"evil" not in text and not q.get("cut")
+        return {"id": q["id"], "action": "allow"} if good else {"id": q["id"], "action": "deny", "reason": "cut" if q.get("cut") else "evil"}
 
     @staticmethod
     def decide(q):
@@ -95,6 +112,11 @@ class Decider:
                 "/other": dict(yes, id=q["id"] + 1000),
                 "/twice": b'{"id": %d, "action": "deny", "action": "allow"}\n' % q["id"],
                 "/garbage": b"}{\n",
+                "/see": {"id": q["id"], "action": "need_body", "max": 100},
+                "/early": b'{"id": %d, "action": "need_body", "max": 100}\n{"id": %d, "action": "allow"}\n' % (q["id"], q["id"]),
+                "/none": {"id": q["id"], "action": "need_body", "max": 0},
+                "/more": {"id": q["id"], "action": "need_body", "max": 33554433},
+                "/all": {"id": q["id"], "action": "need_body", "max": 33554432},
                 "/silent": None}.get(q["path"], yes)
 
 
@@ -218,7 +240,10 @@ def test_decider(user, server, plain):
     tap.equal(done.out, "403\n", f"{user.name}: none in plain text")
     done = ask("curl -sS CLEAR/set", allowPlaintextHeaderSet=True)
     tap.ok("x-set: by the decider" in done.out, f"{user.name}: unless allowPlaintextHeaderSet", done)
-    for bad in ("length", "smuggle", "unknown", "other", "twice", "garbage"):
+    test_seen_bodies(user, ask, server, decider)
+    done = ask("curl -sS -o a -w '%{http_code}\\n' URL/wait")
+    tap.equal(done.out, "200\n", f"{user.name}: a program that says so gets more time")
+    for bad in ("length", "smuggle", "none", "more", "unknown", "other", "twice", "garbage"):
         server.seen.clear()
         done = ask(f"curl -sS -o /dev/null -w '%{{http_code}}\\n' URL/{bad}; curl -sS -o /dev/null -w '%{{http_code}}\\n' URL/fine")
         tap.ok(done.out == "503\n200\n" and server.seen == ["GET /fine"], f"{user.name}: an answer that breaks the protocol: {bad}", done)
@@ -227,6 +252,34 @@ def test_decider(user, server, plain):
     done = run(user, {**network, "filterRequest": path + ".gone"}, f"curl -sS -o a -w '%{{http_code}}\\n' https://localhost:{secure}/x")
     tap.equal(done.out, "503\n", f"{user.name}: nobody to ask")
     test_targets(user, ask, server, decider)
+
+
+def test_seen_bodies(user, ask, server, decider):
+    post = "curl -sS -o a -w '%{http_code}\\n' "
+    rows = [("a body", "-d good URL/see", "200", [("good", None)]), ("one that is denied", "-d evil URL/see", "403", [("evil", None)]),
+            ("in chunks", "-H 'Transfer-Encoding: chunked' -d ev''il URL/see", "403", [("evil", None)]),
+            ("no body", "URL/see", "200", [("", None)]), ("as long as it may be", "-d @100 URL/see", "200", [("x" * 100, None)]),
+            ("more than it wants to see", "-d @101 URL/see", "403", [("x" * 100, True)]),
+            ("much more, in chunks", "-H 'Transfer-Encoding: chunked' --data-binary @big URL/see", "403", [("x" * 100, True)]),
+            ("for which the client waits to be asked", "-H 'Expect: 100-continue' --expect100-timeout 20 -d good URL/see", "200", [("good", None)]),
+            ("asked for twice", "-d again URL/see", "503", [("again", None)]), ("an answer before it", "-H 'Transfer-Encoding: chunked' -T slow URL/early", "503", []),
+            ("plain", "-d evil CLEAR/see", "403", [("evil", None)])]
+    files = "for n in 100 101; do head -c $n /dev/zero | tr '\\0' x >$n; done; head -c 3000000 /dev/zero | tr '\\0' x >big; mkfifo slow; " \
+            "(sleep 1; echo hi) >slow & "
+    for name, words, status, seen in rows:
+        server.seen.clear()
+        decider.asked.clear()
+        done = ask(files + post + words)
+        shown = [(base64.b64decode(q["data"]).decode(), q.get("cut")) for q in decider.asked if q["t"] == "body"]
+        tap.ok(done.out == status + "\n" and shown == seen and bool(server.seen) == (status == "200"), f"{user.name}: a decider sees {name}",
+               done, shown, server.seen)
+    decider.asked.clear()
+    done = ask(files + "sum() { sha256sum | cut -c1-64; }; head -c 30000000 /dev/urandom >large; " + post + "--data-binary @large URL/all; "
+               "sum <large; " + " & ".join([post.replace("a -w", f"a{i} -w") + "--data-binary @large URL/all" for i in range(3)]) + "; wait")
+    shown = [hashlib.sha256(base64.b64decode(q["data"])).hexdigest() for q in decider.asked if q["t"] == "body"]
+    lines = done.out.split()
+    tap.ok(lines[0] == "200" and shown[0] == lines[1] and sorted(lines[2:]) in (["200", "200", "200"], ["200", "200", "503"]),
+           f"{user.name}: 30 megabytes, and not too many at once", done.out, done.err[-300:])
 
 
 def test_targets(user, ask, server, decider):
