@@ -20,13 +20,13 @@
 
 #include "net/queue.h"
 
-enum { ANSWER_S = 10 };
+enum { ANSWER_S = 10, LOOK_MS = 100 /* whether it still exists */ };
 
 struct tls_helper {
     int sock;
     bool gone;
     struct tls_areas *areas;
-    int (*processor)(void);
+    struct tls_means means; /* NULL where there is none */
 };
 
 struct tls_end {
@@ -53,13 +53,47 @@ static bool is_sane(const struct tls_reply *r)
            r->after <= TLS_FAILED && memchr(r->wrong, 0, sizeof(r->wrong));
 }
 
+static bool has_ended(const struct tls_helper *h)
+{
+    char c;
+    return recv(h->sock, &c, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN;
+}
+
+/* By the memory. Returns false if the other process is not watching. */
+static bool call_quickly(struct tls_helper *h, const struct tls_call *c, struct tls_reply *r)
+{
+    struct tls_areas *a = h->areas;
+    uint32_t watched = TLS_WATCHED;
+    if (!h->means.wake || atomic_load(&a->turn) != TLS_WATCHED)
+        return false;
+    a->call = *c;
+    if (!atomic_compare_exchange_strong(&a->turn, &watched, TLS_CALLED))
+        return false;
+    h->means.wake(&a->turn);
+    for (unsigned ms = 0; atomic_load(&a->turn) == TLS_CALLED; ms += LOOK_MS) {
+        if (ms >= ANSWER_S * 1000 || (ms && has_ended(h)))
+            lose(h);
+        if (h->gone)
+            return true;
+        atomic_store(&a->sleeps, 1);
+        h->means.wait(&a->turn, TLS_CALLED, LOOK_MS);
+        atomic_store(&a->sleeps, 0);
+    }
+    *r = a->reply;
+    if (c->op != TLS_FREE && !is_sane(r))
+        lose(h);
+    return true;
+}
+
 static bool call(struct tls_helper *h, const struct tls_call *call_for, struct tls_reply *r)
 {
     ssize_t n;
     struct tls_call c = *call_for;
     if (h->gone)
         return false;
-    c.processor = h->processor ? (uint32_t)(h->processor() + 1) : 0;
+    c.processor = h->means.processor ? (uint32_t)(h->means.processor() + 1) : 0;
+    if (call_quickly(h, &c, r))
+        return !h->gone;
     while ((n = send(h->sock, &c, sizeof(c), MSG_NOSIGNAL)) < 0 && errno == EINTR)
         ;
     if (n != sizeof(c))
@@ -103,9 +137,10 @@ struct tls_helper *tls_helper_new(int sock, struct tls_areas *areas, const char 
     return NULL;
 }
 
-void tls_helper_follow(struct tls_helper *h, int (*processor)(void))
+void tls_helper_use(struct tls_helper *h, const struct tls_means *means)
 {
-    h->processor = processor;
+    h->means = *means;
+    atomic_store(&h->areas->quick, means->wake != NULL);
 }
 
 void tls_helper_free(struct tls_helper *h)
@@ -181,7 +216,8 @@ void tls_end_free(struct tls_end *t)
 {
     if (!t)
         return;
-    call(t->helper, &(struct tls_call){.op = TLS_FREE, .number = t->number}, NULL);
+    struct tls_reply ignored;
+    call(t->helper, &(struct tls_call){.op = TLS_FREE, .number = t->number}, &ignored);
     queue_free(&t->in);
     queue_free(&t->out);
     free(t);

@@ -26,8 +26,13 @@ struct tls_helper;
  * it can make none. */
 struct tls_helper *tls_helper_new(int sock, struct tls_areas *areas, const char *names,
                                   const char *authority, struct buf *pem);
-/* Lets the other process work on the processor that we run on: a function like sched_getcpu(). */
-void tls_helper_follow(struct tls_helper *h, int (*processor)(void));
+/* What a system may have to make calls cheaper. */
+struct tls_means {
+    int (*processor)(void); /* that we run on, and on which the other process should work */
+    void (*wait)(_Atomic uint32_t *turn, uint32_t value, unsigned ms); /* net/tls-turn.h */
+    void (*wake)(_Atomic uint32_t *turn);
+};
+void tls_helper_use(struct tls_helper *h, const struct tls_means *means);
 void tls_helper_free(struct tls_helper *h); /* NULL is fine */
 
 struct tls_end;

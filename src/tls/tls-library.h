@@ -16,6 +16,7 @@
 typedef struct ssl_st SSL;
 typedef struct ssl_ctx_st SSL_CTX;
 typedef struct ssl_method_st SSL_METHOD;
+typedef struct ssl_session_st SSL_SESSION;
 typedef struct bio_st BIO;
 typedef struct bio_method_st BIO_METHOD;
 typedef struct x509_st X509;
@@ -44,6 +45,9 @@ typedef struct v3_ext_ctx X509V3_CTX;
                void *),                                                                            \
        void *))                                                                                    \
     X(void, SSL_CTX_set_client_cert_cb, (SSL_CTX *, int (*)(SSL *, X509 **, EVP_PKEY **)))         \
+    X(void, SSL_CTX_sess_set_new_cb, (SSL_CTX *, int (*)(SSL *, SSL_SESSION *)))                   \
+    X(int, SSL_set_session, (SSL *, SSL_SESSION *))                                                \
+    X(void, SSL_SESSION_free, (SSL_SESSION *))                                                     \
     X(int, SSL_client_hello_get0_ext, (SSL *, unsigned int, const unsigned char **, size_t *))     \
     X(SSL *, SSL_new, (SSL_CTX *))                                                                 \
     X(void, SSL_free, (SSL *))                                                                     \
@@ -113,6 +117,8 @@ enum {
     TLS_CTRL_HOST_NAME = 55,
     TLS_CTRL_MIN_VERSION = 123,
     TLS_MODE_RELEASE_BUFFERS = 0x10,
+    TLS_SESSIONS_OFF = 0,
+    TLS_SESSIONS_OURS = 0x301, /* of clients, kept by us */
     TLS_VERSION_1_2 = 0x0303,
     TLS_VERIFY_PEER = 1,
     TLS_OP_NO_RENEGOTIATION = 1 << 30,
