@@ -35,6 +35,7 @@ struct side {
     bool ended;    /* end of file was read */
     bool shut;     /* the sending direction was shut down */
     bool said_end; /* TLS has announced the end of this direction */
+    size_t early;  /* the next bytes to send, which are encrypted already and wait there */
     struct tls_end
         *tls; /* the gate is the other end of it (terminate.c); NULL: bytes are passed on */
     struct queue out;

@@ -427,6 +427,13 @@ static bool is_masked(const struct conn *c)
     return secrets_for_host(c->gate->secrets, &c->host, c->port) != 0;
 }
 
+bool plain_http_passes(const struct conn *c)
+{
+    bool strips = c->gate->o->handling && c->gate->o->handling->strip.n;
+    return (c->state == CONN_RELAY && !c->unread) ||
+           (c->state == CONN_HTTP && c->awaiting && !strips && !is_masked(c));
+}
+
 static void send_masked(struct conn *c, bool end)
 {
     uint32_t which = secrets_for_host(c->gate->secrets, &c->host, c->port);

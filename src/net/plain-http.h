@@ -15,9 +15,11 @@ struct conn;
 /* Pass on requests that name the destination. They return false if more bytes are needed. */
 bool plain_http_requests(struct conn *c);
 bool plain_http_h2(struct conn *c);
-/* Handles the server's bytes during an exchange. */
 /* The server has closed: sends what was held back. */
 void plain_http_answer_ended(struct conn *c);
+/* Whether the server's next bytes go to the client unchanged. */
+bool plain_http_passes(const struct conn *c);
+/* Handles the server's bytes during an exchange. */
 void plain_http_answer(struct conn *c, const char *data, size_t n);
 void plain_http_h2_answer(struct conn *c, const char *data, size_t n);
 

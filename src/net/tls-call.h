@@ -33,6 +33,7 @@ enum tls_op {
     TLS_SHAKE,   /* in: encrypted bytes; protocols: the answer, if answered */
     TLS_READ,    /* in: encrypted bytes. plain: at most want bytes */
     TLS_WRITE,   /* in: decrypted bytes */
+    TLS_PASS,    /* as TLS_READ. What was read is also encrypted for the end `to`; out: its bytes */
     TLS_END,     /* announces the end of our direction */
     TLS_FREE,    /* a packet of it has no reply */
 };
@@ -40,14 +41,14 @@ enum tls_op {
 enum { TLS_AREA = 128 << 10, TLS_WRONG = 160 };
 
 struct tls_call {
-    uint32_t op, number, n, want;
+    uint32_t op, number, to, n, want;
     uint32_t processor; /* that the gate runs on, from 1; 0: unknown */
     uint8_t protocols, answered, address;
 };
 
 struct tls_reply {
     uint32_t result; /* enum tls_result */
-    uint32_t after;  /* TLS_READ: what the next read would return; TLS_DONE: there is more */
+    uint32_t after;  /* TLS_READ, TLS_SHAKE: what a read would return; TLS_DONE: there may be more */
     uint32_t number, nplain, nout;
     uint8_t asking, offered, others, chosen, alert;
     char wrong[TLS_WRONG];

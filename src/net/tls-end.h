@@ -54,6 +54,9 @@ unsigned tls_end_chosen(const struct tls_end *t); /* once the handshake is compl
 
 /* Reads at most n decrypted bytes; *got is how many. */
 enum tls_result tls_end_read(struct tls_end *t, char *out, size_t n, size_t *got);
+/* The same, and what was read is encrypted for another end as well, whose output it is. */
+enum tls_result tls_end_pass(struct tls_end *t, struct tls_end *to, char *out, size_t n,
+                             size_t *got);
 bool tls_end_write(struct tls_end *t, const void *data, size_t n); /* false if it failed */
 void tls_end_close(struct tls_end *t);                             /* announces the end */
 /* Encrypted bytes to send. Call tls_end_sent() after taking them. */

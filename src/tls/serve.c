@@ -69,14 +69,14 @@ static bool keep(struct server *s, struct tls *t, uint32_t *number)
     return true;
 }
 
-static struct tls *end_of(const struct server *s, const struct tls_call *c)
+static struct tls *end_of(const struct server *s, uint32_t number)
 {
-    return c->number < s->nends ? s->ends[c->number] : NULL;
+    return number < s->nends ? s->ends[number] : NULL;
 }
 
 static void forget(struct server *s, const struct tls_call *c)
 {
-    struct tls *t = end_of(s, c);
+    struct tls *t = end_of(s, c->number);
     if (!t)
         return;
     tls_free(t);
@@ -139,6 +139,13 @@ static enum tls_result read_all(struct server *s, struct tls *t, const struct tl
     return r->nplain ? TLS_DONE : got;
 }
 
+static enum tls_result shake(struct tls *t, struct tls_reply *r)
+{
+    enum tls_result result = tls_handshake(t);
+    r->after = tls_has_bytes(t) ? TLS_DONE : TLS_MORE;
+    return result;
+}
+
 static enum tls_result act(struct server *s, struct tls *t, const struct tls_call *c,
                            struct tls_reply *r)
 {
@@ -149,7 +156,7 @@ static enum tls_result act(struct server *s, struct tls *t, const struct tls_cal
     case TLS_SHAKE:
         if (c->answered)
             tls_answer(t, c->protocols);
-        return tls_handshake(t);
+        return shake(t, r);
     case TLS_READ:
         return read_all(s, t, c, r);
     case TLS_WRITE:
@@ -182,13 +189,27 @@ static enum tls_result describe(struct server *s, struct tls *t, enum tls_result
     return result;
 }
 
+/* What has to be sent to `from` itself waits for the next call. */
+static enum tls_result pass(struct server *s, const struct tls_call *c, struct tls_reply *r)
+{
+    struct tls *from = end_of(s, c->number), *to = end_of(s, c->to);
+    if (!from || !to || from == to || (c->n && !tls_feed(from, s->areas->in, c->n)))
+        return TLS_FAILED;
+    enum tls_result got = read_all(s, from, c, r);
+    if (!r->nplain)
+        return describe(s, from, got, r);
+    return describe(s, to, tls_write(to, s->areas->plain, r->nplain) ? got : TLS_FAILED, r);
+}
+
 static void answer(struct server *s, const struct tls_call *c, struct tls_reply *r)
 {
-    struct tls *t = end_of(s, c);
+    struct tls *t = end_of(s, c->number);
     if (c->op == TLS_BEGIN)
         r->result = begin(s, c, r);
     else if (c->op == TLS_ACCEPT || c->op == TLS_CONNECT)
         r->result = create(s, c, r);
+    else if (c->op == TLS_PASS)
+        r->result = pass(s, c, r);
     else
         r->result = t ? describe(s, t, act(s, t, c, r), r) : TLS_FAILED;
 }

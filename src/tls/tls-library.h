@@ -9,7 +9,7 @@
 /*
  * OpenSSL 3, loaded when a policy first needs it. Its types are opaque and its binary interface is
  * fixed for libssl.so.3, so that neither its headers nor the library are needed to build Buckle,
- * and a run that needs no TLS pays nothing. tests/unit/test-net-tls.c compares these declarations
+ * and a run that needs no TLS pays nothing. tests/unit/test-tls.c compares these declarations
  * with the headers.
  */
 
@@ -47,6 +47,7 @@ typedef struct v3_ext_ctx X509V3_CTX;
     X(void, SSL_CTX_set_client_cert_cb, (SSL_CTX *, int (*)(SSL *, X509 **, EVP_PKEY **)))         \
     X(void, SSL_CTX_sess_set_new_cb, (SSL_CTX *, int (*)(SSL *, SSL_SESSION *)))                   \
     X(int, SSL_set_session, (SSL *, SSL_SESSION *))                                                \
+    X(SSL_SESSION *, SSL_SESSION_dup, (const SSL_SESSION *))                                       \
     X(void, SSL_SESSION_free, (SSL_SESSION *))                                                     \
     X(int, SSL_client_hello_get0_ext, (SSL *, unsigned int, const unsigned char **, size_t *))     \
     X(SSL *, SSL_new, (SSL_CTX *))                                                                 \

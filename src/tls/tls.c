@@ -120,7 +120,8 @@ static void forget(const struct tls_library *l, struct kept *k)
     k->session = NULL;
 }
 
-/* Takes over the session, if it returns 1. */
+/* Keeps a copy: the library makes the original unusable when its connection is freed before both
+ * sides have closed it. */
 static int on_session(SSL *ssl, SSL_SESSION *session)
 {
     const struct tls_library *l = tls_library_load();
@@ -128,8 +129,8 @@ static int on_session(SSL *ssl, SSL_SESSION *session)
     if (!t->kept || t->failed || t->wants_certificate || l->SSL_get_verify_result(ssl))
         return 0;
     forget(l, t->kept);
-    *t->kept = (struct kept){session, t->host};
-    return 1;
+    *t->kept = (struct kept){l->SSL_SESSION_dup(session), t->host};
+    return 0;
 }
 
 /* ---- what connections share ---- */
@@ -364,6 +365,11 @@ void tls_close(struct tls *t)
     if (!t->failed)
         t->lib->SSL_shutdown(t->ssl);
     t->lib->ERR_clear_error();
+}
+
+bool tls_has_bytes(const struct tls *t)
+{
+    return t->lib->BIO_ctrl(t->in, TLS_BIO_BYTES, 0, NULL) > 0;
 }
 
 const char *tls_output(struct tls *t, size_t *n)
