@@ -24,6 +24,7 @@
 #include "net/gate-announce.h"
 #include "net/gate-ask.h"
 #include "net/gate-int.h"
+#include "net/handling.h"
 #include "net/inbound.h"
 #include "net/inspect.h"
 #include "net/lookup.h"
@@ -193,7 +194,8 @@ static void handle_server_bytes(struct conn *c, const char *data, size_t n)
 {
     if ((c->state == CONN_INSPECT || c->unread) && !inspect_server(c, data, n))
         return;
-    if (c->state == CONN_INSPECT && c->gate->rules.requests)
+    if (c->state == CONN_INSPECT &&
+        (c->gate->rules.requests || handling_decides(c->gate->o->handling)))
         h2_place_follow(&c->h2_place, (const uint8_t *)data, n);
     if (c->state == CONN_HTTP)
         plain_http_answer(c, data, n);
@@ -255,7 +257,7 @@ static bool read_some(struct conn *c, struct side *from)
 
 static void pass_end(struct conn *c, struct side *from, struct side *to)
 {
-    bool all = from != &c->client || queue_size(&c->in) == 0;
+    bool all = from != &c->client || (queue_size(&c->in) == 0 && !c->deciding);
     if (!from->ended || !all || queue_size(&to->out) || to->shut || !to->connected)
         return;
     if (to->tls && !terminate_end(to))

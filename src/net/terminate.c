@@ -176,12 +176,11 @@ bool terminate_begin(struct conn *c, const struct hello *hello)
         plain_http_refuse(c, "only requests are allowed, and TLS announces something else");
         return false;
     }
-    /* answers with secrets are read only in HTTP/1 */
+    /* answers are changed only in HTTP/1 */
     bool one = secrets_for_host(g->secrets, &c->host, c->port) != 0 || handling_needs_http1(with);
     unsigned offered = tls_end_offered(c->client.tls);
     if (one && offered == TLS_H2) {
-        plain_http_refuse(c, "it gets credentials, or a program decides about its requests, which "
-                             "needs HTTP/1.1");
+        plain_http_refuse(c, "it gets credentials, or its answers are changed, which needs HTTP/1.1");
         return false;
     }
     c->server.tls = tls_end_connect(g->tls, name, one ? offered & TLS_HTTP1 : offered);

@@ -9,7 +9,9 @@ import hashlib
 import importlib.util
 import json
 import os
+import shutil
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -282,6 +284,71 @@ def test_seen_bodies(user, ask, server, decider):
            f"{user.name}: 30 megabytes, and not too many at once", done.out, done.err[-300:])
 
 
+def test_h2(user, plain):
+    """The same in HTTP/2, over TLS and without, by a server that speaks both versions."""
+    if not shutil.which("nghttpx"):
+        tap.skip("nghttpx is not installed")
+        return
+    path, secure, clear = os.path.join(user.folder(), "decider.sock"), TLS.free_port(), TLS.free_port()
+    decider = Decider(path)
+    network = {"allowedDomains": [f"localhost:{secure}", f"localhost:{clear}"], "tlsTerminate": {}, "filterRequest": path}
+    argv = ["nghttpx", f"--frontend=127.0.0.1,{secure}", f"--frontend=127.0.0.1,{clear};no-tls", f"--backend=127.0.0.1,{plain.server_address[1]}",
+            "--conf=/dev/null", "--workers=1", "--errorlog-file=/dev/null", "--accesslog-file=/dev/null", "--no-ocsp", "good.key", "good.pem"]
+    with subprocess.Popen(argv, cwd=PKI, stderr=subprocess.DEVNULL) as child:
+        for port in (secure, clear):
+            for _ in range(100):
+                with socket.socket() as s:
+                    if s.connect_ex(("127.0.0.1", port)) == 0:
+                        break
+                time.sleep(0.05)
+        try:
+            check_h2(user, decider, plain, lambda script, **more: run(user, {**network, **more}, script.replace("URL", f"https://localhost:{secure}").replace(
+                "CLEAR", f"http://localhost:{clear}")))
+        finally:
+            child.terminate()
+
+
+def check_h2(user, decider, server, ask):
+    word = "curl -sS -o a -w '%{http_version} %{http_code}\\n' "
+    done = ask(word + "URL/x?q=1 -o b URL/y && cat a")
+    tap.ok(done.out.startswith("2 200\n2 200\n") and "curl" in done.out and
+           [(q["method"], q["path"], q["scheme"], q["host"], q["headers"]["accept"]) for q in decider.asked] ==
+           [("GET", one, "https", "localhost", ["*/*"]) for one in ("/x", "/y")] and decider.asked[0]["query"] == "q=1",
+           f"{user.name}: HTTP/2: a program is asked about each request", done, decider.asked)
+    server.seen.clear()
+    done = ask("curl -sS -D - URL/deny; " + word + "URL/status -o b URL/x -o c URL/length; " + word + "-X TRACE URL/t")
+    tap.ok("HTTP/2 403" in done.out and "x-buckle-denied: not this one" in done.out and "x-proxy-error: blocked-by-sandbox-runtime" in done.out and
+           "GET /deny" in done.err and done.out.split("\n")[-5:] == ["2 429", "2 200", "2 503", "2 405", ""] and server.seen == ["GET /x"],
+           f"{user.name}: HTTP/2: what it denies", done, server.seen)
+    done = ask("curl -sS URL/set | tr A-Z a-z")
+    tap.ok("x-set: by the decider" in done.out and "accept: changed" in done.out and "curl" not in done.out and "*/*" not in done.out,
+           f"{user.name}: HTTP/2: fields that it sets and removes", done)
+    server.seen.clear()
+    done = ask(f"head -c 3000000 /dev/urandom >big; {word} --data-binary @big URL/up; curl -sS -Z " +
+               " --next -Z ".join(f"-sS -o o{i} -w '%{{http_version}} %{{http_code}}\\n' {'' if name == 'deny' else '--data-binary @big'} URL/{name}"
+                                for i, name in enumerate(["a", "deny", "b", "deny", "c"])))
+    tap.ok(done.out.startswith("2 200\n") and sorted(done.out.split("\n")[1:]) == ["", "2 200", "2 200", "2 200", "2 403", "2 403"] and
+           sorted(server.seen) == ["POST /a", "POST /b", "POST /c", "POST /up"], f"{user.name}: HTTP/2: bodies, and several requests at once", done)
+    decider.asked.clear()
+    done = ask(word + "-d good URL/see; " + word + "-d evil URL/see")
+    shown = [base64.b64decode(q["data"]).decode() for q in decider.asked if q["t"] == "body"]
+    tap.ok(done.out == "1.1 200\n1.1 403\n" and shown == ["good", "evil"], f"{user.name}: HTTP/2: to show a body, the client falls back to HTTP/1.1",
+           done, decider.asked)
+    done = ask(word + "URL/silent -o b URL/fine")
+    tap.equal(done.out, "2 503\n2 200\n", f"{user.name}: HTTP/2: no answer in time")
+    for mode, answer, asked in (("refuse", "2 400\n", []), ("asSpelled", "2 200\n", ["/a/../b"]), ("normalize", "2 200\n", ["/b"])):
+        server.seen.clear()
+        decider.asked.clear()
+        done = ask(word + "--path-as-is 'URL/a/../b?c=1'", ambiguousRequestTarget=mode)
+        seen = ["GET /b?c=1"] if asked else []  # nghttpx resolves dot segments itself
+        tap.ok(done.out == answer and server.seen == seen and [q["path"] for q in decider.asked] == asked, f"{user.name}: HTTP/2: ambiguousRequestTarget {mode}", done, server.seen)
+    server.seen.clear()
+    done = ask("; ".join(word + "--http2-prior-knowledge CLEAR/" + one for one in ("x", "deny", "set")) + "; " + word + "--http2 CLEAR/x -o b CLEAR/deny")
+    tap.ok(done.out == "2 200\n2 403\n2 403\n2 200\n2 403\n" and server.seen == ["GET /x", "GET /x"], f"{user.name}: HTTP/2 without TLS", done, server.seen)
+    done = ask(word + "URL/x", stripResponseHeaders=["set-cookie"])
+    tap.equal(done.out, "1.1 200\n", f"{user.name}: where answers are changed, HTTP/1.1 is offered")
+
+
 def test_targets(user, ask, server, decider):
     script = "curl -sS --path-as-is -o a -w '%{http_code}\\n' 'URL/a/../b?c=/../d'"
     for mode, answer, seen in (("refuse", "400\n", []), ("asSpelled", "200\n", ["GET /a/../b?c=/../d"]), ("normalize", "200\n", ["GET /b?c=/../d"])):
@@ -300,6 +367,7 @@ def main():
         test_strip(user, server, plain)
         test_via(user, server)
         test_decider(user, server, plain)
+        test_h2(user, plain)
     return tap.done()
 
 
