@@ -17,12 +17,14 @@
 #include <unistd.h>
 
 #include "graph/net.h"
+#include "net/decide-body.h"
 #include "net/decide-request.h"
 #include "net/decider.h"
 #include "net/dns-stub.h"
 #include "net/gate-announce.h"
 #include "net/gate-ask.h"
 #include "net/gate-int.h"
+#include "net/handling.h"
 #include "net/inbound.h"
 #include "net/inspect.h"
 #include "net/lookup.h"
@@ -192,7 +194,8 @@ static void handle_server_bytes(struct conn *c, const char *data, size_t n)
 {
     if ((c->state == CONN_INSPECT || c->unread) && !inspect_server(c, data, n))
         return;
-    if (c->state == CONN_INSPECT && c->gate->rules.requests)
+    if (c->state == CONN_INSPECT &&
+        (c->gate->rules.requests || handling_decides(c->gate->o->handling)))
         h2_place_follow(&c->h2_place, (const uint8_t *)data, n);
     if (c->state == CONN_HTTP)
         plain_http_answer(c, data, n);
@@ -254,7 +257,7 @@ static bool read_some(struct conn *c, struct side *from)
 
 static void pass_end(struct conn *c, struct side *from, struct side *to)
 {
-    bool all = from != &c->client || queue_size(&c->in) == 0;
+    bool all = from != &c->client || (queue_size(&c->in) == 0 && !c->deciding);
     if (!from->ended || !all || queue_size(&to->out) || to->shut || !to->connected)
         return;
     if (to->tls && !terminate_end(to))
@@ -317,7 +320,7 @@ static void shut_client(struct conn *c)
 enum { PUMP_ROUNDS = 64 };
 
 /* Other connections need their turn, and the loop won't report these bytes again. */
-static void mark_busy(struct conn *c)
+void conn_pump_later(struct conn *c)
 {
     struct gate *g = c->gate;
     if (c->busy)
@@ -353,7 +356,7 @@ void conn_pump(struct conn *c)
     if (c->dead)
         return;
     if (moved)
-        mark_busy(c);
+        conn_pump_later(c);
     if (c->server.ended)
         plain_http_answer_ended(c);
     if (c->state == CONN_HTTP && c->server.ended && c->server.watch.fd >= 0 && !c->asked &&
@@ -395,6 +398,8 @@ void conn_advance(struct conn *c)
         [CONN_HTTP] = plain_http_requests,
         [CONN_H2] = plain_http_h2,
     };
+    if (c->shown)
+        decide_body_more(c);
     while (!c->dead && !c->asked && !c->deciding && !c->unknown && c->state < CONN_RELAY &&
            steps[c->state](c))
         ;

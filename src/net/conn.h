@@ -23,6 +23,7 @@
 
 struct gate;
 struct conn;
+struct body_copy;
 struct decision;
 struct listener;
 
@@ -34,6 +35,7 @@ struct side {
     bool ended;    /* end of file was read */
     bool shut;     /* the sending direction was shut down */
     bool said_end; /* TLS has announced the end of this direction */
+    size_t early;  /* the next bytes to send, which are encrypted already and wait there */
     struct tls_end
         *tls; /* the gate is the other end of it (terminate.c); NULL: bytes are passed on */
     struct queue out;
@@ -83,6 +85,7 @@ struct conn {
     uint64_t deciding; /* the request that another program decides about; 0: none, */
     uint64_t decide_until_ms;
     struct decision *decision; /* and what it decided; or NULL */
+    struct body_copy *shown;   /* what it wants to see of the request's body, or NULL */
 
     /* inspect.c */
     struct first_line first;
@@ -138,6 +141,7 @@ void conn_joined(struct conn *c, unsigned what);
 void conn_advance(struct conn *c);
 /* Moves bytes in both directions as far as possible, and ends the connection if it is over. */
 void conn_pump(struct conn *c);
+void conn_pump_later(struct conn *c); /* in the next turn */
 void conn_pump_busy(struct gate *g);
 /* Sends to a side what it accepts now, and queues the rest. Encrypts it if the gate is the end of
  * TLS. */

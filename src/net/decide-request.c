@@ -27,14 +27,12 @@ void decide_forget(struct conn *c)
     c->decision = NULL;
 }
 
-static bool refuse(struct conn *c, const struct http_head *h, struct slice target, int status,
-                   const char *mark, const char *why)
+static enum may refuse(struct decide_no *no, int status, const char *mark, const char *why)
 {
-    struct graph_verdict v = {.flags = VOCAB_FLAG_REPORT, .rule = GRAPH_NO_RULE};
-    plain_http_report(c, h->method, target, &v, why);
-    proxy_refuse_with(c, status, mark, why);
-    decide_forget(c);
-    return false;
+    no->status = status;
+    no->mark = mark;
+    snprintf(no->why, sizeof(no->why), "%s", why);
+    return MAY_NOT;
 }
 
 static bool is_echo(struct slice method)
@@ -43,41 +41,54 @@ static bool is_echo(struct slice method)
            (memcmp(method.s, "TRACE", 5) == 0 || memcmp(method.s, "TRACK", 5) == 0);
 }
 
-static bool follow(struct conn *c, const struct http_head *h, struct slice target)
+static enum may follow(const struct conn *c, struct decide_no *no)
 {
     const struct decision *d = c->decision;
-    char why[DECISION_REASON + 64];
+    no->wants_http1 = d->wants_http1;
     if (d->allow && d->add.n && !c->client.tls && !c->gate->o->handling->plain_headers)
-        return refuse(c, h, target, 403, PROXY_BLOCKED,
+        return refuse(no, 403, PROXY_BLOCKED,
                       "the decider sets header fields, and this request is not encrypted");
     if (d->allow)
-        return true;
-    snprintf(why, sizeof(why), "%s", d->reason[0] ? d->reason : "the decider denies it");
-    return refuse(c, h, target, d->status, PROXY_BLOCKED, why);
+        return MAY;
+    return refuse(no, d->status, PROXY_BLOCKED, d->reason[0] ? d->reason : "the decider denies it");
 }
 
-bool decide_request(struct conn *c, const struct http_head *h, struct slice target)
+enum may decide_judge(struct conn *c, const struct http_head *h, struct slice target,
+                      struct decide_no *no)
 {
     const struct handling *with = c->gate->o->handling;
     OWN(buf) struct buf plain = {0};
     if (!handling_decides(with))
-        return true;
+        return MAY;
     if (is_echo(h->method))
-        return refuse(c, h, target, 405, PROXY_BLOCKED, "TRACE would return header fields");
+        return refuse(no, 405, PROXY_BLOCKED, "TRACE would return header fields");
     bool other = handling_normalize(target, &plain);
     if (!buf_ok(&plain)) {
         conn_reset(c);
-        return false;
+        return MAY_NOT;
     }
     if (other && with->targets == TARGET_REFUSE)
-        return refuse(c, h, target, 400, "ambiguous-request-target",
+        return refuse(no, 400, "ambiguous-request-target",
                       "servers could read this path differently");
     if (other && with->targets == TARGET_NORMALIZED)
         target = (struct slice){plain.s, plain.n};
     enum may may = decider_ask(c, h, target);
     if (may == MAY_NOT)
         conn_reset(c);
-    return may == MAY && follow(c, h, target);
+    return may == MAY ? follow(c, no) : may;
+}
+
+bool decide_request(struct conn *c, const struct http_head *h, struct slice target)
+{
+    struct decide_no no = {0};
+    enum may may = decide_judge(c, h, target, &no);
+    if (may == MAY_NOT && no.status) {
+        struct graph_verdict v = {.flags = VOCAB_FLAG_REPORT, .rule = GRAPH_NO_RULE};
+        plain_http_report(c, h->method, target, &v, no.why);
+        proxy_refuse_with(c, no.status, no.mark, no.why);
+        decide_forget(c);
+    }
+    return may == MAY;
 }
 
 /* The names of a decision, which are separated by zero bytes. */
@@ -96,22 +107,28 @@ static struct slice target_of(const char *head, size_t n)
     return b ? (struct slice){a + 1, (size_t)(b - a - 1)} : (struct slice){0};
 }
 
+struct head_edit decide_edit(const struct conn *c, struct slice target,
+                             const char *names[DECIDE_NAMES], struct buf *plain)
+{
+    const struct decision *d = c->decision;
+    struct head_edit e = {.remove = {names, list_names(&d->removed, names, DECIDE_NAMES)},
+                          .add = d->add.s,
+                          .nadd = d->add.n};
+    if (c->gate->o->handling->targets == TARGET_NORMALIZED && target.s &&
+        handling_normalize(target, plain))
+        e.target = (struct slice){plain->s, plain->n};
+    return e;
+}
+
 void decide_send_head(struct conn *c, const char *head, size_t n)
 {
-    enum { NAMES = 512 };
-    const char *names[NAMES];
+    const char *names[DECIDE_NAMES];
     OWN(buf) struct buf out = {0}, plain = {0};
     if (!c->decision) {
         side_send(&c->server, head, n);
         return;
     }
-    struct head_edit e = {.remove = {names, list_names(&c->decision->removed, names, NAMES)},
-                          .add = c->decision->add.s,
-                          .nadd = c->decision->add.n};
-    struct slice target = target_of(head, n);
-    if (c->gate->o->handling->targets == TARGET_NORMALIZED && target.s &&
-        handling_normalize(target, &plain))
-        e.target = (struct slice){plain.s, plain.n};
+    struct head_edit e = decide_edit(c, target_of(head, n), names, &plain);
     handling_edit_head(head, n, &e, &out);
     if (buf_ok(&out) && buf_ok(&plain))
         side_send(&c->server, out.s, out.n);

@@ -20,13 +20,21 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/base64.h"
 #include "base/own.h"
+#include "net/decide-body.h"
 #include "net/handling.h"
 #include "net/plain-http.h"
 #include "net/proxy.h"
 #include "system/descriptors.h"
 
-enum { WAITING_MAX = 4096, OUT_MAX = 32 << 20, READ_BYTES = 64 << 10 };
+enum {
+    WAITING_MAX = 4096,
+    OUT_MAX = 128 << 20, /* more than all bodies that may wait, in base64 */
+    HELD_MAX = 2 * DECIDER_BODY,
+    READ_BYTES = 64 << 10,
+    BODY_MS = 30000, /* for a body to arrive */
+};
 
 struct decider {
     struct watch in, out; /* fd -1: there is no link */
@@ -34,16 +42,20 @@ struct decider {
     struct queue from, to;
     uint64_t last_id;
     size_t waiting;
+    size_t held; /* bytes of bodies that it wants to see */
 };
 
 static const char no_decider[] = "request decider unavailable";
+static const char late_body[] = "the request's body did not come in time for the decider";
 
 /* ---- ending ---- */
 
+/* Not at once: whoever has sent a question may be in the middle of its own request. */
 static void resume(struct conn *c)
 {
     c->deciding = 0;
-    conn_pump(c);
+    decide_body_end(c);
+    conn_pump_later(c);
 }
 
 static void refuse_with(struct conn *c, uint16_t status, const char *reason)
@@ -84,15 +96,41 @@ static struct conn *find(struct gate *g, uint64_t id)
     return c;
 }
 
-static void send_text(struct decider *d, const struct buf *text);
-
-/* A body is not kept for anybody to read: the answer is as for one that was cut to nothing. */
-static void send_no_body(struct decider *d, uint64_t id)
+static uint64_t answer_until(const struct conn *c)
 {
-    OWN(buf) struct buf out = {0};
-    buf_fmt(&out, "{\"t\":\"body\",\"id\":%llu,\"data\":\"\",\"cut\":true}",
-            (unsigned long long)id);
-    send_text(d, &out);
+    uint32_t ms = c->gate->o->handling->decide_ms;
+    return c->gate->loop.now_ms + (ms ? ms : DECIDER_MS);
+}
+
+static void begin_body(struct conn *c, size_t most)
+{
+    bool h2 = c->state == CONN_H2;
+    const char *why = h2 ? "the decider wants to see the body, which needs HTTP/1.1"
+                         : decide_body_begin(c, most);
+    c->decide_until_ms = c->gate->loop.now_ms + BODY_MS;
+    if (why) {
+        decider_leave(c);
+        refuse_with(c, 503, why);
+        if (c->decision)
+            c->decision->wants_http1 = h2;
+    } else {
+        decide_body_more(c);
+    }
+    conn_pump_later(c);
+}
+
+/* Answers that decide nothing yet. Returns false if it breaks the protocol. */
+static bool go_on(struct conn *c, size_t most, bool waits)
+{
+    if (waits && !decide_body_waits(c))
+        c->decide_until_ms = answer_until(c);
+    if (waits)
+        return true;
+    if (!most || c->asked_body)
+        return false;
+    c->asked_body = true;
+    begin_body(c, most);
+    return true;
 }
 
 /* Returns false if it breaks the protocol. */
@@ -115,14 +153,12 @@ static bool take_answer(struct decider *d, const char *text, size_t n)
         free(made);
         return false;
     }
-    if (made->asks_body) {
+    if (made->wants || made->waits || (decide_body_waits(c) && made->allow)) {
+        uint32_t most = made->wants;
+        bool waits = made->waits;
         decision_free(made);
         free(made);
-        if (c->asked_body)
-            return false;
-        c->asked_body = true;
-        send_no_body(d, id);
-        return d->in.fd >= 0;
+        return go_on(c, most, waits) && d->in.fd >= 0;
     }
     c->decision = made;
     d->waiting--;
@@ -328,6 +364,35 @@ static void write_question(const struct conn *c, const struct http_head *h, stru
     buf_chr(out, '}');
 }
 
+void decider_show(struct conn *c, const struct buf *body, bool cut)
+{
+    enum { AT_ONCE = 3 << 10 };
+    char text[BASE64_SIZE(AT_ONCE)];
+    OWN(buf) struct buf out = {0};
+    buf_fmt(&out, "{\"t\":\"body\",\"id\":%llu,\"data\":\"", (unsigned long long)c->deciding);
+    for (size_t at = 0; at < body->n; at += AT_ONCE) {
+        size_t left = body->n - at;
+        buf_add(&out, text, base64_encode(body->s + at, left < AT_ONCE ? left : AT_ONCE, text));
+    }
+    buf_str(&out, cut ? "\",\"cut\":true}" : "\"}");
+    c->decide_until_ms = answer_until(c);
+    send_text(c->gate->decider, &out);
+}
+
+bool decider_hold(struct gate *g, size_t n)
+{
+    if (n > HELD_MAX - g->decider->held)
+        return false;
+    g->decider->held += n;
+    return true;
+}
+
+void decider_let_go(struct gate *g, size_t n)
+{
+    if (g->decider)
+        g->decider->held -= n;
+}
+
 static enum may refuse_now(struct conn *c, uint16_t status, const char *reason)
 {
     refuse_with(c, status, reason);
@@ -345,10 +410,9 @@ enum may decider_ask(struct conn *c, const struct http_head *h, struct slice tar
     write_question(c, h, target, ++d->last_id, &text);
     if (text.n > DECIDER_FRAME)
         return refuse_now(c, 400, "request too large for the decider");
-    uint32_t ms = c->gate->o->handling->decide_ms;
     c->deciding = d->last_id;
     c->asked_body = false;
-    c->decide_until_ms = c->gate->loop.now_ms + (ms ? ms : DECIDER_MS);
+    c->decide_until_ms = answer_until(c);
     c->deadline_ms = 0; /* the question has its own */
     c->gate->sweeps = true;
     d->waiting++;
@@ -368,6 +432,7 @@ void decider_leave(struct conn *c)
     if (c->deciding && d && d->waiting)
         d->waiting--;
     c->deciding = 0;
+    decide_body_end(c);
 }
 
 void decider_sweep(struct gate *g)
@@ -377,8 +442,9 @@ void decider_sweep(struct gate *g)
         g->sweeps |= c->deciding != 0;
         if (!c->deciding || g->loop.now_ms < c->decide_until_ms)
             continue;
+        bool reads = c->shown != NULL;
         decider_leave(c);
-        refuse_with(c, 503, "request decider timed out");
+        refuse_with(c, 503, reads ? late_body : "request decider timed out");
         conn_pump(c);
     }
 }

@@ -17,16 +17,27 @@
  *    "path": "/x", "query": "y=1", "headers": {"accept": ["*"]}}
  *   {"id": 7, "action": "allow", "setHeaders": {"x-a": ["1"]}, "removeHeaders": ["cookie"]}
  *   {"id": 7, "action": "deny", "status": 403, "reason": "not today"}
+ *   {"id": 7, "action": "need_body", "max": 65536}
+ *   {"t": "body", "id": 7, "data": "aGVsbG8=", "cut": true}
+ *   {"id": 7, "action": "wait"}
  *
  * Over a Unix socket each is a line; over descriptors, a length of four bytes goes in front, both
  * sides say hello first, and nothing but what `srt proxy` documents is sent. A request is refused
  * unless a well-formed answer allows it in time.
  */
 
-enum { DECIDER_MS = 5000, DECISION_REASON = 1024, DECIDER_FRAME = 1 << 20 };
+enum {
+    DECIDER_MS = 5000,
+    DECISION_REASON = 1024,
+    DECIDER_FRAME = 1 << 20,
+    DECIDER_BODY = 32 << 20, /* most that it may want of one request's body */
+};
 
 struct decision {
-    bool allow, asks_body;
+    bool allow;
+    bool waits; /* it needs more time */
+    uint32_t wants; /* so much of the body is to be shown first; 0: nothing */
+    bool wants_http1; /* it wants to see a body, which HTTP/2 does not let wait */
     uint16_t status;
     char reason[DECISION_REASON + 1];
     struct buf add;     /* lines of a header */
@@ -47,6 +58,11 @@ void decider_end(struct gate *g);
 /* Asks about the request whose header is at the front of c->in, or returns the answer. MAY: it is
  * in c->decision. MAY_NOT: the client has its answer. */
 enum may decider_ask(struct conn *c, const struct http_head *h, struct slice target);
+/* Sends it the request's body; cut: there is more. Then it is asked again. */
+void decider_show(struct conn *c, const struct buf *body, bool cut);
+/* Room for the bodies that wait to be shown, of all connections. */
+bool decider_hold(struct gate *g, size_t n);
+void decider_let_go(struct gate *g, size_t n);
 /* c waits no more. */
 void decider_leave(struct conn *c);
 

@@ -209,6 +209,16 @@ static const char *read_deny(json_t *o, struct decision *d)
     return NULL;
 }
 
+static const char *read_need(json_t *o, struct decision *d)
+{
+    const json_t *max = json_object_get(o, "max");
+    if (!has_only(o, " t id action max ") || !json_is_integer(max) ||
+        json_integer_value(max) < 1 || json_integer_value(max) > DECIDER_BODY)
+        return "a need_body with another max than 1 to 33554432";
+    d->wants = (uint32_t)json_integer_value(max);
+    return NULL;
+}
+
 const char *decision_read(const char *text, size_t n, bool framed, const struct peer *host,
                           uint64_t *id, struct decision *d)
 {
@@ -231,6 +241,8 @@ const char *decision_read(const char *text, size_t n, bool framed, const struct 
         return read_allow(o, framed, host, d);
     if (strcmp(action, "deny") == 0)
         return read_deny(o, d);
-    d->asks_body = framed && strcmp(action, "need_body") == 0;
-    return d->asks_body ? NULL : "an action that is neither allow nor deny";
+    if (strcmp(action, "need_body") == 0)
+        return read_need(o, d);
+    d->waits = !framed && strcmp(action, "wait") == 0 && has_only(o, " t id action ");
+    return d->waits ? NULL : "an action that is neither allow, deny nor need_body";
 }

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#include "net/h2.h"
+
 enum { HEADERS = 1, RST_STREAM = 3, PUSH_PROMISE = 5, WINDOW_UPDATE = 8, CONTINUATION = 9 };
 enum { END_STREAM = 1, END_HEADERS = 4 };
 
@@ -81,22 +83,34 @@ static void add_number(struct buf *out, uint8_t type, uint32_t stream, uint32_t 
     buf_add(out, (const char *)bytes, sizeof(bytes));
 }
 
-void h2_answers_deny(struct h2_answers *a, uint32_t stream, const char *why, bool stop)
+/* A field with a name that is in no table. */
+static void add_field(struct buf *out, const char *name, const char *value)
 {
-    static const char name[] = "x-buckle-denied";
-    static const uint8_t status[] = {0x08, 3, '4', '0', '3'}; /* :status by its number */
-    static const uint8_t length[] = {0x0f, 0x0d, 1, '0'};     /* content-length */
-    enum { LONGEST = 126 };                                   /* a length in one byte */
-    struct buf block = {0};
-    size_t n = strnlen(why, LONGEST);
-    buf_add(&block, (const char *)status, sizeof(status));
-    buf_add(&block, (const char *)length, sizeof(length));
-    buf_add(&block, "\0", 1);
-    buf_chr(&block, (char)(sizeof(name) - 1));
-    buf_add(&block, name, sizeof(name) - 1);
-    buf_chr(&block, (char)n);
+    enum { LONGEST = 126 }; /* a length in one byte */
+    size_t n = strnlen(value, LONGEST);
+    buf_add(out, "\0", 1);
+    buf_chr(out, (char)strlen(name));
+    buf_str(out, name);
+    buf_chr(out, (char)n);
     for (size_t i = 0; i < n; i++)
-        buf_chr(&block, why[i] >= ' ' && why[i] <= '~' ? why[i] : '?');
+        buf_chr(out, value[i] >= ' ' && value[i] <= '~' ? value[i] : '?');
+}
+
+void h2_answers_deny(struct h2_answers *a, uint32_t stream, const struct h2_denial *no, bool stop)
+{
+    static const uint8_t length[] = {0x0f, 0x0d, 1, '0'}; /* content-length */
+    enum { HTTP_1_1_REQUIRED = 13 };
+    struct buf block = {0};
+    if (no->wants_http1) {
+        add_number(&a->waiting, RST_STREAM, stream, HTTP_1_1_REQUIRED);
+        return;
+    }
+    buf_add(&block, "\x08\x03", 2); /* :status by its number */
+    buf_fmt(&block, "%03u", no->status % 1000U);
+    buf_add(&block, (const char *)length, sizeof(length));
+    add_field(&block, "x-buckle-denied", no->why);
+    if (no->mark)
+        add_field(&block, "x-proxy-error", no->mark);
     add_head(&a->waiting, block.n, HEADERS, END_STREAM | END_HEADERS, stream);
     buf_add(&a->waiting, block.s, block.n);
     a->waiting.failed |= !buf_ok(&block);

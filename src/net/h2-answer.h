@@ -32,9 +32,9 @@ void h2_place_follow(struct h2_place *p, const uint8_t *data, size_t n);
 size_t h2_answers_follow(struct h2_answers *a, const uint8_t *data, size_t n);
 bool h2_answers_may_send(const struct h2_answers *a);
 
-/* Adds an answer with status 403 that ends the stream. stop: asks the client to send no more of it.
- */
-void h2_answers_deny(struct h2_answers *a, uint32_t stream, const char *why, bool stop);
+struct h2_denial;
+/* Adds an answer that ends the stream. stop: asks the client to send no more of it. */
+void h2_answers_deny(struct h2_answers *a, uint32_t stream, const struct h2_denial *no, bool stop);
 /* Returns to the client the room on the connection that dropped bytes have taken. */
 void h2_answers_credit(struct h2_answers *a, uint32_t bytes);
 

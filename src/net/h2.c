@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "net/h2-answer.h"
+#include "net/h2-fields.h"
 #include "net/request.h"
 
 enum { HEAD = 9, CONTINUATIONS_MAX = 64, PAD_LENGTH = 1, PRIORITY = 5 };
@@ -70,13 +71,14 @@ enum { DENIED_MAX = 64 };
 struct h2_judged {
     h2_requested *requested;
     nghttp2_hd_deflater *deflater;
-    struct buf method, path, fields; /* of the block; fields: two lengths and both texts of each */
+    struct buf method, path, fields; /* of the block */
     struct buf out;
     struct h2_answers answers;
     uint32_t denied[DENIED_MAX]; /* streams of which nothing is passed on; 0: free */
     uint32_t passed;             /* the last stream that the server knows */
     unsigned ndenied;
     bool dropping; /* the frame that is passed on unread is left out */
+    bool waits;    /* the request of the block is not decided yet */
 };
 
 struct frame {
@@ -177,14 +179,6 @@ static void keep_text(struct buf *out, const nghttp2_vec *value)
     buf_add(out, (const char *)value->base, value->len);
 }
 
-static void keep_field(struct buf *out, const nghttp2_vec *name, const nghttp2_vec *value)
-{
-    const uint32_t sizes[2] = {(uint32_t)name->len, (uint32_t)value->len};
-    buf_add(out, (const char *)sizes, sizeof(sizes));
-    buf_add(out, (const char *)name->base, name->len);
-    buf_add(out, (const char *)value->base, value->len);
-}
-
 static bool read_pseudo(struct h2 *h, const nghttp2_vec *name, const nghttp2_vec *value)
 {
     static const char names[PSEUDOS][12] = {
@@ -257,7 +251,7 @@ static bool read_field(struct h2 *h, const nghttp2_nv *nv)
     if (!is_value(&value))
         return refuse(h, "a header field has invalid bytes");
     if (h->judged)
-        keep_field(&h->judged->fields, &name, &value);
+        h2_fields_add(&h->judged->fields, name.base, name.len, value.base, value.len);
     if (name.len && *name.base == ':')
         return read_pseudo(h, &name, &value);
     b->others = true;
@@ -297,24 +291,10 @@ static bool has_begun(const struct h2 *h, uint32_t stream)
 
 /* Even a complete one is remembered: the client may still reset it. If it goes on with the oldest
  * of many, the server refuses the connection. */
-static void deny_stream(struct h2_judged *j, const struct block *b, const char *why)
+static void deny_stream(struct h2_judged *j, const struct block *b, const struct h2_denial *no)
 {
-    h2_answers_deny(&j->answers, b->stream, why, !b->end_stream);
+    h2_answers_deny(&j->answers, b->stream, no, !b->end_stream);
     j->denied[j->ndenied++ % DENIED_MAX] = b->stream;
-}
-
-static size_t list_fields(const struct buf *fields, nghttp2_nv *list)
-{
-    size_t n = 0;
-    for (size_t at = 0; at < fields->n && n < H2_FIELDS_MAX; n++) {
-        uint32_t sizes[2];
-        memcpy(sizes, fields->s + at, sizeof(sizes));
-        at += sizeof(sizes);
-        uint8_t *name = (uint8_t *)fields->s + at;
-        list[n] = (nghttp2_nv){name, name + sizes[0], sizes[0], sizes[1], 0};
-        at += (size_t)sizes[0] + sizes[1];
-    }
-    return n;
 }
 
 /* Frames of at most the size that every server takes. */
@@ -346,8 +326,8 @@ static void write_frames(struct buf *out, const struct block *b, const uint8_t *
 static bool encode_block(struct h2 *h)
 {
     struct h2_judged *j = h->judged;
-    nghttp2_nv list[H2_FIELDS_MAX];
-    size_t n = list_fields(&j->fields, list);
+    nghttp2_nv list[H2_FIELDS_SENT];
+    size_t n = h2_fields_list(&j->fields, list, H2_FIELDS_SENT);
     size_t most = nghttp2_hd_deflate_bound(j->deflater, list, n);
     uint8_t *data = malloc(most);
     ssize_t size = data ? nghttp2_hd_deflate_hd(j->deflater, data, most, list, n) : -1;
@@ -357,25 +337,37 @@ static bool encode_block(struct h2 *h)
     return size >= 0 || refuse(h, "out of memory");
 }
 
-static bool pass_block(struct h2 *h, bool begins)
+static bool pass_request(struct h2 *h)
 {
     struct h2_judged *j = h->judged;
     const struct block *b = &h->block;
-    const char *why = NULL;
-    bool ok = true;
+    struct h2_denial no = {.status = 403};
+    const struct h2_asked q = {.method = {j->method.s, j->method.n},
+                               .target = {j->path.s, j->path.n},
+                               .overrides = b->overrides,
+                               .fields = &j->fields};
+    enum h2_verdict verdict = j->requested(h->arg, &q, &no);
+    j->waits = verdict == H2_WAIT;
+    if (j->waits)
+        return true;
+    if (verdict == H2_END || !buf_ok(&j->fields))
+        return refuse(h, verdict == H2_END ? NULL : "out of memory");
+    if (verdict == H2_DENY) {
+        deny_stream(j, b, &no);
+        return true;
+    }
+    j->passed = b->stream;
+    return encode_block(h);
+}
+
+static bool pass_block(struct h2 *h, bool begins)
+{
+    struct h2_judged *j = h->judged;
     if (!buf_ok(&j->method) || !buf_ok(&j->path) || !buf_ok(&j->fields))
         return refuse(h, "out of memory");
     if (begins)
-        why = j->requested(h->arg, (struct slice){j->method.s, j->method.n},
-                           (struct slice){j->path.s, j->path.n}, b->overrides);
-    if (why)
-        deny_stream(j, b, why);
-    else if (begins || !is_denied(j, b->stream)) /* or trailers of a denied one */
-        ok = encode_block(h);
-    if (begins && !why)
-        j->passed = b->stream;
-    j->fields.n = 0;
-    return ok;
+        return pass_request(h);
+    return is_denied(j, h->block.stream) || encode_block(h); /* trailers */
 }
 
 /* Passes the start of a frame that is not read, or leaves it out. */
@@ -389,6 +381,17 @@ static void pass_head(struct h2_judged *j, const struct frame *f, const uint8_t 
 }
 
 /* ---- header blocks, once they are complete ---- */
+
+static void finish_block(struct h2 *h, bool begins)
+{
+    if (h2_waits(h))
+        return;
+    if (begins)
+        h->last = h->block.stream;
+    if (h->judged)
+        h->judged->fields.n = 0;
+    h->block = (struct block){0};
+}
 
 /* A stream starts with a request; a later block on it can only be trailers. */
 static bool end_block(struct h2 *h)
@@ -408,9 +411,20 @@ static bool end_block(struct h2 *h)
         return refuse(h, "the request names no host");
     if (h->judged && !pass_block(h, begins))
         return false;
-    if (begins)
-        h->last = b->stream;
-    *b = (struct block){0};
+    finish_block(h, begins);
+    return true;
+}
+
+bool h2_waits(const struct h2 *h)
+{
+    return h->judged && h->judged->waits;
+}
+
+bool h2_resume(struct h2 *h)
+{
+    if (!pass_request(h))
+        return false;
+    finish_block(h, true);
     return true;
 }
 
@@ -573,7 +587,7 @@ ssize_t h2_read(struct h2 *h, const uint8_t *data, size_t n)
         if (h->judged)
             buf_add(&h->judged->out, H2_PREFACE, H2_PREFACE_SIZE);
     }
-    while (used < n) {
+    while (used < n && !h2_waits(h)) {
         ssize_t one = read_frame(h, data + used, n - used);
         if (one < 0)
             return -1;

@@ -24,10 +24,25 @@
 /* Whether a request may name this host. */
 typedef bool h2_named(void *arg, const struct peer *host);
 
-/* Returns NULL if the request may be sent, or the reason why not. overrides: a field names another
- * method or path. */
-typedef const char *h2_requested(void *arg, struct slice method, struct slice target,
-                                 bool overrides);
+/* What becomes of a request. H2_WAIT: h2_read() stops behind it, and h2_resume() asks again. H2_END:
+ * the connection has been closed. */
+enum h2_verdict { H2_SEND, H2_DENY, H2_WAIT, H2_END };
+
+struct h2_asked {
+    struct slice method, target;
+    bool overrides;     /* a field names another method or path */
+    struct buf *fields; /* h2-fields.h; may be changed */
+};
+
+/* The answer to a denied request. */
+struct h2_denial {
+    uint16_t status;
+    const char *mark; /* X-Proxy-Error, or NULL */
+    char why[128];
+    bool wants_http1; /* instead of an answer: the client may try again in HTTP/1.1 */
+};
+
+typedef enum h2_verdict h2_requested(void *arg, const struct h2_asked *q, struct h2_denial *no);
 
 struct h2;
 struct h2_answers;
@@ -49,6 +64,8 @@ struct h2 *h2_new(bool upgraded, h2_named *named, void *arg);
  * server instead, and header fields are encoded anew. */
 bool h2_judge(struct h2 *h, h2_requested *requested); /* false without memory */
 bool h2_is_judged(const struct h2 *h);
+bool h2_waits(const struct h2 *h);
+bool h2_resume(struct h2 *h); /* false to refuse, as h2_read() */
 struct buf *h2_output(struct h2 *h);             /* the caller empties it */
 struct h2_answers *h2_own_answers(struct h2 *h); /* for the client */
 void h2_free(struct h2 *h);                      /* NULL is allowed */

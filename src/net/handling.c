@@ -62,7 +62,7 @@ bool handling_decides(const struct handling *h)
 
 bool handling_needs_http1(const struct handling *h)
 {
-    return h && (handling_decides(h) || h->strip.n);
+    return h && h->strip.n;
 }
 
 /* ---- heads ---- */

@@ -55,7 +55,7 @@ bool handling_ends_tls(const struct handling *h, const struct peer *host, uint16
 /* The Unix socket of the proxy for this host, or NULL. */
 const char *handling_via(const struct handling *h, const struct peer *host, uint16_t port);
 bool handling_decides(const struct handling *h); /* a program decides about requests */
-/* Whether heads are changed or decided about, which works in HTTP/1 alone. */
+/* Whether heads of answers are changed, which works in HTTP/1 alone. */
 bool handling_needs_http1(const struct handling *h);
 
 /* ---- heads ---- */

@@ -4,7 +4,7 @@
 /*
  * Plain HTTP to a known destination (inspect.c). Each request must name that destination, so
  * requests are read one at a time, each after the previous answer has ended. HTTP/2 requests don't
- * wait for answers; h2.c finds them in the client's bytes.
+ * wait for answers (plain-h2.c).
  *
  * An external proxy accepts requests for any host, including CONNECT. A destination counts as a
  * proxy only if a rule names its exact address and port, or its port on this machine: the user
@@ -24,8 +24,6 @@
 #include "net/h2-answer.h"
 #include "net/insert.h"
 #include "net/proxy.h"
-
-enum { H2_AT_ONCE = 1024 }; /* connections; each takes about ten kilobytes */
 
 void plain_http_refuse_name(struct conn *c, const struct peer *named, const char *how)
 {
@@ -98,10 +96,8 @@ void plain_http_report(struct conn *c, struct slice method, struct slice target,
                                              .client = c->who});
 }
 
-/* Whether the policy allows this request, on a connection whose requests it distinguishes. A denial
- * has been reported; *why is its reason, or NULL if that is the rule. */
-static bool may_request(struct conn *c, struct slice method, struct slice target, bool overrides,
-                        struct graph_verdict *v, const char **why)
+bool plain_http_may(struct conn *c, struct slice method, struct slice target, bool overrides,
+                    struct graph_verdict *v, const char **why)
 {
     struct request r;
     *v = (struct graph_verdict){.flags = VOCAB_FLAG_REPORT, .rule = GRAPH_NO_RULE};
@@ -134,7 +130,7 @@ static bool check_rules(struct conn *c, const struct http_head *h, struct slice 
     const char *why;
     if (!rules_by_request(&c->gate->rules, &c->host, c->port))
         return true;
-    if (may_request(c, h->method, target, has_override(h), &v, &why))
+    if (plain_http_may(c, h->method, target, has_override(h), &v, &why))
         return true;
     proxy_refuse_request(c, h->method, &v, why);
     return false;
@@ -290,119 +286,6 @@ bool plain_http_requests(struct conn *c)
     return !c->awaiting && begin_request(c);
 }
 
-/* ---- HTTP/2 ---- */
-
-static bool h2_agrees(void *arg, const struct peer *named)
-{
-    struct conn *c = arg;
-    if (plain_http_agrees(c, named))
-        return true;
-    plain_http_refuse_name(c, named, "the request");
-    return false;
-}
-
-static const char *h2_may(void *arg, struct slice method, struct slice target, bool overrides)
-{
-    struct conn *c = arg;
-    struct graph_verdict v;
-    const char *why;
-    if (!rules_by_request(&c->gate->rules, &c->host, c->port) ||
-        may_request(c, method, target, overrides, &v, &why))
-        return NULL;
-    if (!why)
-        why = graph_rule_message(c->gate->rules.graph, v.rule);
-    return why ? why : "by the sandbox's policy";
-}
-
-static bool begin_h2(struct conn *c)
-{
-    struct gate *g = c->gate;
-    if (secrets_for_host(g->secrets, &c->host, c->port)) {
-        plain_http_refuse(c, "it gets credentials, which need HTTP/1.1");
-        return false;
-    }
-    if (handling_needs_http1(g->o->handling)) {
-        plain_http_refuse(c, "its requests are decided about, or its answers changed, which needs "
-                             "HTTP/1.1");
-        return false;
-    }
-    if (g->nh2 >= H2_AT_ONCE) {
-        plain_http_refuse(c, "too many HTTP/2 connections");
-        return false;
-    }
-    c->h2 = h2_new(c->upgraded, h2_agrees, c);
-    if (!c->h2) {
-        conn_reset(c);
-        return false;
-    }
-    g->nh2++;
-    if (!rules_by_request(&g->rules, &c->host, c->port))
-        return true;
-    if (!h2_judge(c->h2, h2_may)) {
-        conn_reset(c);
-        return false;
-    }
-    h2_own_answers(c->h2)->at = c->h2_place;
-    return true;
-}
-
-static void send_own_answers(struct conn *c)
-{
-    struct h2_answers *a = h2_own_answers(c->h2);
-    if (!a->waiting.n || !h2_answers_may_send(a))
-        return;
-    side_send(&c->client, a->waiting.s, a->waiting.n);
-    a->waiting.n = 0;
-}
-
-static void send_judged(struct conn *c)
-{
-    struct buf *out = h2_output(c->h2);
-    if (!buf_ok(out) || h2_own_answers(c->h2)->waiting.failed) {
-        conn_reset(c);
-        return;
-    }
-    side_send(&c->server, out->s, out->n);
-    out->n = 0;
-    send_own_answers(c);
-}
-
-bool plain_http_h2(struct conn *c)
-{
-    size_t n = queue_size(&c->in);
-    if (n == 0 || (!c->h2 && !begin_h2(c)))
-        return false;
-    const char *data = queue_data(&c->in);
-    ssize_t used = h2_read(c->h2, (const uint8_t *)data, n);
-    /* refusing a name closes the connection, and its bytes are gone */
-    if (used < 0 && !c->dead)
-        plain_http_refuse(c, h2_wrong(c->h2));
-    if (used <= 0)
-        return false;
-    if (h2_is_judged(c->h2)) {
-        send_judged(c);
-    } else {
-        side_send(&c->server, data + c->ahead, (size_t)used - c->ahead);
-        c->ahead = 0;
-    }
-    queue_take(&c->in, (size_t)used);
-    return false;
-}
-
-void plain_http_h2_answer(struct conn *c, const char *data, size_t n)
-{
-    if (!c->h2 && !begin_h2(c))
-        return;
-    while (n && h2_is_judged(c->h2)) {
-        size_t part = h2_answers_follow(h2_own_answers(c->h2), (const uint8_t *)data, n);
-        side_send(&c->client, data, part);
-        send_own_answers(c);
-        data += part;
-        n -= part;
-    }
-    side_send(&c->client, data, n);
-}
-
 /* ---- answers ---- */
 
 static void end_answer(struct conn *c)
@@ -425,6 +308,13 @@ static void switch_protocol(struct conn *c)
 static bool is_masked(const struct conn *c)
 {
     return secrets_for_host(c->gate->secrets, &c->host, c->port) != 0;
+}
+
+bool plain_http_passes(const struct conn *c)
+{
+    bool strips = c->gate->o->handling && c->gate->o->handling->strip.n;
+    return (c->state == CONN_RELAY && !c->unread) ||
+           (c->state == CONN_HTTP && c->awaiting && !strips && !is_masked(c));
 }
 
 static void send_masked(struct conn *c, bool end)

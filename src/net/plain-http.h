@@ -15,14 +15,20 @@ struct conn;
 /* Pass on requests that name the destination. They return false if more bytes are needed. */
 bool plain_http_requests(struct conn *c);
 bool plain_http_h2(struct conn *c);
-/* Handles the server's bytes during an exchange. */
 /* The server has closed: sends what was held back. */
 void plain_http_answer_ended(struct conn *c);
+/* Whether the server's next bytes go to the client unchanged. */
+bool plain_http_passes(const struct conn *c);
+/* Handles the server's bytes during an exchange. */
 void plain_http_answer(struct conn *c, const char *data, size_t n);
 void plain_http_h2_answer(struct conn *c, const char *data, size_t n);
 
 /* Whether a client may use this name with its destination. */
 bool plain_http_agrees(const struct conn *c, const struct peer *named);
+/* Whether the policy allows this request, on a connection whose requests it distinguishes. A denial
+ * has been reported; *why is its reason, or NULL if that is the rule. */
+bool plain_http_may(struct conn *c, struct slice method, struct slice target, bool overrides,
+                    struct graph_verdict *v, const char **why);
 /* Reports a denied request, without its query. */
 void plain_http_report(struct conn *c, struct slice method, struct slice target,
                        const struct graph_verdict *v, const char *why);

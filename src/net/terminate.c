@@ -28,7 +28,7 @@ static void flush(struct side *s)
 {
     size_t n;
     const char *data = tls_end_output(s->tls, &n);
-    if (n) {
+    if (n && !s->early) {
         side_send_raw(s, data, n);
         tls_end_sent(s->tls);
     }
@@ -37,6 +37,13 @@ static void flush(struct side *s)
 void terminate_send(struct side *s, const void *data, size_t n)
 {
     const char *at = data;
+    if (s->early) {
+        size_t part = n < s->early ? n : s->early;
+        s->early -= part;
+        at += part;
+        n -= part;
+        flush(s);
+    }
     while (n && !s->shut) {
         size_t part = n < WRITE_AT_ONCE ? n : WRITE_AT_ONCE;
         if (!tls_end_write(s->tls, at, part))
@@ -57,14 +64,42 @@ bool terminate_end(struct side *s)
     return queue_size(&s->out) == 0;
 }
 
+/* An answer goes to the client as it is, once it was read. So it is encrypted for the client in the
+ * call that decrypts it, and waits there. */
+static enum tls_result read_answer(struct conn *c, char *plain, size_t room, size_t *n)
+{
+    if (c->client.early || !c->client.tls || !plain_http_passes(c))
+        return tls_end_read(c->server.tls, plain, room, n);
+    enum tls_result got = tls_end_pass(c->server.tls, c->client.tls, plain, room, n);
+    c->client.early = *n;
+    return got;
+}
+
+/* If something of an answer is neither passed on nor kept, the server has said more than it was
+ * asked for. The client gets it, and then nothing more. */
+static void check_early(struct conn *c)
+{
+    if (c->client.early <= queue_size(&c->answer))
+        return;
+    c->client.early = 0;
+    flush(&c->client);
+    conn_finish(c);
+}
+
 static void read_plain(struct side *from)
 {
     struct conn *c = from->conn;
     char plain[READ_AT_ONCE];
     size_t n;
     enum tls_result got = TLS_DONE;
-    while (!c->dead && (got = tls_end_read(from->tls, plain, sizeof(plain), &n)) == TLS_DONE)
-        conn_received(c, from, plain, n);
+    while (!c->dead && got == TLS_DONE) {
+        got = from == &c->server ? read_answer(c, plain, sizeof(plain), &n)
+                                 : tls_end_read(from->tls, plain, sizeof(plain), &n);
+        if (got == TLS_DONE)
+            conn_received(c, from, plain, n);
+        if (!c->dead)
+            check_early(c);
+    }
     if (c->dead)
         return;
     flush(from); /* answers of TLS itself */
@@ -141,12 +176,11 @@ bool terminate_begin(struct conn *c, const struct hello *hello)
         plain_http_refuse(c, "only requests are allowed, and TLS announces something else");
         return false;
     }
-    /* answers with secrets are read only in HTTP/1 */
+    /* answers are changed only in HTTP/1 */
     bool one = secrets_for_host(g->secrets, &c->host, c->port) != 0 || handling_needs_http1(with);
     unsigned offered = tls_end_offered(c->client.tls);
     if (one && offered == TLS_H2) {
-        plain_http_refuse(c, "it gets credentials, or a program decides about its requests, which "
-                             "needs HTTP/1.1");
+        plain_http_refuse(c, "it gets credentials, or its answers are changed, which needs HTTP/1.1");
         return false;
     }
     c->server.tls = tls_end_connect(g->tls, name, one ? offered & TLS_HTTP1 : offered);

@@ -3,12 +3,16 @@
 #ifndef BK_NET_TLS_CALL_H
 #define BK_NET_TLS_CALL_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 /*
  * What the gate and the program buckle-tls say to each other: a call and its reply, one at a time,
  * over a socket of packets. Bytes are in memory that both share. The gate checks every length: the
  * other process reads what strangers send.
+ *
+ * Calls that follow each other quickly take a shorter way: for a moment after each reply, buckle-tls
+ * watches a word of that memory, and the next call and its reply are there as well.
  */
 
 enum tls_result {
@@ -29,31 +33,44 @@ enum tls_op {
     TLS_SHAKE,   /* in: encrypted bytes; protocols: the answer, if answered */
     TLS_READ,    /* in: encrypted bytes. plain: at most want bytes */
     TLS_WRITE,   /* in: decrypted bytes */
+    TLS_PASS,    /* as TLS_READ. What was read is also encrypted for the end `to`; out: its bytes */
     TLS_END,     /* announces the end of our direction */
-    TLS_FREE,    /* has no reply */
+    TLS_FREE,    /* a packet of it has no reply */
 };
 
 enum { TLS_AREA = 128 << 10, TLS_WRONG = 160 };
 
-/* The memory that both share. */
-struct tls_areas {
-    char in[TLS_AREA];    /* of the call */
-    char plain[TLS_AREA]; /* of the reply, decrypted */
-    char out[TLS_AREA];   /* of the reply, to be sent to the peer */
-};
-
 struct tls_call {
-    uint32_t op, number, n, want;
+    uint32_t op, number, to, n, want;
     uint32_t processor; /* that the gate runs on, from 1; 0: unknown */
     uint8_t protocols, answered, address;
 };
 
 struct tls_reply {
     uint32_t result; /* enum tls_result */
-    uint32_t after;  /* TLS_READ: what the next read would return; TLS_DONE: there is more */
+    uint32_t after;  /* TLS_READ, TLS_SHAKE: what a read would return; TLS_DONE: there may be more */
     uint32_t number, nplain, nout;
     uint8_t asking, offered, others, chosen, alert;
     char wrong[TLS_WRONG];
+};
+
+/* Whose turn it is. */
+enum tls_turn {
+    TLS_PACKETS, /* buckle-tls waits for a packet */
+    TLS_WATCHED, /* it watches; the reply of the last call is there, if that was not a packet */
+    TLS_CALLED,  /* there is a call */
+};
+
+/* The memory that both share. */
+struct tls_areas {
+    char in[TLS_AREA];    /* of the call */
+    char plain[TLS_AREA]; /* of the reply, decrypted */
+    char out[TLS_AREA];   /* of the reply, to be sent to the peer */
+    struct tls_call call;
+    struct tls_reply reply;
+    _Atomic uint32_t turn;   /* enum tls_turn */
+    _Atomic uint32_t quick;  /* the gate can wake a watcher */
+    _Atomic uint32_t sleeps; /* the gate, until the turn changes */
 };
 
 /* The descriptors that buckle-tls starts with. */

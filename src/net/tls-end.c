@@ -20,13 +20,13 @@
 
 #include "net/queue.h"
 
-enum { ANSWER_S = 10 };
+enum { ANSWER_S = 10, LOOK_MS = 100 /* whether it still exists */ };
 
 struct tls_helper {
     int sock;
     bool gone;
     struct tls_areas *areas;
-    int (*processor)(void);
+    struct tls_means means; /* NULL where there is none */
 };
 
 struct tls_end {
@@ -35,6 +35,7 @@ struct tls_end {
     uint32_t number;
     enum tls_result after; /* what a read without new bytes returns */
     bool failed, answered;
+    bool settled; /* without new bytes, another step of the handshake gets no further */
     uint8_t asking, offered, others, chosen, alert, protocol;
     char wrong[TLS_WRONG];
 };
@@ -53,13 +54,47 @@ static bool is_sane(const struct tls_reply *r)
            r->after <= TLS_FAILED && memchr(r->wrong, 0, sizeof(r->wrong));
 }
 
+static bool has_ended(const struct tls_helper *h)
+{
+    char c;
+    return recv(h->sock, &c, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN;
+}
+
+/* By the memory. Returns false if the other process is not watching. */
+static bool call_quickly(struct tls_helper *h, const struct tls_call *c, struct tls_reply *r)
+{
+    struct tls_areas *a = h->areas;
+    uint32_t watched = TLS_WATCHED;
+    if (!h->means.wake || atomic_load(&a->turn) != TLS_WATCHED)
+        return false;
+    a->call = *c;
+    if (!atomic_compare_exchange_strong(&a->turn, &watched, TLS_CALLED))
+        return false;
+    h->means.wake(&a->turn);
+    for (unsigned ms = 0; atomic_load(&a->turn) == TLS_CALLED; ms += LOOK_MS) {
+        if (ms >= ANSWER_S * 1000 || (ms && has_ended(h)))
+            lose(h);
+        if (h->gone)
+            return true;
+        atomic_store(&a->sleeps, 1);
+        h->means.wait(&a->turn, TLS_CALLED, LOOK_MS);
+        atomic_store(&a->sleeps, 0);
+    }
+    *r = a->reply;
+    if (c->op != TLS_FREE && !is_sane(r))
+        lose(h);
+    return true;
+}
+
 static bool call(struct tls_helper *h, const struct tls_call *call_for, struct tls_reply *r)
 {
     ssize_t n;
     struct tls_call c = *call_for;
     if (h->gone)
         return false;
-    c.processor = h->processor ? (uint32_t)(h->processor() + 1) : 0;
+    c.processor = h->means.processor ? (uint32_t)(h->means.processor() + 1) : 0;
+    if (call_quickly(h, &c, r))
+        return !h->gone;
     while ((n = send(h->sock, &c, sizeof(c), MSG_NOSIGNAL)) < 0 && errno == EINTR)
         ;
     if (n != sizeof(c))
@@ -103,9 +138,10 @@ struct tls_helper *tls_helper_new(int sock, struct tls_areas *areas, const char 
     return NULL;
 }
 
-void tls_helper_follow(struct tls_helper *h, int (*processor)(void))
+void tls_helper_use(struct tls_helper *h, const struct tls_means *means)
 {
-    h->processor = processor;
+    h->means = *means;
+    atomic_store(&h->areas->quick, means->wake != NULL);
 }
 
 void tls_helper_free(struct tls_helper *h)
@@ -143,14 +179,19 @@ static enum tls_result note(struct tls_end *t, const struct tls_reply *r)
     return (enum tls_result)r->result;
 }
 
-/* A call with the bytes that wait. */
-static enum tls_result call_with(struct tls_end *t, struct tls_call c, struct tls_reply *r)
+static bool send_waiting(struct tls_end *t, struct tls_call c, struct tls_reply *r)
 {
     c.number = t->number;
     c.n = (uint32_t)queue_size(&t->in);
     memcpy(t->helper->areas->in, queue_data(&t->in), c.n);
     queue_free(&t->in);
-    return call(t->helper, &c, r) ? note(t, r) : fail(t);
+    return call(t->helper, &c, r);
+}
+
+/* A call with the bytes that wait. */
+static enum tls_result call_with(struct tls_end *t, struct tls_call c, struct tls_reply *r)
+{
+    return send_waiting(t, c, r) ? note(t, r) : fail(t);
 }
 
 static struct tls_end *new_end(struct tls_helper *h, struct tls_call c, const struct peer *host)
@@ -181,7 +222,8 @@ void tls_end_free(struct tls_end *t)
 {
     if (!t)
         return;
-    call(t->helper, &(struct tls_call){.op = TLS_FREE, .number = t->number}, NULL);
+    struct tls_reply ignored;
+    call(t->helper, &(struct tls_call){.op = TLS_FREE, .number = t->number}, &ignored);
     queue_free(&t->in);
     queue_free(&t->out);
     free(t);
@@ -189,6 +231,7 @@ void tls_end_free(struct tls_end *t)
 
 bool tls_end_feed(struct tls_end *t, const void *data, size_t n)
 {
+    t->settled = false;
     return n <= TLS_AREA - queue_size(&t->in) && queue_add(&t->in, data, n) == 0;
 }
 
@@ -196,9 +239,12 @@ enum tls_result tls_end_shake(struct tls_end *t)
 {
     struct tls_call c = {.op = TLS_SHAKE, .answered = t->answered, .protocols = t->protocol};
     struct tls_reply r;
-    enum tls_result result = t->failed ? TLS_FAILED : call_with(t, c, &r);
+    if (t->failed || t->settled)
+        return t->failed ? TLS_FAILED : TLS_MORE;
+    enum tls_result result = call_with(t, c, &r);
+    t->settled = result == TLS_MORE;
     if (result == TLS_DONE)
-        t->after = TLS_DONE; /* bytes may have come along */
+        t->after = (enum tls_result)r.after; /* bytes may have come along */
     return result;
 }
 
@@ -220,6 +266,7 @@ bool tls_end_offers_others(const struct tls_end *t)
 void tls_end_answer(struct tls_end *t, unsigned protocol)
 {
     t->answered = true;
+    t->settled = false;
     t->protocol = (uint8_t)protocol;
 }
 
@@ -228,22 +275,46 @@ unsigned tls_end_chosen(const struct tls_end *t)
     return t->chosen;
 }
 
+static bool has_nothing(const struct tls_end *t)
+{
+    return t->failed || (queue_size(&t->in) == 0 && t->after != TLS_DONE);
+}
+
+/* Copies what was read. */
+static enum tls_result take(struct tls_end *t, const struct tls_reply *r, char *out, uint32_t want,
+                            size_t *got)
+{
+    t->after = (enum tls_result)r->after;
+    if (r->nplain > want)
+        return fail(t);
+    memcpy(out, t->helper->areas->plain, r->nplain);
+    *got = r->nplain;
+    return (enum tls_result)r->result;
+}
+
 enum tls_result tls_end_read(struct tls_end *t, char *out, size_t n, size_t *got)
 {
     struct tls_reply r;
-    *got = 0;
-    if (t->failed || (queue_size(&t->in) == 0 && t->after != TLS_DONE))
-        return t->after;
     uint32_t want = n < TLS_AREA ? (uint32_t)n : TLS_AREA;
-    enum tls_result result = call_with(t, (struct tls_call){.op = TLS_READ, .want = want}, &r);
-    if (t->failed)
-        return TLS_FAILED;
-    t->after = (enum tls_result)r.after;
-    if (r.nplain > want)
+    *got = 0;
+    if (has_nothing(t))
+        return t->after;
+    call_with(t, (struct tls_call){.op = TLS_READ, .want = want}, &r);
+    return t->failed ? TLS_FAILED : take(t, &r, out, want, got);
+}
+
+enum tls_result tls_end_pass(struct tls_end *t, struct tls_end *to, char *out, size_t n,
+                             size_t *got)
+{
+    struct tls_reply r;
+    struct tls_call c = {.op = TLS_PASS, .to = to->number};
+    c.want = n < TLS_AREA / 2 ? (uint32_t)n : TLS_AREA / 2;
+    *got = 0;
+    if (has_nothing(t) || to->failed)
+        return to->failed ? fail(t) : t->after;
+    if (!send_waiting(t, c, &r) || note(r.nplain ? to : t, &r) == TLS_FAILED)
         return fail(t);
-    memcpy(out, t->helper->areas->plain, r.nplain);
-    *got = r.nplain;
-    return result;
+    return take(t, &r, out, c.want, got);
 }
 
 bool tls_end_write(struct tls_end *t, const void *data, size_t n)

@@ -26,8 +26,13 @@ struct tls_helper;
  * it can make none. */
 struct tls_helper *tls_helper_new(int sock, struct tls_areas *areas, const char *names,
                                   const char *authority, struct buf *pem);
-/* Lets the other process work on the processor that we run on: a function like sched_getcpu(). */
-void tls_helper_follow(struct tls_helper *h, int (*processor)(void));
+/* What a system may have to make calls cheaper. */
+struct tls_means {
+    int (*processor)(void); /* that we run on, and on which the other process should work */
+    void (*wait)(_Atomic uint32_t *turn, uint32_t value, unsigned ms); /* net/tls-turn.h */
+    void (*wake)(_Atomic uint32_t *turn);
+};
+void tls_helper_use(struct tls_helper *h, const struct tls_means *means);
 void tls_helper_free(struct tls_helper *h); /* NULL is fine */
 
 struct tls_end;
@@ -49,6 +54,9 @@ unsigned tls_end_chosen(const struct tls_end *t); /* once the handshake is compl
 
 /* Reads at most n decrypted bytes; *got is how many. */
 enum tls_result tls_end_read(struct tls_end *t, char *out, size_t n, size_t *got);
+/* The same, and what was read is encrypted for another end as well, whose output it is. */
+enum tls_result tls_end_pass(struct tls_end *t, struct tls_end *to, char *out, size_t n,
+                             size_t *got);
 bool tls_end_write(struct tls_end *t, const void *data, size_t n); /* false if it failed */
 void tls_end_close(struct tls_end *t);                             /* announces the end */
 /* Encrypted bytes to send. Call tls_end_sent() after taking them. */

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* The gate's calls, answered one by one. Nothing here waits for anything but the next call. */
+/*
+ * The gate's calls, answered one by one. Nothing here waits for anything but the next call: for a
+ * moment in the memory that both share, then as a packet.
+ */
 
 #include "tls/serve.h"
 
@@ -14,9 +17,10 @@
 
 #include "base/bytes.h"
 #include "base/own.h"
+#include "net/tls-turn.h"
 #include "tls/tls.h"
 
-enum { ENDS_MAX = 1 << 17 };
+enum { ENDS_MAX = 1 << 17, WATCH_MS = 20 };
 
 struct server {
     struct tls_areas *areas;
@@ -65,14 +69,14 @@ static bool keep(struct server *s, struct tls *t, uint32_t *number)
     return true;
 }
 
-static struct tls *end_of(const struct server *s, const struct tls_call *c)
+static struct tls *end_of(const struct server *s, uint32_t number)
 {
-    return c->number < s->nends ? s->ends[c->number] : NULL;
+    return number < s->nends ? s->ends[number] : NULL;
 }
 
 static void forget(struct server *s, const struct tls_call *c)
 {
-    struct tls *t = end_of(s, c);
+    struct tls *t = end_of(s, c->number);
     if (!t)
         return;
     tls_free(t);
@@ -135,6 +139,13 @@ static enum tls_result read_all(struct server *s, struct tls *t, const struct tl
     return r->nplain ? TLS_DONE : got;
 }
 
+static enum tls_result shake(struct tls *t, struct tls_reply *r)
+{
+    enum tls_result result = tls_handshake(t);
+    r->after = tls_has_bytes(t) ? TLS_DONE : TLS_MORE;
+    return result;
+}
+
 static enum tls_result act(struct server *s, struct tls *t, const struct tls_call *c,
                            struct tls_reply *r)
 {
@@ -145,7 +156,7 @@ static enum tls_result act(struct server *s, struct tls *t, const struct tls_cal
     case TLS_SHAKE:
         if (c->answered)
             tls_answer(t, c->protocols);
-        return tls_handshake(t);
+        return shake(t, r);
     case TLS_READ:
         return read_all(s, t, c, r);
     case TLS_WRITE:
@@ -178,15 +189,76 @@ static enum tls_result describe(struct server *s, struct tls *t, enum tls_result
     return result;
 }
 
+/* What has to be sent to `from` itself waits for the next call. */
+static enum tls_result pass(struct server *s, const struct tls_call *c, struct tls_reply *r)
+{
+    struct tls *from = end_of(s, c->number), *to = end_of(s, c->to);
+    if (!from || !to || from == to || (c->n && !tls_feed(from, s->areas->in, c->n)))
+        return TLS_FAILED;
+    enum tls_result got = read_all(s, from, c, r);
+    if (!r->nplain)
+        return describe(s, from, got, r);
+    return describe(s, to, tls_write(to, s->areas->plain, r->nplain) ? got : TLS_FAILED, r);
+}
+
 static void answer(struct server *s, const struct tls_call *c, struct tls_reply *r)
 {
-    struct tls *t = end_of(s, c);
+    struct tls *t = end_of(s, c->number);
     if (c->op == TLS_BEGIN)
         r->result = begin(s, c, r);
     else if (c->op == TLS_ACCEPT || c->op == TLS_CONNECT)
         r->result = create(s, c, r);
+    else if (c->op == TLS_PASS)
+        r->result = pass(s, c, r);
     else
         r->result = t ? describe(s, t, act(s, t, c, r), r) : TLS_FAILED;
+}
+
+/* ---- waiting ---- */
+
+static void handle(struct server *s, const struct tls_call *c, struct tls_reply *r)
+{
+    *r = (struct tls_reply){0};
+    follow(s, c->processor);
+    if (c->op == TLS_FREE)
+        forget(s, c);
+    else
+        answer(s, c, r);
+}
+
+/* Answers calls in memory until none has come for a moment. Returns false for one that makes no
+ * sense. */
+static bool watch(struct server *s)
+{
+    struct tls_areas *a = s->areas;
+    for (;;) {
+        uint32_t watched = TLS_WATCHED;
+        tls_turn_wait(&a->turn, TLS_WATCHED, WATCH_MS);
+        if (atomic_compare_exchange_strong(&a->turn, &watched, TLS_PACKETS))
+            return true;
+        struct tls_call c = a->call;
+        struct tls_reply r;
+        if (c.n > TLS_AREA)
+            return false;
+        handle(s, &c, &r);
+        a->reply = r;
+        atomic_store(&a->turn, TLS_WATCHED);
+        if (atomic_load(&a->sleeps)) /* usually waking us has stopped the gate */
+            tls_turn_wake(&a->turn);
+    }
+}
+
+static bool serve_packet(struct server *s, int sock, const struct tls_call *c)
+{
+    struct tls_reply r;
+    handle(s, c, &r);
+    /* before the gate has the reply and calls again */
+    bool quick = atomic_load(&s->areas->quick);
+    if (quick)
+        atomic_store(&s->areas->turn, TLS_WATCHED);
+    if (c->op != TLS_FREE && send(sock, &r, sizeof(r), MSG_NOSIGNAL) != sizeof(r))
+        return false;
+    return !quick || watch(s);
 }
 
 int tls_serve(int sock, struct tls_areas *areas)
@@ -197,16 +269,7 @@ int tls_serve(int sock, struct tls_areas *areas)
     while ((n = recv(sock, &c, sizeof(c), 0)) != 0) {
         if (n < 0 && errno == EINTR)
             continue;
-        if (n != sizeof(c) || c.n > TLS_AREA)
-            return -1;
-        if (c.op == TLS_FREE) {
-            forget(&s, &c);
-            continue;
-        }
-        struct tls_reply r = {0};
-        follow(&s, c.processor);
-        answer(&s, &c, &r);
-        if (send(sock, &r, sizeof(r), MSG_NOSIGNAL) != sizeof(r))
+        if (n != sizeof(c) || c.n > TLS_AREA || !serve_packet(&s, sock, &c))
             return -1;
     }
     for (uint32_t i = 0; i < s.nends; i++)

@@ -9,13 +9,14 @@
 /*
  * OpenSSL 3, loaded when a policy first needs it. Its types are opaque and its binary interface is
  * fixed for libssl.so.3, so that neither its headers nor the library are needed to build Buckle,
- * and a run that needs no TLS pays nothing. tests/unit/test-net-tls.c compares these declarations
+ * and a run that needs no TLS pays nothing. tests/unit/test-tls.c compares these declarations
  * with the headers.
  */
 
 typedef struct ssl_st SSL;
 typedef struct ssl_ctx_st SSL_CTX;
 typedef struct ssl_method_st SSL_METHOD;
+typedef struct ssl_session_st SSL_SESSION;
 typedef struct bio_st BIO;
 typedef struct bio_method_st BIO_METHOD;
 typedef struct x509_st X509;
@@ -47,6 +48,10 @@ typedef struct v3_ext_ctx X509V3_CTX;
                void *),                                                                            \
        void *))                                                                                    \
     X(void, SSL_CTX_set_client_cert_cb, (SSL_CTX *, int (*)(SSL *, X509 **, EVP_PKEY **)))         \
+    X(void, SSL_CTX_sess_set_new_cb, (SSL_CTX *, int (*)(SSL *, SSL_SESSION *)))                   \
+    X(int, SSL_set_session, (SSL *, SSL_SESSION *))                                                \
+    X(SSL_SESSION *, SSL_SESSION_dup, (const SSL_SESSION *))                                       \
+    X(void, SSL_SESSION_free, (SSL_SESSION *))                                                     \
     X(int, SSL_client_hello_get0_ext, (SSL *, unsigned int, const unsigned char **, size_t *))     \
     X(SSL *, SSL_new, (SSL_CTX *))                                                                 \
     X(void, SSL_free, (SSL *))                                                                     \
@@ -117,6 +122,8 @@ enum {
     TLS_CTRL_HOST_NAME = 55,
     TLS_CTRL_MIN_VERSION = 123,
     TLS_MODE_RELEASE_BUFFERS = 0x10,
+    TLS_SESSIONS_OFF = 0,
+    TLS_SESSIONS_OURS = 0x301, /* of clients, kept by us */
     TLS_VERSION_1_2 = 0x0303,
     TLS_VERIFY_PEER = 1,
     TLS_FILE_PEM = 1,

@@ -5,7 +5,8 @@
  * OpenSSL with memory buffers on both sides. The client's handshake stops at its hello until the
  * server's is complete, because only then it is known which protocol both can speak, and whether
  * the server is who it says. A server that asks for the client's certificate is refused: only the
- * client has its key.
+ * client has its key. A host's last session is resumed, which spares both ends the certificates: it
+ * was verified for that host.
  */
 
 #include "tls/tls.h"
@@ -14,14 +15,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SESSIONS = 64 };
+
 struct tls_engine {
     const struct tls_library *lib;
     struct tls_authority *authority;
     SSL_CTX *server, *client; /* what the gate is */
+    struct kept {
+        SSL_SESSION *session; /* or NULL */
+        struct peer host;
+    } kept[SESSIONS]; /* by a hash of the name; another host replaces it */
 };
 
 struct tls {
     const struct tls_library *lib;
+    struct kept *kept; /* of the server; or NULL */
+    struct peer host;  /* that it is */
     SSL *ssl;
     BIO *in, *out;
     bool asking, answered, wants_certificate, others, failed;
@@ -94,17 +103,46 @@ static int on_certificate_wanted(SSL *ssl, X509 **x, EVP_PKEY **key)
     return 0;
 }
 
+/* ---- sessions ---- */
+
+static struct kept *kept_of(struct tls_engine *e, const struct peer *host)
+{
+    uint32_t hash = 2166136261u;
+    for (size_t i = 0; i < host->len; i++)
+        hash = (hash ^ (uint8_t)host->name[i]) * 16777619u;
+    return &e->kept[hash % SESSIONS];
+}
+
+static void forget(const struct tls_library *l, struct kept *k)
+{
+    if (k->session)
+        l->SSL_SESSION_free(k->session);
+    k->session = NULL;
+}
+
+/* Keeps a copy: the library makes the original unusable when its connection is freed before both
+ * sides have closed it. */
+static int on_session(SSL *ssl, SSL_SESSION *session)
+{
+    const struct tls_library *l = tls_library_load();
+    struct tls *t = l->SSL_get_ex_data(ssl, 0);
+    if (!t->kept || t->failed || t->wants_certificate || l->SSL_get_verify_result(ssl))
+        return 0;
+    forget(l, t->kept);
+    *t->kept = (struct kept){l->SSL_SESSION_dup(session), t->host};
+    return 0;
+}
+
 /* ---- what connections share ---- */
 
 static SSL_CTX *new_context(const struct tls_library *l, const SSL_METHOD *method)
 {
-    enum { CACHE_OFF = 0 };
     SSL_CTX *c = l->SSL_CTX_new(method);
     if (!c)
         return NULL;
     l->SSL_CTX_ctrl(c, TLS_CTRL_MIN_VERSION, TLS_VERSION_1_2, NULL);
     l->SSL_CTX_ctrl(c, TLS_CTRL_MODE, TLS_MODE_RELEASE_BUFFERS, NULL);
-    l->SSL_CTX_ctrl(c, TLS_CTRL_SESSION_CACHE, CACHE_OFF, NULL);
+    l->SSL_CTX_ctrl(c, TLS_CTRL_SESSION_CACHE, TLS_SESSIONS_OFF, NULL);
     l->SSL_CTX_set_options(c, TLS_OP_NO_RENEGOTIATION);
     return c;
 }
@@ -126,6 +164,8 @@ struct tls_engine *tls_engine_new(struct tls_authority *a, const struct tls_libr
     l->SSL_CTX_set_alpn_select_cb(e->server, on_protocols, e);
     l->SSL_CTX_set_verify(e->client, TLS_VERIFY_PEER, NULL);
     l->SSL_CTX_set_client_cert_cb(e->client, on_certificate_wanted);
+    l->SSL_CTX_ctrl(e->client, TLS_CTRL_SESSION_CACHE, TLS_SESSIONS_OURS, NULL);
+    l->SSL_CTX_sess_set_new_cb(e->client, on_session);
     return e;
 }
 
@@ -133,6 +173,8 @@ void tls_engine_free(struct tls_engine *e)
 {
     if (!e)
         return;
+    for (size_t i = 0; i < SESSIONS; i++)
+        forget(e->lib, &e->kept[i]);
     if (e->server)
         e->lib->SSL_CTX_free(e->server);
     if (e->client)
@@ -203,6 +245,10 @@ struct tls *tls_connect(struct tls_engine *e, const struct peer *host, unsigned 
         tls_free(t);
         return NULL;
     }
+    t->kept = kept_of(e, host);
+    t->host = *host;
+    if (t->kept->session && peer_equal(&t->kept->host, host))
+        e->lib->SSL_set_session(t->ssl, t->kept->session); /* if it fails, without */
     return t;
 }
 
@@ -230,6 +276,8 @@ static enum tls_result fail(struct tls *t)
                  t->lib->X509_verify_cert_error_string(verified));
     else if (!t->failed)
         snprintf(t->wrong, sizeof(t->wrong), "TLS: %s", reason ? reason : "it ended too early");
+    if (t->kept && !t->failed)
+        forget(t->lib, t->kept); /* it may be the reason */
     t->failed = true;
     t->lib->ERR_clear_error();
     return TLS_FAILED;
@@ -317,6 +365,11 @@ void tls_close(struct tls *t)
     if (!t->failed)
         t->lib->SSL_shutdown(t->ssl);
     t->lib->ERR_clear_error();
+}
+
+bool tls_has_bytes(const struct tls *t)
+{
+    return t->lib->BIO_ctrl(t->in, TLS_BIO_BYTES, 0, NULL) > 0;
 }
 
 const char *tls_output(struct tls *t, size_t *n)

@@ -39,6 +39,8 @@ bool tls_offers_others(const struct tls *t); /* only protocols that are neither 
 void tls_answer(struct tls *t, unsigned protocol);
 unsigned tls_chosen(const struct tls *t); /* once the handshake is complete */
 
+/* Whether encrypted bytes wait to be read. */
+bool tls_has_bytes(const struct tls *t);
 /* Reads at most n decrypted bytes; *got is how many. */
 enum tls_result tls_read(struct tls *t, char *out, size_t n, size_t *got);
 bool tls_write(struct tls *t, const void *data, size_t n); /* false if it failed */

@@ -4,12 +4,17 @@
 stripResponseHeaders, allowPlaintextHeaderSet and ambiguousRequestTarget. Prints TAP.
 """
 
+import base64
+import hashlib
 import importlib.util
 import json
 import os
+import shutil
 import socket
+import subprocess
 import sys
 import threading
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 
@@ -74,7 +79,12 @@ class Decider:
             for line in io:
                 q = json.loads(line)
                 self.asked.append(q)
-                answer = self.decide(q)
+                if q["t"] == "req" and q["path"] == "/wait":
+                    for _ in range(4):
+                        io.write(b'{"id": %d, "action": "wait"}\n' % q["id"])
+                        io.flush()
+                        time.sleep(2)
+                answer = self.decide(q) if q["t"] == "req" else self.look(q)
                 if answer is None:
                     continue
                 try:
@@ -82,6 +92,15 @@ class Decider:
                     io.flush()
                 except OSError:
                     return
+
+    @staticmethod
+    def look(q):
+        """Decides about a body."""
+        text = base64.b64decode(q["data"])
+        if text == b"again":
+            return {"id": q["id"], "action": "need_body", "max": 100}
+        good = b"evil" not in text and not q.get("cut")
+        return {"id": q["id"], "action": "allow"} if good else {"id": q["id"], "action": "deny", "reason": "cut" if q.get("cut") else "evil"}
 
     @staticmethod
     def decide(q):
@@ -95,6 +114,11 @@ class Decider:
                 "/other": dict(yes, id=q["id"] + 1000),
                 "/twice": b'{"id": %d, "action": "deny", "action": "allow"}\n' % q["id"],
                 "/garbage": b"}{\n",
+                "/see": {"id": q["id"], "action": "need_body", "max": 100},
+                "/early": b'{"id": %d, "action": "need_body", "max": 100}\n{"id": %d, "action": "allow"}\n' % (q["id"], q["id"]),
+                "/none": {"id": q["id"], "action": "need_body", "max": 0},
+                "/more": {"id": q["id"], "action": "need_body", "max": 33554433},
+                "/all": {"id": q["id"], "action": "need_body", "max": 33554432},
                 "/silent": None}.get(q["path"], yes)
 
 
@@ -218,7 +242,10 @@ def test_decider(user, server, plain):
     tap.equal(done.out, "403\n", f"{user.name}: none in plain text")
     done = ask("curl -sS CLEAR/set", allowPlaintextHeaderSet=True)
     tap.ok("x-set: by the decider" in done.out, f"{user.name}: unless allowPlaintextHeaderSet", done)
-    for bad in ("length", "smuggle", "unknown", "other", "twice", "garbage"):
+    test_seen_bodies(user, ask, server, decider)
+    done = ask("curl -sS -o a -w '%{http_code}\\n' URL/wait")
+    tap.equal(done.out, "200\n", f"{user.name}: a program that says so gets more time")
+    for bad in ("length", "smuggle", "none", "more", "unknown", "other", "twice", "garbage"):
         server.seen.clear()
         done = ask(f"curl -sS -o /dev/null -w '%{{http_code}}\\n' URL/{bad}; curl -sS -o /dev/null -w '%{{http_code}}\\n' URL/fine")
         tap.ok(done.out == "503\n200\n" and server.seen == ["GET /fine"], f"{user.name}: an answer that breaks the protocol: {bad}", done)
@@ -227,6 +254,99 @@ def test_decider(user, server, plain):
     done = run(user, {**network, "filterRequest": path + ".gone"}, f"curl -sS -o a -w '%{{http_code}}\\n' https://localhost:{secure}/x")
     tap.equal(done.out, "503\n", f"{user.name}: nobody to ask")
     test_targets(user, ask, server, decider)
+
+
+def test_seen_bodies(user, ask, server, decider):
+    post = "curl -sS -o a -w '%{http_code}\\n' "
+    rows = [("a body", "-d good URL/see", "200", [("good", None)]), ("one that is denied", "-d evil URL/see", "403", [("evil", None)]),
+            ("in chunks", "-H 'Transfer-Encoding: chunked' -d ev''il URL/see", "403", [("evil", None)]),
+            ("no body", "URL/see", "200", [("", None)]), ("as long as it may be", "-d @100 URL/see", "200", [("x" * 100, None)]),
+            ("more than it wants to see", "-d @101 URL/see", "403", [("x" * 100, True)]),
+            ("much more, in chunks", "-H 'Transfer-Encoding: chunked' --data-binary @big URL/see", "403", [("x" * 100, True)]),
+            ("for which the client waits to be asked", "-H 'Expect: 100-continue' --expect100-timeout 20 -d good URL/see", "200", [("good", None)]),
+            ("asked for twice", "-d again URL/see", "503", [("again", None)]), ("an answer before it", "-H 'Transfer-Encoding: chunked' -T slow URL/early", "503", []),
+            ("plain", "-d evil CLEAR/see", "403", [("evil", None)])]
+    files = "for n in 100 101; do head -c $n /dev/zero | tr '\\0' x >$n; done; head -c 3000000 /dev/zero | tr '\\0' x >big; mkfifo slow; " \
+            "(sleep 1; echo hi) >slow & "
+    for name, words, status, seen in rows:
+        server.seen.clear()
+        decider.asked.clear()
+        done = ask(files + post + words)
+        shown = [(base64.b64decode(q["data"]).decode(), q.get("cut")) for q in decider.asked if q["t"] == "body"]
+        tap.ok(done.out == status + "\n" and shown == seen and bool(server.seen) == (status == "200"), f"{user.name}: a decider sees {name}",
+               done, shown, server.seen)
+    decider.asked.clear()
+    done = ask(files + "sum() { sha256sum | cut -c1-64; }; head -c 30000000 /dev/urandom >large; " + post + "--data-binary @large URL/all; "
+               "sum <large; " + " & ".join([post.replace("a -w", f"a{i} -w") + "--data-binary @large URL/all" for i in range(3)]) + "; wait")
+    shown = [hashlib.sha256(base64.b64decode(q["data"])).hexdigest() for q in decider.asked if q["t"] == "body"]
+    lines = done.out.split()
+    tap.ok(lines[0] == "200" and shown[0] == lines[1] and sorted(lines[2:]) in (["200", "200", "200"], ["200", "200", "503"]),
+           f"{user.name}: 30 megabytes, and not too many at once", done.out, done.err[-300:])
+
+
+def test_h2(user, plain):
+    """The same in HTTP/2, over TLS and without, by a server that speaks both versions."""
+    if not shutil.which("nghttpx"):
+        tap.skip("nghttpx is not installed")
+        return
+    path, secure, clear = os.path.join(user.folder(), "decider.sock"), TLS.free_port(), TLS.free_port()
+    decider = Decider(path)
+    network = {"allowedDomains": [f"localhost:{secure}", f"localhost:{clear}"], "tlsTerminate": {}, "filterRequest": path}
+    argv = ["nghttpx", f"--frontend=127.0.0.1,{secure}", f"--frontend=127.0.0.1,{clear};no-tls", f"--backend=127.0.0.1,{plain.server_address[1]}",
+            "--conf=/dev/null", "--workers=1", "--errorlog-file=/dev/null", "--accesslog-file=/dev/null", "--no-ocsp", "good.key", "good.pem"]
+    with subprocess.Popen(argv, cwd=PKI, stderr=subprocess.DEVNULL) as child:
+        for port in (secure, clear):
+            for _ in range(100):
+                with socket.socket() as s:
+                    if s.connect_ex(("127.0.0.1", port)) == 0:
+                        break
+                time.sleep(0.05)
+        try:
+            check_h2(user, decider, plain, lambda script, **more: run(user, {**network, **more}, script.replace("URL", f"https://localhost:{secure}").replace(
+                "CLEAR", f"http://localhost:{clear}")))
+        finally:
+            child.terminate()
+
+
+def check_h2(user, decider, server, ask):
+    word = "curl -sS -o a -w '%{http_version} %{http_code}\\n' "
+    done = ask(word + "URL/x?q=1 -o b URL/y && cat a")
+    tap.ok(done.out.startswith("2 200\n2 200\n") and "curl" in done.out and
+           [(q["method"], q["path"], q["scheme"], q["host"], q["headers"]["accept"]) for q in decider.asked] ==
+           [("GET", one, "https", "localhost", ["*/*"]) for one in ("/x", "/y")] and decider.asked[0]["query"] == "q=1",
+           f"{user.name}: HTTP/2: a program is asked about each request", done, decider.asked)
+    server.seen.clear()
+    done = ask("curl -sS -D - URL/deny; " + word + "URL/status -o b URL/x -o c URL/length; " + word + "-X TRACE URL/t")
+    tap.ok("HTTP/2 403" in done.out and "x-buckle-denied: not this one" in done.out and "x-proxy-error: blocked-by-sandbox-runtime" in done.out and
+           "GET /deny" in done.err and done.out.split("\n")[-5:] == ["2 429", "2 200", "2 503", "2 405", ""] and server.seen == ["GET /x"],
+           f"{user.name}: HTTP/2: what it denies", done, server.seen)
+    done = ask("curl -sS URL/set | tr A-Z a-z")
+    tap.ok("x-set: by the decider" in done.out and "accept: changed" in done.out and "curl" not in done.out and "*/*" not in done.out,
+           f"{user.name}: HTTP/2: fields that it sets and removes", done)
+    server.seen.clear()
+    done = ask(f"head -c 3000000 /dev/urandom >big; {word} --data-binary @big URL/up; curl -sS -Z " +
+               " --next -Z ".join(f"-sS -o o{i} -w '%{{http_version}} %{{http_code}}\\n' {'' if name == 'deny' else '--data-binary @big'} URL/{name}"
+                                for i, name in enumerate(["a", "deny", "b", "deny", "c"])))
+    tap.ok(done.out.startswith("2 200\n") and sorted(done.out.split("\n")[1:]) == ["", "2 200", "2 200", "2 200", "2 403", "2 403"] and
+           sorted(server.seen) == ["POST /a", "POST /b", "POST /c", "POST /up"], f"{user.name}: HTTP/2: bodies, and several requests at once", done)
+    decider.asked.clear()
+    done = ask(word + "-d good URL/see; " + word + "-d evil URL/see")
+    shown = [base64.b64decode(q["data"]).decode() for q in decider.asked if q["t"] == "body"]
+    tap.ok(done.out == "1.1 200\n1.1 403\n" and shown == ["good", "evil"], f"{user.name}: HTTP/2: to show a body, the client falls back to HTTP/1.1",
+           done, decider.asked)
+    done = ask(word + "URL/silent -o b URL/fine")
+    tap.equal(done.out, "2 503\n2 200\n", f"{user.name}: HTTP/2: no answer in time")
+    for mode, answer, asked in (("refuse", "2 400\n", []), ("asSpelled", "2 200\n", ["/a/../b"]), ("normalize", "2 200\n", ["/b"])):
+        server.seen.clear()
+        decider.asked.clear()
+        done = ask(word + "--path-as-is 'URL/a/../b?c=1'", ambiguousRequestTarget=mode)
+        seen = ["GET /b?c=1"] if asked else []  # nghttpx resolves dot segments itself
+        tap.ok(done.out == answer and server.seen == seen and [q["path"] for q in decider.asked] == asked, f"{user.name}: HTTP/2: ambiguousRequestTarget {mode}", done, server.seen)
+    server.seen.clear()
+    done = ask("; ".join(word + "--http2-prior-knowledge CLEAR/" + one for one in ("x", "deny", "set")) + "; " + word + "--http2 CLEAR/x -o b CLEAR/deny")
+    tap.ok(done.out == "2 200\n2 403\n2 403\n2 200\n2 403\n" and server.seen == ["GET /x", "GET /x"], f"{user.name}: HTTP/2 without TLS", done, server.seen)
+    done = ask(word + "URL/x", stripResponseHeaders=["set-cookie"])
+    tap.equal(done.out, "1.1 200\n", f"{user.name}: where answers are changed, HTTP/1.1 is offered")
 
 
 def test_targets(user, ask, server, decider):
@@ -247,6 +367,7 @@ def main():
         test_strip(user, server, plain)
         test_via(user, server)
         test_decider(user, server, plain)
+        test_h2(user, plain)
     return tap.done()
 
 

@@ -152,7 +152,7 @@ const config = { network: { allowedDomains: [], deniedDomains: [] },
                  filesystem: { denyRead: ['secret'], allowWrite: ['.'], denyWrite: [] } }
 const found = {}
 found.wrong = await S.initialize({ ...config, filesystem: { allowWrite: 5 } }).catch(error => error.message)
-found.refused = await S.initialize({ ...config, network: { ...config.network, filterRequest: () => {} } }).catch(error => error.message)
+found.refused = await S.initialize({ ...config, network: { ...config.network, filterRequest: 5 } }).catch(error => error.message)
 found.schema = SandboxRuntimeConfigSchema.safeParse({ network: { allowedDomains: ['a..b'] } }).success
 const asked = []
 await Promise.all([S.initialize(config, async q => { asked.push(q); return false }), S.initialize(config)])
@@ -211,7 +211,7 @@ def test_library(project):
         tap.ok(False, "the library's program ends", done)
         return
     tap.ok("filesystem.allowWrite" in found["wrong"], "wrong settings are refused", found["wrong"])
-    tap.ok("filterRequest" in found["refused"], "so is what is not supported", found["refused"])
+    tap.ok("filterRequest" in found["refused"], "so is what is no function and no socket", found["refused"])
     tap.equal(found["schema"], False, "a schema notices a mistake")
     tap.equal(found["exact"], ["file-write-create,file-read-data"] * 10, "violations are there when a command has ended")
     tap.ok(found["calls"] == 21, "subscribers hear of each", found["calls"])
@@ -233,6 +233,133 @@ def test_library(project):
     folder = os.path.dirname(call(["node", f"{project}/killed.mjs"], cwd=work).out.split("--settings ")[1].split()[0])
     gone = subprocess.run(["timeout", "10", "sh", "-c", f"while test -e '{folder}'; do sleep .05; done"], check=False)
     tap.equal(gone.returncode, 0, "a program that is killed leaves nothing either")
+
+
+# What a function decides about requests. Prints what curl got, and what the function saw.
+FILTER = """
+import { SandboxManager as S } from '@buckle/sandbox-runtime'
+import { spawn } from 'node:child_process'
+const url = process.argv[2]
+const seen = []
+const wait = ms => new Promise(done => setTimeout(done, ms))
+const decide = async (request, info) => {
+  const { pathname, searchParams } = new URL(request.url)
+  const one = { method: request.method, url: request.url, agent: request.headers.get('user-agent'), target: info.target,
+                scheme: info.scheme, spelled: info.requestTarget, raw: info.rawHeaders.includes('x-raw') }
+  seen.push(one)
+  const allow = { action: 'allow' }
+  switch (pathname) {
+    case '/deny': return { action: 'deny', status: 429, reason: 'not\\nnow' }
+    case '/status': return { action: 'deny', status: 200 }
+    case '/throw': throw new Error('broken')
+    case '/nothing': return undefined
+    case '/unknown': return { action: 'maybe' }
+    case '/value': return { ...allow, setHeaders: [['x-a', '1\\r\\nx-b: 2']] }
+    case '/set': return { ...allow, removeHeaders: ['USER_AGENT', 'host'], setHeaders: [['X-One', '1'], ['x_one', '2'], ['Content-Length', '9']] }
+    case '/body': one.body = await request.text(); return one.body.includes('evil') ? { action: 'deny', reason: 'evil' } : allow
+    case '/unshown': one.body = await info.unshownBody(); return { action: one.body ? 'deny' : 'allow', reason: 'a body' }
+    case '/slow': await wait(7000); return allow
+    case '/unread': void request.text().catch(() => {}); return allow
+  }
+  return searchParams.get('q') === 'no' ? { action: 'deny' } : allow
+}
+const other = async () => ({ action: 'deny', reason: 'the other function' })
+const network = { allowedDomains: [new URL(url).host], deniedDomains: [], allowPlaintextHeaderSet: true, allowAllUnixSockets: true }
+const config = { network: { ...network, filterRequest: decide }, filesystem: { denyRead: [], allowWrite: ['.'], denyWrite: [] } }
+await S.initialize(config)
+const curl = async (words, custom) => {
+  const line = await S.wrapWithSandbox(`curl -sS -m 20 -w ' %{http_code}' ${words}`, undefined, custom)
+  return new Promise(done => {
+    const child = spawn(line, { shell: true })
+    let output = ''
+    child.stdout.on('data', data => (output += data))
+    child.on('close', () => done(output))
+  })
+}
+const got = {}
+for (const [name, words] of Object.entries({ plain: `-H 'x-raw: 1' '${url}/x?q=1'`, query: `'${url}/x?q=no'`, deny: `${url}/deny`, status: `${url}/status`,
+    throws: `${url}/throw`, nothing: `${url}/nothing`, unknown: `${url}/unknown`, value: `${url}/value`, set: `${url}/set`, good: `-d good ${url}/body`,
+    evil: `-d evil ${url}/body`, shown: `${url}/unshown`, unshown: `-X GET -d x ${url}/unshown`, slow: `${url}/slow`, unread: `-d x ${url}/unread` }))
+  got[name] = await curl(words)
+got.large = await curl(`-T large -H 'Transfer-Encoding: chunked' ${url}/body`)
+got.custom = await curl(`${url}/x`, { network: { ...network, filterRequest: other } })
+got.again = await curl(`${url}/x`)
+S.updateConfig({ ...config, network: { ...network, filterRequest: other } })
+got.updated = await curl(`${url}/x`)
+got.same = S.getConfig().network.filterRequest === other
+// a command that reaches the socket, as it may reach all here, must not get what the function sets
+const folder = /--settings (\\S+)\\/settings/.exec(await S.wrapWithSandbox('true'))[1]
+const ask = `import socket, glob
+for p in glob.glob("${folder}/*.sock"):
+    s = socket.socket(socket.AF_UNIX)
+    try:
+        s.connect(p); s.sendall(b'{"t":"req","id":1,"method":"GET","scheme":"http","host":"a","port":80,"path":"/set"}' + bytes([10])); print(s.recv(999))
+    except OSError as e: print(e.errno)`
+got.socket = await new Promise(async done => {
+  const child = spawn(await S.wrapWithSandbox(`python3 -c '${ask}'`), { shell: true })
+  let output = ''
+  child.stdout.on('data', data => (output += data))
+  child.stderr.on('data', data => (output += data))
+  child.on('close', () => done(output))
+})
+await S.reset()
+console.log(JSON.stringify({ got, seen }))
+"""
+
+
+class Answering(http.server.BaseHTTPRequestHandler):
+    """Answers with the header of the request."""
+
+    protocol_version = "HTTP/1.1"
+
+    def answer(self):
+        if self.headers.get("transfer-encoding"):
+            while size := int(self.rfile.readline(), 16):
+                self.rfile.read(size + 2)
+            self.rfile.readline()
+        self.rfile.read(int(self.headers.get("content-length") or 0))
+        text = str(self.headers).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    do_GET = do_POST = do_PUT = answer
+
+    def log_message(self, *_):
+        pass
+
+
+def test_filter(project):
+    work = fresh("home/filter")
+    with open(f"{project}/filter.mjs", "w", encoding="utf-8") as f:
+        f.write(FILTER)
+    with open(f"{work}/large", "wb") as f:
+        f.truncate(33 << 20)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answering) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://localhost:{server.server_port}"
+        done = call(["node", f"{project}/filter.mjs", url], cwd=work, timeout=120)
+        server.shutdown()
+    try:
+        all_of_it = json.loads(done.out)
+    except ValueError:
+        tap.ok(False, "the program with a function ends", done)
+        return
+    got, seen = all_of_it["got"], {one["url"].removeprefix(url): one for one in all_of_it["seen"]}
+    ends = {"plain": "200", "query": "403", "deny": "429", "status": "403", "throws": "403", "nothing": "403", "unknown": "403", "value": "403", "set": "200",
+            "good": "200", "evil": "403", "shown": "200", "unshown": "403", "slow": "200", "unread": "200", "large": "403", "custom": "403", "again": "200",
+            "updated": "403"}
+    tap.equal({name: got[name].split(" ")[-1] for name in ends}, ends, "a function decides about requests")
+    one = seen.get("/x?q=1", {})
+    tap.ok(one.get("method") == "GET" and "curl" in one["agent"] and one["target"] == {"host": "localhost", "port": int(url.rsplit(":", 1)[1])} and
+           one["scheme"] == "http" and one["spelled"] == "/x?q=1" and one["raw"], "it gets the request", one)
+    tap.ok("not now" in got["deny"] and "broken" in got["throws"] and "the other function" in got["custom"] and "the other function" in got["updated"] and
+           got["same"] is True, "its reasons reach the client, and updateConfig() changes it", got)
+    tap.ok("x-one: 1\n" in got["set"] and "x-one: 2\n" in got["set"] and "User-Agent" not in got["set"] and "Content-Length" not in got["set"] and
+           "Host: localhost" in got["set"], "fields that it sets and removes", got["set"])
+    tap.equal(seen["/unshown"]["body"], True, "a GET with a body")
+    tap.ok("setHeaders" not in got["socket"] and got["socket"], "a command cannot ask it", got["socket"])
 
 
 # A command that takes a spare has its processes elsewhere: its client starts none.
@@ -457,6 +584,7 @@ def main():
     project = test_npm(platform)
     if project:
         test_library(project)
+        test_filter(project)
         test_spare(project)
     test_python()
     if WHOLE:

@@ -53,7 +53,7 @@ static void check_answer(const char *text, size_t n, bool framed)
     uint64_t id = 0;
     const char *wrong = decision_read(text, n, framed, &host, &id, &d);
     require(wrong || id > 0);
-    require(wrong || d.allow || d.asks_body || (d.status >= 400 && d.status <= 599));
+    require(wrong || d.allow || d.wants || d.waits || (d.status >= 400 && d.status <= 599));
     if (!wrong && d.allow)
         check_edit(&d);
     decision_free(&d);

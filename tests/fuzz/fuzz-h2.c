@@ -13,6 +13,7 @@
 
 #include "net/first-line.h"
 #include "net/h2-answer.h"
+#include "net/h2-fields.h"
 #include "net/h2.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -68,20 +69,28 @@ static bool is_wrong(struct slice target)
     return target.n > 1 && target.s[1] == 'd';
 }
 
-static const char *judge(void *arg, struct slice method, struct slice target, bool overrides)
+static enum h2_verdict judge(void *arg, const struct h2_asked *q, struct h2_denial *no)
 {
     (void)arg;
-    (void)method;
-    return is_wrong(target) || overrides ? "denied" : NULL;
+    if (is_wrong(q->target) || q->overrides) {
+        no->wants_http1 = q->target.n > 2 && q->target.s[2] == '1';
+        return H2_DENY;
+    }
+    if (q->target.n > 1 && q->target.s[1] == 'e') {
+        static const char *const removed[] = {"x-a", "accept"};
+        const struct head_edit e = {
+            .remove = {removed, 2}, .add = "x-a: 1\r\n", .nadd = sizeof("x-a: 1\r\n") - 1};
+        h2_fields_edit(q->fields, &e);
+    }
+    return H2_SEND;
 }
 
-static const char *must_be_right(void *arg, struct slice method, struct slice target,
-                                 bool overrides)
+static enum h2_verdict must_be_right(void *arg, const struct h2_asked *q, struct h2_denial *no)
 {
     (void)arg;
-    (void)method;
-    require(!is_wrong(target) && !overrides);
-    return NULL;
+    (void)no;
+    require(!is_wrong(q->target) && !q->overrides);
+    return H2_SEND;
 }
 
 /* What judged requests become is valid, and has no denied one. The answers are whole frames. */

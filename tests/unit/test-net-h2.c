@@ -10,6 +10,7 @@
 
 #include "net/h2-answer.h"
 #include "net/h2.h"
+#include "net/h2-fields.h"
 #include "tap.h"
 
 enum { DATA, HEADERS, PRIORITY, RST, SETTINGS, PUSH, PING, GOAWAY, WINDOW, CONTINUATION };
@@ -351,13 +352,25 @@ static void test_bounds(void)
 
 static char asked[256];
 
-static const char *on_request(void *arg, struct slice method, struct slice target, bool overrides)
+static enum h2_verdict on_request(void *arg, const struct h2_asked *q, struct h2_denial *no)
 {
-    (void)arg;
-    snprintf(asked + strlen(asked), sizeof(asked) - strlen(asked), "%.*s %.*s%s ", (int)method.n,
-             method.s, (int)target.n, target.s, overrides ? "!" : "");
-    return overrides || memcmp(target.s, "/no", target.n < 3 ? target.n : 3) == 0 ? "because"
-                                                                                  : NULL;
+    int *later = arg;
+    snprintf(asked + strlen(asked), sizeof(asked) - strlen(asked), "%.*s %.*s%s ", (int)q->method.n,
+             q->method.s, (int)q->target.n, q->target.s, q->overrides ? "!" : "");
+    if (later && (*later)-- > 0)
+        return H2_WAIT;
+    if (q->target.n >= 4 && memcmp(q->target.s, "/set", 4) == 0) {
+        static const char *const removed[] = {"x-gone"};
+        const struct head_edit e = {.target = {"/other", 6},
+                                    .remove = {removed, 1},
+                                    .add = "x-new: 1\r\nx-empty: \r\n",
+                                    .nadd = 21};
+        h2_fields_edit(q->fields, &e);
+    }
+    snprintf(no->why, sizeof(no->why), "because");
+    return q->overrides || memcmp(q->target.s, "/no", q->target.n < 3 ? q->target.n : 3) == 0
+               ? H2_DENY
+               : H2_SEND;
 }
 
 static void put_path(uint32_t stream, unsigned flags, const char *path, const char *more)
@@ -418,6 +431,50 @@ static void test_judged(void)
     h2_free(h);
 }
 
+/* ---- requests that wait ---- */
+
+static enum h2_verdict note_fields(void *arg, const struct h2_asked *q, struct h2_denial *no)
+{
+    nghttp2_nv list[H2_FIELDS_MAX];
+    size_t n = h2_fields_list(q->fields, list, H2_FIELDS_MAX);
+    (void)arg;
+    (void)no;
+    for (size_t i = 0; i < n; i++)
+        snprintf(asked + strlen(asked), sizeof(asked) - strlen(asked), "%.*s=%.*s ",
+                 (int)list[i].namelen, (char *)list[i].name, (int)list[i].valuelen,
+                 (char *)list[i].value);
+    return H2_SEND;
+}
+
+static void test_waiting(void)
+{
+    int later = 2;
+    struct h2 *h = h2_new(false, on_name, &later);
+    ok(h2_judge(h, on_request), "requests that wait");
+    begin();
+    put_path(1, 0, "/set", "x-gone=1");
+    size_t first = size;
+    put_frame(DATA, END_STREAM, 1, filler, 100);
+    asked[0] = names[0] = '\0';
+    is_int(h2_read(h, wire, size), (long long)first, "the client's bytes behind it are not read");
+    ok(h2_waits(h) && h2_read(h, wire + first, size - first) == 0, "as long as it waits");
+    size_t sent = h2_output(h)->n;
+    ok(h2_resume(h) && h2_waits(h) && h2_output(h)->n == sent, "it is asked about again");
+    ok(h2_resume(h) && !h2_waits(h) && h2_output(h)->n > sent, "until there is an answer");
+    is_str(asked, "POST /set POST /set POST /set ", "three times in all");
+    is_int(h2_read(h, wire + first, size - first), (long long)(size - first), "and goes on");
+    struct h2 *server = h2_new(false, on_name, NULL);
+    ok(h2_judge(server, note_fields), "the server");
+    asked[0] = '\0';
+    const struct buf *out = h2_output(h);
+    is_int(h2_read(server, (const uint8_t *)out->s, out->n), (long long)out->n, "reads all of it");
+    is_str(asked,
+           ":method=POST :scheme=http :path=/other :authority=a.test x-new=1 x-empty= ",
+           "with the changes");
+    h2_free(server);
+    h2_free(h);
+}
+
 int main(void)
 {
     test_requests();
@@ -428,6 +485,7 @@ int main(void)
     test_frames();
     test_bounds();
     test_judged();
+    test_waiting();
     nghttp2_hd_deflate_del(packer);
     return done_testing();
 }

@@ -45,11 +45,14 @@ function absolute(path, cwd) {
   return plain === '..' || plain.startsWith('../') ? join(cwd, plain) : `${cwd}/${plain}`
 }
 
-/** The text of the settings file. own: a folder that commands never write. */
-export function settingsText(config, cwd, own) {
+/**
+ * The text of the settings file. own: a folder that commands never write. socketOf: from a function
+ * that decides about requests to the socket over which it is asked.
+ */
+export function settingsText(config, cwd, own, socketOf = () => '/dev/null') {
   const settings = { ...config }
-  if (typeof settings.network?.filterRequest === 'function')
-    throw new Error('network.filterRequest is not supported')
+  const decide = settings.network?.filterRequest
+  if (typeof decide === 'function') settings.network = { ...settings.network, filterRequest: socketOf(decide) }
   for (const [section, keys] of Object.entries(PATHS)) {
     if (!settings[section]) continue
     settings[section] = { ...settings[section] }

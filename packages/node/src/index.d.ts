@@ -21,6 +21,27 @@ export interface NetworkConfig {
   httpProxyPort?: number
   socksProxyPort?: number
   parentProxy?: { http?: string; https?: string; noProxy?: string }
+  /** Connections to these hosts leave through the proxy behind the socket. */
+  mitmProxy?: { socketPath: string; domains: string[] }
+  /** Decides about each request that the policy allows; or the Unix socket of a program that does. */
+  filterRequest?: FilterRequestCallback | string
+  /** filterRequest may set header fields of requests that are not encrypted. */
+  allowPlaintextHeaderSet?: boolean
+  /** Header fields of answers that commands do not get. */
+  stripResponseHeaders?: string[]
+  /** Refuse what cannot be read as requests. */
+  refuseOpaqueTunnels?: boolean
+  requireHostMatch?: boolean
+  ambiguousRequestTarget?: 'refuse' | 'asSpelled' | 'normalize'
+  /** Decrypt TLS to all allowed hosts, except excludeDomains. */
+  tlsTerminate?: {
+    caCertPath?: string
+    caKeyPath?: string
+    excludeDomains?: string[]
+    extraCaCertPaths?: string[]
+    maxTunnels?: number
+    handshakeTimeoutMs?: number
+  }
 }
 
 export interface FilesystemConfig {
@@ -42,13 +63,13 @@ export type IgnoreViolationsConfig = Record<string, string[]>
 
 /**
  * The configuration. Buckle accepts what other programs need for their own sandboxes, such as the
- * path of bwrap, without using it. It refuses what it cannot do: credentials, and a function as
- * filterRequest.
+ * path of bwrap, without using it.
  */
 export interface SandboxRuntimeConfig {
   network: NetworkConfig
   filesystem: FilesystemConfig
   ignoreViolations?: IgnoreViolationsConfig
+  credentials?: CredentialsConfig
   allowPty?: boolean
   allowAppleEvents?: boolean
   enableWeakerNestedSandbox?: boolean
@@ -210,19 +231,30 @@ export declare const RipgrepConfigSchema: ConfigSchema<{ command: string; args?:
 export declare function getDefaultWritePaths(): string[]
 export declare function getWslVersion(): string | undefined
 
-/** Refused, as are the keys that they are about. */
 export type CredentialMode = 'deny' | 'mask'
-export interface CredentialFileConfig {
-  path: string
+interface CredentialMask {
   mode: CredentialMode
+  /** Mask the first group of this pattern only. */
+  extract?: string
+  onExtractNoMatch?: 'warn' | 'deny' | 'error'
+  decode?: 'jwt'
+  maskClaims?: string[]
+  /** Hosts that get the secret; all allowed ones by default. */
+  injectHosts?: string[]
 }
-export interface CredentialEnvVarConfig {
+export interface CredentialFileConfig extends CredentialMask {
+  path: string
+  maskDuplicates?: boolean
+}
+export interface CredentialEnvVarConfig extends CredentialMask {
   name: string
-  mode: CredentialMode
 }
 export interface CredentialsConfig {
   files?: CredentialFileConfig[]
   envVars?: CredentialEnvVarConfig[]
+  allowPlaintextInject?: boolean
+  awsPairs?: { accessKeyIdVar: string; secretAccessKeyVar: string; sessionTokenVar?: string }[]
+  sigv4?: Partial<Record<'streaming' | 'presigned' | 'sigv4a', 'deny' | 'passthrough'>>
 }
 export interface CredentialRestrictionConfig {
   denyReadPaths: string[]
@@ -233,9 +265,35 @@ export interface GitConfig {
 }
 export interface RequestDecision {
   action: 'allow' | 'deny'
+  /** The client gets it with the denial. */
   reason?: string
+  /** 400 to 599; 403 by default. */
+  status?: number
+  /** Accepted without effect. */
+  mark?: string
+  /** Fields to remove from the request; case, and `-`, `_` and `.`, do not distinguish names. */
+  removeHeaders?: string[]
+  /** Fields to set, after the removal. */
+  setHeaders?: [string, string][]
+  /** Accepted without effect. */
+  onResponse?: (status: number, headers: Record<string, string | string[] | undefined>) => void
 }
-export type FilterRequestCallback = (request: Request) => Promise<RequestDecision>
+/** What is known about a request beside it. */
+export interface RequestInfo {
+  scheme?: 'http' | 'https'
+  sni?: string
+  /** Of GET, HEAD and OPTIONS, whose request is shown without a body: whether it has one. */
+  unshownBody?: () => Promise<boolean>
+  target?: { host: string; port: number }
+  /** Path and query, as the client wrote them. */
+  requestTarget?: string
+  normalizedRequestTarget?: string
+  requestTargetIsAmbiguous?: boolean
+  /** Names and values in turn; names in lower case. */
+  rawHeaders?: string[]
+}
+/** An error is a denial. A body of more than 32 MiB is an error when it is read. */
+export type FilterRequestCallback = (request: Request, info?: RequestInfo) => Promise<RequestDecision>
 export type WindowsConfig = Record<string, unknown>
 export type SrtWinConfig = Record<string, unknown>
 export declare const CredentialsConfigSchema: ConfigSchema<CredentialsConfig>

@@ -10,6 +10,7 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { checkConfig, getDefaultWritePaths, mergeConfig, settingsText } from './config.js'
+import { closeSockets, socketOf } from './decider.js'
 import { findProgram, getWslVersion, needProgram } from './program.js'
 import { quoteWords } from './quote.js'
 import { Session } from './session.js'
@@ -66,6 +67,7 @@ async function startSession() {
   const next = new Session({ onDenied, onQuestion })
   const begun = await next.start(needProgram())
   session = begun ? next : undefined
+  closeSockets()
   if (!session?.folder) {
     ownFolder = mkdtempSync(join(tmpdir(), 'buckle-'))
     process.once('exit', removeOwnFolder)
@@ -90,7 +92,8 @@ async function ensureSession() {
 
 function writeSettings(file, custom, cwd) {
   const next = `${file.path}.new`
-  writeFileSync(next, settingsText(mergeConfig(config, custom), cwd, folder), { mode: 0o600 })
+  const text = settingsText(mergeConfig(config, custom), cwd, folder, decide => socketOf(decide, folder))
+  writeFileSync(next, text, { mode: 0o600 })
   renameSync(next, file.path)
 }
 
@@ -103,7 +106,9 @@ function dropFile([name, file]) {
 /** Commands with the same settings, wrapped in the same folder, share a file. */
 function fileFor(custom) {
   const cwd = process.cwd()
-  const name = JSON.stringify([cwd, custom ?? null])
+  const decide = custom?.network?.filterRequest
+  const own = typeof decide === 'function' ? socketOf(decide, folder) : null
+  const name = JSON.stringify([cwd, custom ?? null, own])
   let file = files.get(name)
   if (!file) {
     file = { path: join(folder, `settings-${++made}.json`), custom, cwd }
@@ -135,7 +140,6 @@ function prepareSpare() {
 async function wrapWords(command, shell, custom, signal, options) {
   signal?.throwIfAborted()
   const program = needProgram()
-  if (custom?.network?.filterRequest) throw new Error('network.filterRequest is not supported')
   await ensureSession()
   const words = [program, 'srt', '--settings', fileFor(custom)]
   if (session?.alive) {
@@ -275,6 +279,7 @@ export const SandboxManager = {
     session = folder = undefined
     files.clear()
     commands.clear()
+    closeSockets()
     removeOwnFolder()
     await ending?.stop()
   },

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names that programs import for Windows, and for proxies that look into encrypted connections: Buckle
-// has neither. They are here so that such a program starts; each throws when it is called.
+// Names that programs import for Windows, and for certificates of srt's proxies: Buckle has neither.
+// They are here so that such a program starts; each throws when it is called.
 
 function refuse(name) {
   return () => {
-    throw new Error(`${name}() is not supported: Buckle runs on Linux and macOS, and decrypts nothing`)
+    throw new Error(`${name}() is not supported: Buckle runs on Linux and macOS, and makes its certificates itself`)
   }
 }
 

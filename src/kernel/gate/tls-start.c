@@ -20,6 +20,7 @@
 #include "system/helper-program.h"
 #include "net/handling.h"
 #include "net/terminate.h"
+#include "net/tls-turn.h"
 
 /* ---- the process ---- */
 
@@ -92,6 +93,8 @@ static const char *explain(int err)
     }
 }
 
+static const struct tls_means means = {sched_getcpu, tls_turn_wait, tls_turn_wake};
+
 struct tls_helper *tls_start(const struct graph *g, const struct handling *with, struct buf *pem,
                              const char **why)
 {
@@ -103,6 +106,6 @@ struct tls_helper *tls_start(const struct graph *g, const struct handling *with,
         h = start(program, names.n ? names.s : NULL, with ? with->authority : NULL, pem);
     *why = h ? NULL : explain(errno);
     if (h)
-        tls_helper_follow(h, sched_getcpu);
+        tls_helper_use(h, &means);
     return h;
 }
