@@ -150,14 +150,41 @@ def test_siblings(person, t):
 
 
 def test_links(person, t):
-    """A layer copies one name of a file. That is shown, and the others keep the old content."""
-    folder = made(person, "echo one >one; ln one two; echo a >a; ln a b")
-    r = trying(person, folder, "echo more >>one; cat one two; rm a", "--review", "later")
-    world = world_of(r)
-    t.equal(r.out, "one\nmore\none\n", "the other name has the old content", r)
-    t.ok("other names of the file keep the old content" in r.err, "the summary says so", r)
-    t.ok(buckle(person, "keep", world).status == 0, "kept")
-    t.equal([open(f"{folder}/{n}").read() for n in ("one", "two", "b")], ["one\nmore\n", "one\n", "a\n"], "as it was shown")
+    """A file is copied under all names that it has in the place, whichever changes it and however. Names elsewhere keep
+    the old content, and the summary says so."""
+    setup = ("echo one >one; ln one two; mkdir d; ln one d/three; echo a >a; ln a b; head -c 300000 /dev/zero >big; ln big d/big; "
+             "echo m >m; ln m d/m; touch -d 2001-01-01 d")
+    ways = {"appended": "echo more >>one", "truncated": "truncate -s 0 two", "a mode": "chmod 600 d/three",
+            "times": "touch -d 2002-02-02 one", "an attribute": "python3 -c 'import os; os.setxattr(\"two\", \"user.x\", b\"1\")'",
+            "moved": "mv one four", "linked": "ln one four", "by descriptor": "python3 -c 'import os; os.fchmod(os.open(\"one\", 0), 0o640)'",
+            "its folder": "python3 -c 'import os; os.rename(\"d\", \"e\")'", "mapped": "python3 -c 'import mmap; "
+            "f = open(\"d/big\", \"r+b\"); m = mmap.mmap(f.fileno(), 0); m[200000:200002] = b\"hi\"; m.flush()'",
+            "one removed": "rm one; echo more >>two", "all replaced": "for i in one two d/three; do echo new >x; mv x $i; done"}
+    for name, script in ways.items():
+        folder, bare = made(person, setup), made(person, setup)
+        person.sh(script, cwd=bare)
+        r = trying(person, folder, f"{script}; stat -c '%i %h' one two d/three d/big big 2>/dev/null || true", "--review", "later")
+        seen = dict.fromkeys(line.split()[0] for line in r.out.splitlines())
+        t.ok("keep the old content" not in r.err, f"{name}: no name is left behind", r)
+        if name in ("appended", "a mode", "times", "by descriptor"):
+            t.equal(len(seen), 2, f"{name}: the names are one file inside", r)
+        t.ok(buckle(person, "keep", world_of(r)).status == 0, f"{name}: kept", r)
+        def shape(rows):
+            return [[n, {k: v for k, v in row.items() if k != "time" and (k != "attributes" or n != "b''")}] for n, row in rows]
+        t.equal(shape(manifest(person, folder)), shape(manifest(person, bare)), f"{name}: as without Buckle")
+    folder, other = made(person, setup), made(person, "")
+    os.link(f"{folder}/one", f"{other}/outside")
+    r = trying(person, folder, "echo more >>one; cat two", "--review", "later")
+    t.ok(r.out == "one\nmore\n" and "other names of the file keep the old content" in r.err, "a name outside is mentioned", r)
+    t.ok(buckle(person, "keep", world_of(r)).status == 0 and open(f"{other}/outside").read() == "one\n", "and has not changed")
+
+
+def test_local_clone(person, t):
+    """git makes objects links to those of the source, and compares inode numbers."""
+    folder = made(person)
+    person.sh(f"{GIT} init -q source && cd source && cp ../src/two.txt . && {GIT} add . && {GIT} commit -qm x", cwd=folder)
+    r = trying(person, folder, f"{GIT} clone -q source clone && cat clone/two.txt", "--discard")
+    t.ok(r.status == 0 and r.out == "two\n", "a clone inside the place", r)
 
 
 def test_success(person, t):
@@ -392,7 +419,7 @@ def test_cost(person, t):
 
 
 WHOLE = [test_many_kills, test_large, test_cost]
-TESTS = [test_shown, test_order, test_renamed, test_on, test_siblings, test_links, test_success, test_outside, test_conflicts, test_protected, test_kills, test_in_use,
+TESTS = [test_shown, test_order, test_renamed, test_on, test_siblings, test_links, test_local_clone, test_success, test_outside, test_conflicts, test_protected, test_kills, test_in_use,
                test_full, test_terminal, test_races, test_prune]
 chosen = sys.argv[1:]
 for_everybody(WHOLE if chosen == ["whole"] else [test for test in TESTS + (WHOLE if chosen else [])
