@@ -22,6 +22,7 @@
 #include "world/on-linux/conflicts.h"
 #include "world/on-linux/moves.h"
 #include "world/on-linux/old-side.h"
+#include "world/on-linux/old-tree.h"
 #include "world/on-linux/upper.h"
 
 static const size_t MEMORY_MOST = (size_t)3 << 30;
@@ -370,37 +371,6 @@ static int see_place(struct walk *k)
     return err;
 }
 
-/* ---- files with several names ---- */
-
-static int by_old_file(const void *a, const void *b)
-{
-    const struct change *x = *(struct change *const *)a, *y = *(struct change *const *)b;
-    if (x->place != y->place)
-        return x->place < y->place ? -1 : 1;
-    return (x->old_ino > y->old_ino) - (x->old_ino < y->old_ino);
-}
-
-/* Names that are not in the list keep the old content: what the judge could not copy with the
- * others (kernel/judge/link-set.c), and what is in no place. */
-static void mark_split(struct changes *c)
-{
-    struct change **linked = malloc((c->n + 1) * sizeof(struct change *));
-    size_t n = 0;
-    for (size_t i = 0; linked && i < c->n; i++)
-        if (c->at[i].old_links > 1)
-            linked[n++] = &c->at[i];
-    if (n)
-        qsort(linked, n, sizeof(struct change *), by_old_file);
-    for (size_t i = 0, end; i < n; i = end) {
-        for (end = i + 1; end < n && by_old_file(&linked[i], &linked[end]) == 0;)
-            end++;
-        for (size_t k = i; k < end && end - i < linked[i]->old_links; k++)
-            if (linked[k]->kind == CHANGE_CHANGED && S_ISREG(linked[k]->new_mode))
-                linked[k]->marks |= MARK_SPLIT;
-    }
-    free(linked);
-}
-
 int change_order(const void *a, const void *b)
 {
     const struct change *x = a, *y = b;
@@ -425,7 +395,7 @@ int changes_read(const struct world *w, world_classify_fn *classify, void *arg, 
     }
     if (out->n)
         qsort(out->at, out->n, sizeof(*out->at), change_order);
-    mark_split(out);
+    split_find(w, out);
     conflicts_find(w, out);
     moves_find(w, out);
     return 0;
