@@ -360,6 +360,49 @@ while time.monotonic() < end and not os.path.exists("stop"):
     t.ok(not any("buckle-keep" in name for name in os.listdir(folder)), "nothing is left beside the files", os.listdir(folder))
 
 
+def test_forged(person, t):
+    """The command makes what looks like the overlay's own marks: nothing outside changes but what the summary says."""
+    folder, other = made(person), made(person)
+    person.sh("python3 -c 'import os; os.setxattr(\"lib\", \"user.overlay.opaque\", b\"y\")' || true", cwd=folder)
+    before = manifest(person, other)
+    script = f"""
+import os
+for name in ("src", "src/deep", "src/one.txt", "run", "new"):
+    if name == "new": open(name, "w").close()
+    for mark, value in (("opaque", b"y"), ("redirect", b"{other}/src"), ("metacopy", b""), ("whiteout", b"y"), ("origin", b"x" * 40)):
+        for prefix in ("user", "trusted"):
+            try: os.setxattr(name, prefix + ".overlay." + mark, value)
+            except OSError: continue
+            print(prefix, mark, name)
+open("src/empty", "w").close(); open("lib/more", "w").close()
+os.symlink("{other}", "out"); os.mkdir("into"); os.rename("out", "into/out")
+"""
+    r = person.call([BUCKLE, "try", "--review", "later", "--", "python3", "-c", script], cwd=folder)
+    t.equal((r.status, r.out), (0, ""), "marks cannot be made", r)
+    world = world_of(r)
+    rows = {c["path"]: c["change"] for c in json.loads(buckle(person, "changes", world, "--json").out)["changes"]}
+    t.equal(rows, {"new": "added", "src/empty": "added", "lib/more": "added", "into": "added", "into/out": "added"}, "what has changed")
+    r = buckle(person, "keep", world)
+    t.ok(r.status == 0 and os.path.exists(f"{folder}/src/deep/numbers") and os.path.exists(f"{folder}/lib/zero"), "kept", r)
+    t.equal(manifest(person, other), before, "another folder has not changed")
+
+
+def test_names(person, t):
+    """Deep folders, long names and names of any bytes: what is kept is what was there."""
+    folder, bare = made(person, ""), made(person, "")
+    script = ("import os\n"
+              "for n in (b'a\\nb', b'\\x1b[2J', b'\\xff\\xfe', b'..x', b' ', b'-rf', b'\\\\', b'x' * 255):\n"
+              "    os.mkdir(b'd' + n[:254]); open(b'd' + n[:254] + b'/' + n, 'w').close(); os.symlink(n, n)\n"
+              "for i in range(60): os.mkdir('deep' * 10); os.chdir('deep' * 10)\n"
+              "open('end', 'w').close()")
+    for where, words in ((bare, []), (folder, [BUCKLE, "try", "--review", "later", "--"])):
+        r = person.call([*words, "/usr/bin/python3", "-c", script], cwd=where)
+    t.ok(r.status == 0 and "\x1b" not in r.err and "a\nb" not in r.err, "the summary escapes names", r)
+    t.ok(buckle(person, "keep", world_of(r)).status == 0, "kept")
+    t.equal([n for n, _ in manifest(person, folder)], [n for n, _ in manifest(person, bare)], "the same names")
+
+
+
 def test_prune(person, t):
     folder = made(person)
     trying(person, folder, "echo x >new", "--review", "later")
@@ -420,7 +463,7 @@ def test_cost(person, t):
 
 WHOLE = [test_many_kills, test_large, test_cost]
 TESTS = [test_shown, test_order, test_renamed, test_on, test_siblings, test_links, test_local_clone, test_success, test_outside, test_conflicts, test_protected, test_kills, test_in_use,
-               test_full, test_terminal, test_races, test_prune]
+               test_full, test_terminal, test_races, test_forged, test_names, test_prune]
 chosen = sys.argv[1:]
 for_everybody(WHOLE if chosen == ["whole"] else [test for test in TESTS + (WHOLE if chosen else [])
                                                  if not chosen or test.__name__ in chosen])
