@@ -411,6 +411,46 @@ def test_prune(person, t):
     t.equal(worlds(person), [], "an old one is")
 
 
+def test_room(person, t):
+    """All worlds together have a limit. The oldest can be removed by size."""
+    folder, ids = made(person), []
+    for size in (3, 1, 2):
+        ids.append(world_of(trying(person, folder, f"head -c {size}000000 /dev/urandom >new", "--review", "later")))
+    sizes = {w["world"]: w["size"] for w in worlds(person)}
+    t.ok(3e6 <= sizes[ids[0]] < 3.3e6 and 1e6 <= sizes[ids[1]] < 1.3e6, "worlds are measured", sizes)
+    t.ok("3.0 MB" in buckle(person, "changes").out, "the list shows it")
+    r = buckle(person, "changes", "--prune", "--size", "4M")
+    t.equal([w["world"] for w in worlds(person)], ids[:0:-1], "the oldest goes until the others fit", r)
+    person.write(f"{person.home}/.local/state/buckle/worlds/{ids[1]}/size", f"{16 << 30}\n")
+    r = trying(person, folder, "touch x", "--review", "later")
+    t.ok(r.status == 125 and "2 worlds wait" in r.err and not os.path.exists(f"{folder}/x") and len(worlds(person)) == 2,
+         "with too much in them there is no other", r)
+    r = buckle(person, "changes", ids[2], "--", "touch", "y", cwd=folder)
+    t.ok(r.status == 0, "those that are there can be used", r)
+    for size in ("x", "-1", "0"):
+        t.ok(buckle(person, "changes", "--prune", "--size", size).status == 2, f"--size {size} is refused")
+    buckle(person, "changes", "--prune", "--size", "1")
+    t.equal(worlds(person), [], "all of them")
+
+
+def test_fallback(person, t):
+    """Where no layer can be mounted, the command does not start, and the reason is told."""
+    folder = made(person)
+    before = manifest(person, folder)
+    for pretend in ("kernel=5.10.0", "user_ns=0,mount_ns=0"):
+        r = person.call([BUCKLE, "try", "--accept-weaker", "--", "touch", "new"], cwd=folder, env={"BUCKLE_PRETEND": pretend})
+        t.ok(r.status == 125 and "world" in r.err, f"with {pretend}", r)
+        t.equal(manifest(person, folder), before, "nothing has changed")
+    state = f"{folder}/state"
+    person.sh(f"mkdir {state}")
+    r = person.call([BUCKLE, "try", "--keep-on-success", "--", "sh", "-c", "touch new; ! touch state/buckle/x"], cwd=folder,
+                    env={"XDG_STATE_HOME": state})
+    t.ok(r.status == 0 and os.path.exists(f"{folder}/new") and os.listdir(f"{state}/buckle/worlds") == [] and not os.path.exists(f"{state}/buckle/x"), "a state folder inside the place", r)
+    person.sh("rm -f new", cwd=folder)
+    r = person.run("--", BUCKLE, "try", "--", "touch", "new", cwd=folder)
+    t.ok(r.status != 0 and not os.path.exists(f"{folder}/new"), "inside another sandbox", r)
+
+
 def test_many_kills(person, t):
     test_kills(person, t, 100)
 
@@ -463,7 +503,7 @@ def test_cost(person, t):
 
 WHOLE = [test_many_kills, test_large, test_cost]
 TESTS = [test_shown, test_order, test_renamed, test_on, test_siblings, test_links, test_local_clone, test_success, test_outside, test_conflicts, test_protected, test_kills, test_in_use,
-               test_full, test_terminal, test_races, test_forged, test_names, test_prune]
+               test_full, test_terminal, test_races, test_forged, test_names, test_prune, test_room, test_fallback]
 chosen = sys.argv[1:]
 for_everybody(WHOLE if chosen == ["whole"] else [test for test in TESTS + (WHOLE if chosen else [])
                                                  if not chosen or test.__name__ in chosen])
