@@ -437,6 +437,7 @@ def bench_suites():
                             [tests("bench", "run-net.py"), *how, *quick],
                             [tests("bench", "run-events.py"), *how, *quick],
                             [tests("bench", "run-spare.py"), *how, *quick],
+                            [tests("bench", "run-try.py"), *how, *quick],
                             [tests("bench", "run-released.py"), *how, *quick],
                             [tests("bench", "run-patterns.py"), *how, *quick]],
                   timeout=900, at_once=1)]

@@ -86,8 +86,8 @@ class Clone:
             with open(f"{folder}/file{i}", "w", encoding="utf-8") as f:
                 f.write(f"{i}\n" * 20)
         bench.own()
-        bench.call("sh", "-ec", "git init -q . && git add -A && git commit -q -m x", cwd=source)
-        return "git clone -q --no-hardlinks source clone"
+        bench.call("sh", "-ec", "git init -q . && git add -A && git commit -q -m x && git repack -q -a -d", cwd=source)
+        return "git clone -q source clone"
 
 
 class Npm:

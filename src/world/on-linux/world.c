@@ -29,7 +29,8 @@
 #include "world/on-linux/room.h"
 #include "world/on-linux/upper.h"
 
-enum { ABOUT_MOST = 64 << 10, ID_LETTERS = 6, TRIES = 16, PATIENCE_MS = 3000, PAUSE_US = 5000 };
+enum { ABOUT_MOST = 64 << 10, ID_LETTERS = 6, TRIES = 16, PATIENCE_MS = 3000 };
+enum { PAUSE_US = 50, PAUSE_MOST_US = 5000 };
 enum { DAY_S = 24 * 60 * 60, SOME_FOLDERS = STATE_FOLDERS + 1 };
 
 static int in_use(struct bk_err *err, const char *id)
@@ -177,10 +178,12 @@ static int read_about(int folder, struct timespec *begun, char **cwd, char **com
 /* What a place's folder is when nobody has it mounted any longer. */
 static int wait_for_place(int folder)
 {
-    for (int i = 0; i < PATIENCE_MS * 1000 / PAUSE_US; i++) {
+    int pause = PAUSE_US; /* most sandboxes are gone within a few of these */
+    for (int waited = 0; waited < PATIENCE_MS * 1000; waited += pause) {
         if (flock(folder, LOCK_EX | LOCK_NB) == 0)
             return flock(folder, LOCK_UN);
-        usleep(PAUSE_US);
+        usleep((useconds_t)pause);
+        pause = pause < PAUSE_MOST_US ? pause * 2 : PAUSE_MOST_US;
     }
     return -1;
 }
