@@ -266,8 +266,7 @@ int cli_emit(struct buf *out, int status)
     return status;
 }
 
-int args_amount(const char *name, const char *text, uint64_t max, uint64_t *out,
-                struct bk_err *err)
+int args_amount(const char *name, const char *text, uint64_t max, uint64_t *out, struct bk_err *err)
 {
     char *end;
     errno = 0;

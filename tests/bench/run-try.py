@@ -162,7 +162,7 @@ def main(argv):
         rows.append(["launch of `true` in a world, × run", took["try"].show(digits=1), took["run"].show(digits=1),
                      ratio.show(digits=2), "1.3"])
         for work in (Clone, Npm):
-            measure(bench, work, 3 if quick else 11, targets, rows)
+            measure(bench, work, 3 if quick else 7, targets, rows)
     finally:
         bench.close()
     if "--write" in argv:

@@ -304,8 +304,8 @@ bool link_set_is_gits(const struct judge *j, const struct request *r, const stru
 {
     char name[32], program[PATH_BYTES];
     struct stat real;
-    const struct layer *l =
-        j->layers && old->found ? layers_world_at(j->layers, old->path, old->path_len, &old->st)
+    const struct layer *l = j->layers && old->found
+                                ? layers_world_at(j->layers, old->path, old->path_len, &old->st)
                                 : NULL;
     if (!l || !shows_real(l, old->path + l->plan->len + 1, &old->st, &real))
         return false;

@@ -48,7 +48,8 @@ void world_measure(const struct world *w)
     if (w->fd < 0)
         return;
     uint64_t size = measure(w->fd, ".", 0);
-    OWN(fd) int fd = openat(w->fd, "size", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    OWN(fd)
+    int fd = openat(w->fd, "size", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     int n = snprintf(text, sizeof(text), "%llu\n", (unsigned long long)size);
     if (fd >= 0)
         (void)fd_write_all(fd, text, (size_t)n);
@@ -76,8 +77,7 @@ int room_for_another(struct bk_err *err)
     if (sum < WORLDS_BYTES)
         return 0;
     err_set(err, BK_E_LIMIT,
-            "%zu worlds wait, and take %llu MB of %llu: `buckle changes` lists them, `buckle changes "
-            "--prune --size 1G` removes the oldest",
-            n, (unsigned long long)(sum >> 20), (unsigned long long)(WORLDS_BYTES >> 20));
+            "%zu worlds wait, and take %llu MB of %llu: keep, discard or prune some of them", n,
+            (unsigned long long)(sum >> 20), (unsigned long long)(WORLDS_BYTES >> 20));
     return -1;
 }

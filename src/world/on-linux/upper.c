@@ -4,8 +4,9 @@
 /*
  * An overlay marks files on its upper side with attributes: trusted.overlay.NAME if root mounted
  * it, else user.overlay.NAME. Root's overlays take attributes of users as any others, which mean
- * nothing here: real files have them where a user keeps containers. A removed file is a device 0:0, or an empty file with an attribute.
- * Attributes of descriptors that were opened by path only are reached through /proc.
+ * nothing here: real files have them where a user keeps containers. A removed file is a device 0:0,
+ * or an empty file with an attribute. Attributes of descriptors that were opened by path only are
+ * reached through /proc.
  */
 
 #include "world/on-linux/upper.h"
