@@ -159,7 +159,7 @@ def refill(person, folder, setup):
 def check_task(person, t, name, setup, script):
     folder, script = person.folder(), f"umask 022\n{script}"
     refill(person, folder, setup)
-    since = time.time_ns()
+    since = time.time_ns() - 3 * 10**9  # some tools write whole seconds, or every second one
     time.sleep(0.02)
     r = person.call(["/bin/sh", "-ec", script], cwd=folder, timeout=180)
     t.ok(r.status == 0, f"{name}: runs without Buckle", r)
