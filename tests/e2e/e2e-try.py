@@ -481,8 +481,11 @@ def test_cost(person, t):
     work, times = f"{folder}/work", {}
     copy = ["cp", "-r", "../tree", "new"]
     ways = {"bwrap": ["bwrap", "--dev-bind", "/", "/", "--bind", work, work, *copy], "run": [BUCKLE, "run", "--", *copy],
-            "try": [BUCKLE, "try", "--review", "later", "--", *copy], "launch of run": [BUCKLE, "run", "--", "true"],
-            "launch of try": [BUCKLE, "try", "--", "true"]}
+            "try": [BUCKLE, "try", "--review", "later", "--", *copy]}
+    launches = {"launch of run": [BUCKLE, "run", "--", "true"], "launch of try": [BUCKLE, "try", "--", "true"]}
+    for _ in range(25):
+        for way, words in launches.items():
+            times.setdefault(way, []).append(seconds(person, words, work)[0])
     for _ in range(3):
         for way, words in ways.items():
             person.sh("rm -rf new; sync", cwd=work)

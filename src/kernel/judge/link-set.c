@@ -70,8 +70,7 @@ static void add_name(struct link_index *x, uint64_t ino, const char *path)
 static void search(struct link_index *x, int folder, char *path, size_t n, int depth)
 {
     struct stat st;
-    DIR *opened = fdopendir(folder);
-    OWN(dir) DIR *d = opened;
+    OWN(dir) DIR *d = fdopendir(folder);
     if (!d) {
         close(folder);
         return;
@@ -193,6 +192,12 @@ static void name_temp(char out[TEMP_NAME])
 
 /* ---- the set ---- */
 
+static bool still_shows(const struct name_at *n, const struct stat *seen)
+{
+    struct stat st;
+    return fstatat(n->folder, n->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && same_file(&st, seen);
+}
+
 /* Copies the file for its first name. */
 static int copy_first(const struct name_at *n, const struct stat *seen)
 {
@@ -211,6 +216,9 @@ static int copy_first(const struct name_at *n, const struct stat *seen)
     /* an owner that cannot be given stays the real one's */
     if (err == 0 && (fstat(to, &st) < 0 || st.st_uid != seen->st_uid || st.st_gid != seen->st_gid))
         err = -EPERM;
+    /* another run of the session may have changed it meanwhile */
+    if (err == 0 && !still_shows(n, seen))
+        err = -ESTALE;
     if (err < 0) {
         unlinkat(n->folder, temp, 0);
         return err;

@@ -14,10 +14,9 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/own.h"
@@ -25,15 +24,15 @@
 
 enum { NAMES_MOST = 1000000, DEPTH_MOST = 256 };
 
+typedef void old_tree_fn(void *arg, const struct stat *st);
+
 struct old_walk {
     old_tree_fn *fn;
     void *arg;
     size_t names;
-    char path[PATH_MAX];
 };
 
-/* n: the length of the folder's path. */
-static void walk_tree(struct old_walk *k, int above, const char *name, size_t n, int depth)
+static void walk_tree(struct old_walk *k, int above, const char *name, int depth)
 {
     struct stat st;
     int fd = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -41,34 +40,29 @@ static void walk_tree(struct old_walk *k, int above, const char *name, size_t n,
     if (!d && fd >= 0)
         close(fd);
     for (struct dirent *e; d && k->names < NAMES_MOST && (e = readdir(d));) {
-        size_t len = strlen(e->d_name);
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
-            n + len + 2 > sizeof(k->path) ||
             fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
         k->names++;
-        k->path[n] = '/';
-        memcpy(k->path + n + 1, e->d_name, len + 1);
-        k->fn(k->arg, k->path, &st);
+        k->fn(k->arg, &st);
         if (S_ISDIR(st.st_mode) && depth < DEPTH_MOST)
-            walk_tree(k, dirfd(d), e->d_name, n + 1 + len, depth + 1);
+            walk_tree(k, dirfd(d), e->d_name, depth + 1);
     }
 }
 
-void old_tree_each(const struct world *w, const struct change *c, old_tree_fn *fn, void *arg)
+/* Calls fn for everything in a folder that was removed or replaced, as far as it can be read. */
+static void each_old(const struct world *w, const struct change *c, old_tree_fn *fn, void *arg)
 {
     struct old_walk k = {.fn = fn, .arg = arg};
     const struct world_place *p = &w->places[c->place];
     const char *name;
     OWN(fd) int above = beneath_above(c->old_since ? p->since : p->lower, c->path, &name);
-    size_t n = strlen(c->path);
-    if (above < 0 || n >= sizeof(k.path))
-        return;
-    memcpy(k.path, c->path, n);
-    walk_tree(&k, above, name, n, 0);
+    if (above >= 0)
+        walk_tree(&k, above, name, 0);
 }
 
-bool takes_folder(const struct change *c)
+/* Whether a change takes away a folder with what is in it. */
+static bool takes_folder(const struct change *c)
 {
     return (c->kind == CHANGE_REMOVED || c->kind == CHANGE_CHANGED) && S_ISDIR(c->old_mode);
 }
@@ -80,10 +74,9 @@ struct count {
     uint64_t bytes;
 };
 
-static void count_one(void *arg, const char *path, const struct stat *st)
+static void count_one(void *arg, const struct stat *st)
 {
     struct count *n = arg;
-    (void)path;
     n->folders += S_ISDIR(st->st_mode) != 0;
     n->files += !S_ISDIR(st->st_mode);
     n->bytes += S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0;
@@ -93,7 +86,7 @@ void change_count_old(const struct world *w, const struct change *c, size_t *fil
                       uint64_t *bytes)
 {
     struct count n = {0};
-    old_tree_each(w, c, count_one, &n);
+    each_old(w, c, count_one, &n);
     *files += n.files;
     *folders += n.folders;
     *bytes += n.bytes;
@@ -128,12 +121,11 @@ static struct old_file *find_file(const struct old_files *f, uint16_t place, uin
     return f->n ? bsearch(&key, f->at, f->n, sizeof(key), by_file) : NULL;
 }
 
-static void count_name(void *arg, const char *path, const struct stat *st)
+static void count_name(void *arg, const struct stat *st)
 {
     struct old_files *f = arg;
     struct old_file *one =
         S_ISREG(st->st_mode) && st->st_nlink > 1 ? find_file(f, f->place, st->st_ino) : NULL;
-    (void)path;
     if (one)
         one->listed++;
 }
@@ -165,7 +157,7 @@ void split_find(const struct world *w, struct changes *c)
     for (size_t i = 0; f.n && i < c->n; i++) {
         f.place = c->at[i].place;
         if (takes_folder(&c->at[i]))
-            old_tree_each(w, &c->at[i], count_name, &f);
+            each_old(w, &c->at[i], count_name, &f);
     }
     for (size_t i = 0; i < c->n; i++) {
         struct change *one = &c->at[i];
