@@ -265,3 +265,26 @@ int cli_emit(struct buf *out, int status)
     buf_free(out);
     return status;
 }
+
+int args_amount(const char *name, const char *text, uint64_t max, uint64_t *out, struct bk_err *err)
+{
+    char *end;
+    errno = 0;
+    unsigned long long v = text[0] >= '0' && text[0] <= '9' ? strtoull(text, &end, 10) : 0;
+    if (text[0] < '0' || text[0] > '9' || errno)
+        return err_set(err, BK_E_INPUT, "--%s: %s is not a number", name, text);
+    const char *units = "KMGT", *unit = *end ? strchr(units, *end & ~0x20) : NULL;
+    if (unit) {
+        int shift = (int)(unit - units + 1) * 10;
+        if (v > (max >> shift))
+            return err_set(err, BK_E_INPUT, "--%s must be between 1 and %llu", name,
+                           (unsigned long long)max);
+        v <<= shift;
+        end++;
+    }
+    if (*end || v == 0 || v > max)
+        return err_set(err, BK_E_INPUT, "--%s must be between 1 and %llu, not %s", name,
+                       (unsigned long long)max, text);
+    *out = v;
+    return 0;
+}

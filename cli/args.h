@@ -40,6 +40,9 @@ bool args_has(const struct cli_args *args, const char *name);
 const char *args_value(const struct cli_args *args, const char *name); /* the last one, or NULL */
 /* A whole number up to `most`. */
 bool args_number(const char *text, uint64_t most, uint64_t *out);
+/* A number from 1 to max, with K, M, G or T behind it, of the option that has this name. */
+int args_amount(const char *name, const char *text, uint64_t max, uint64_t *out,
+                struct bk_err *err);
 size_t args_count(const struct cli_args *args, const char *name);
 /* The nth value of an option that may repeat; NULL past the last. */
 const char *args_nth(const struct cli_args *args, const char *name, size_t n);

@@ -441,6 +441,7 @@ def bench_suites():
                             [tests("bench", "run-net.py"), *how, *quick],
                             [tests("bench", "run-events.py"), *how, *quick],
                             [tests("bench", "run-spare.py"), *how, *quick],
+                            [tests("bench", "run-try.py"), *how, *quick],
                             [tests("bench", "run-released.py"), *how, *quick],
                             [tests("bench", "run-patterns.py"), *how, *quick],
                             [tests("bench", "run-node.py"), *how, *quick],

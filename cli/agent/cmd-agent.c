@@ -29,6 +29,7 @@ static const struct cli_option options[] = {
     {"env", 'e', "NAME", "keep this variable even though its name looks like a secret", NULL},
     {"ask", 0, NULL, "ask on the terminal about hosts that no rule names", NULL},
     {"try", 0, NULL, "let it write to a world, except for its own state (see `buckle try`)", NULL},
+    {"on", 0, "ID", "with --try: begin with what is in the world ID", NULL},
     {"dry-run", 'n', NULL, "show how the policy would be enforced, and exit", NULL},
     {"list", 0, NULL, "list the agents", NULL},
     {0},
@@ -204,6 +205,8 @@ static int cmd_agent_run(struct cli_args *args)
         return list_agents();
     if (!args->npos)
         return cli_usage(args, "no agent given");
+    if (args_has(args, "on") && !args_has(args, "try"))
+        return cli_usage(args, "--on needs --try");
     const struct agent_info *a = agent_find(args->pos[0], &err);
     if (!a)
         return cli_fail(&err);

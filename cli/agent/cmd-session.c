@@ -29,6 +29,7 @@ static const struct cli_option options[] = {
      NULL},
     {"list", 'l', NULL, "list your sessions, their commands and servers", NULL},
     {"try", 0, NULL, "give the session a world that its runs write to (see `buckle try`)", NULL},
+    {"on", 0, "ID", "with --try: begin with what is in the world ID", NULL},
     {"no-spare", 0, NULL, "keep no sandbox ready for the next command", NULL},
     {"foreground", 0, NULL, "stay in the foreground", NULL},
     {"stream", 0, NULL, "stay, and exchange events and answers with the caller as lines of JSON",
@@ -125,7 +126,8 @@ static int run_session(pid_t owner, int ready_fd, const struct cli_args *args, u
     struct bk_err err;
     char place[PATH_MAX];
     const struct session_world *world = NULL;
-    if (args_has(args, "try") && !(world = session_world_begin("buckle session", NULL, &err)))
+    if (args_has(args, "try") &&
+        !(world = session_world_begin("buckle session", args_value(args, "on"), &err)))
         return cli_fail(&err);
     if (session_open(&k, "session", owner, tmpdir_place(place), world, &err) < 0) {
         session_world_end(false);
@@ -183,6 +185,8 @@ static int cmd_session_run(struct cli_args *args)
         return session_list();
     if (owner <= 1 || (kill(owner, 0) < 0 && errno != EPERM)) /* EPERM: another user's process */
         return cli_usage(args, "--for: no such process");
+    if (args_has(args, "on") && !args_has(args, "try"))
+        return cli_usage(args, "--on needs --try");
     if (args_has(args, "stream") && args_has(args, "try"))
         return cli_usage(args, "--stream and --try exclude each other");
     if (args_has(args, "stream"))

@@ -46,30 +46,6 @@ enum { FAILED = 125 };
 
 /* ---- numbers and places ---- */
 
-static int parse_count(const char *name, const char *text, uint64_t max, uint64_t *out,
-                       struct bk_err *err)
-{
-    char *end;
-    errno = 0;
-    unsigned long long v = text[0] >= '0' && text[0] <= '9' ? strtoull(text, &end, 10) : 0;
-    if (text[0] < '0' || text[0] > '9' || errno)
-        return err_set(err, BK_E_INPUT, "--%s: %s is not a number", name, text);
-    const char *units = "KMGT", *unit = *end ? strchr(units, *end & ~0x20) : NULL;
-    if (unit) {
-        int shift = (int)(unit - units + 1) * 10;
-        if (v > (max >> shift))
-            return err_set(err, BK_E_INPUT, "--%s must be between 1 and %llu", name,
-                           (unsigned long long)max);
-        v <<= shift;
-        end++;
-    }
-    if (*end || v == 0 || v > max)
-        return err_set(err, BK_E_INPUT, "--%s must be between 1 and %llu, not %s", name,
-                       (unsigned long long)max, text);
-    *out = v;
-    return 0;
-}
-
 /* The writable folder must not be the whole home or disk. */
 int invocation_check_place(struct invocation *r, struct bk_err *err)
 {
@@ -95,7 +71,7 @@ static int choose_report(struct invocation *r, struct bk_err *err)
     }
     r->how = REPORT_JSON;
     uint64_t fd = STDERR_FILENO;
-    if (strncmp(how, "fd:", 3) == 0 && parse_count("report", how + 3, 1023, &fd, err) < 0)
+    if (strncmp(how, "fd:", 3) == 0 && args_amount("report", how + 3, 1023, &fd, err) < 0)
         return -1;
     if (strncmp(how, "fd:", 3) != 0 && strcmp(how, "json") != 0)
         return err_set(err, BK_E_INPUT, "--report must be text, json, none or fd:N, not %s", how);
@@ -173,10 +149,10 @@ static int choose_limits(struct invocation *r, struct bk_err *err)
     const char *timeout = args_value(r->args, "timeout"), *procs = args_value(r->args, "max-procs");
     const char *memory = args_value(r->args, "max-memory");
     uint64_t seconds = 0, nprocs = 0;
-    if ((timeout && parse_count("timeout", timeout, UINT32_MAX / 1000, &seconds, err) < 0) ||
-        (procs && parse_count("max-procs", procs, UINT32_MAX, &nprocs, err) < 0) ||
+    if ((timeout && args_amount("timeout", timeout, UINT32_MAX / 1000, &seconds, err) < 0) ||
+        (procs && args_amount("max-procs", procs, UINT32_MAX, &nprocs, err) < 0) ||
         (memory &&
-         parse_count("max-memory", memory, INT64_MAX, &r->spec.launch.max_memory, err) < 0))
+         args_amount("max-memory", memory, INT64_MAX, &r->spec.launch.max_memory, err) < 0))
         return -1;
     r->spec.launch.timeout_ms = (uint32_t)seconds * 1000;
     r->spec.launch.max_procs = (uint32_t)nprocs;
@@ -187,7 +163,7 @@ static int choose_asking(struct invocation *r, struct bk_err *err)
 {
     const char *timeout = args_value(r->args, "ask-timeout");
     uint64_t seconds = 0;
-    if (timeout && parse_count("ask-timeout", timeout, UINT32_MAX / 1000, &seconds, err) < 0)
+    if (timeout && args_amount("ask-timeout", timeout, UINT32_MAX / 1000, &seconds, err) < 0)
         return -1;
     r->spec.launch.ask_ms = (uint32_t)seconds * 1000;
     r->spec.launch.on_question = args_has(r->args, "ask") ? run_ask_question : NULL;
@@ -252,7 +228,7 @@ static int choose_kept(struct invocation *r, struct bk_err *err)
         r->keep_env[nenv + i] = r->flags.keep[i];
     for (size_t i = 0; i < nfds; i++) {
         uint64_t fd;
-        if (parse_count("keep-fd", args_nth(r->args, "keep-fd", i), 65535, &fd, err) < 0)
+        if (args_amount("keep-fd", args_nth(r->args, "keep-fd", i), 65535, &fd, err) < 0)
             return -1;
         r->keep_fds[i] = (int)fd;
     }

@@ -22,8 +22,10 @@ static const struct cli_option options[] = {
     {"checkpoints", 0, NULL, "list the checkpoints of a session's world", NULL},
     {"checkpoint", 0, "N", "show the world as it was after checkpoint N", NULL},
     {"since", 0, "N", "show what has changed since checkpoint N (0: the beginning)", NULL},
-    {"prune", 0, NULL, "remove worlds that are older than --days", NULL},
+    {"prune", 0, NULL, "remove worlds that are older than --days, and the oldest beyond --size",
+     NULL},
     {"days", 0, "N", "with --prune: the age of worlds to remove, in days (default 30)", NULL},
+    {"size", 0, "SIZE", "with --prune: what the others may have together (2G)", NULL},
     {0},
 };
 
@@ -44,7 +46,9 @@ static void put_world(const struct world_about *one, struct buf *out)
     char when[32];
     world_when(one->begun.tv_sec, when);
     const char *command = one->command ? one->command : "";
-    buf_fmt(out, "%s  %s%s  ", one->id, when, one->used ? "  in use" : "");
+    buf_fmt(out, "%s  %s  ", one->id, when);
+    world_put_size(out, one->size);
+    buf_str(out, one->used ? "  in use  " : "  ");
     buf_safe(out, one->cwd, strlen(one->cwd));
     buf_str(out, "  ");
     buf_safe(out, command, strlen(command));
@@ -74,7 +78,12 @@ static int prune(const struct cli_args *args)
     long days = text ? strtol(text, &end, 10) : DAYS;
     if (text && (!*text || *end || days < 0 || days > DAYS_MOST))
         return cli_usage(args, "--days must be between 0 and %d, not %s", DAYS_MOST, text);
-    size_t gone = worlds_prune((unsigned)days);
+    uint64_t bytes = UINT64_MAX;
+    struct bk_err err;
+    if (args_value(args, "size") &&
+        args_amount("size", args_value(args, "size"), UINT64_MAX, &bytes, &err) < 0)
+        return cli_fail(&err);
+    size_t gone = worlds_prune((unsigned)days, bytes);
     fprintf(stderr, "buckle: removed %zu world%s\n", gone, plural(gone));
     return CLI_OK;
 }
@@ -175,6 +184,7 @@ static int run_again(struct cli_args *args, struct world *w)
     int status = args_parse(&run, &cmd_try, (int)(OWN_WORDS + n), argv, &err) < 0
                      ? cli_fail(&err)
                      : world_run(w, &run, NULL, &ran, &err);
+    world_measure(w);
     args_free(&run);
     return status;
 }

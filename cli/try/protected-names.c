@@ -23,16 +23,40 @@
 
 enum { SETTINGS_MOST = 1 << 20 };
 
+/* The rules are compiled when the first name is asked about: most commands change nothing. */
 struct names {
+    const char *cwd;
+    bool compiled, failed;
+    struct bk_err err;
     struct sbpl_unit unit;
     struct graph *graph;
     struct graph_cache *cache;
 };
 
+static int compile(struct names *n, struct bk_err *err)
+{
+    char real[PATH_MAX];
+    const char *named = getenv("HOME"), *home = named ? realpath(named, real) : NULL;
+    const struct sbpl_param params[] = {{"CWD", n->cwd}, {"HOME", home}};
+    const struct sbpl_options opt = {
+        .os = VOCAB_OS_ANY, .shipped_only = true, .params = params, .nparams = home ? 2 : 1};
+    n->compiled = true;
+    sbpl_unit_init(&n->unit, &opt);
+    if (profile_add_shipped(&n->unit, "default", err) < 0 ||
+        sbpl_compile(&n->unit, &n->graph, err) < 0)
+        return -1;
+    n->cache = graph_cache_new(n->graph);
+    return n->cache ? 0 : err_nomem(err);
+}
+
 static unsigned classify(void *arg, const char *path)
 {
     static const uint16_t ops[] = {OP_FILE_WRITE_CREATE, OP_FILE_WRITE_DATA, OP_FILE_WRITE_UNLINK};
-    const struct names *n = arg;
+    struct names *n = arg;
+    if (!n->compiled && !n->failed)
+        n->failed = compile(n, &n->err) < 0;
+    if (n->failed)
+        return PROTECTED_NO_CLASS;
     struct graph_fact fact = {.filter = FILTER_PATH, .str = path, .len = (uint32_t)strlen(path)};
     for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
         struct graph_query q = {.op = ops[i], .facts = &fact, .nfacts = 1};
@@ -115,32 +139,20 @@ static void look_at_git(const struct world *w, struct changes *c)
 
 /* ---- all of it ---- */
 
-static int compile(struct names *n, const char *cwd, struct bk_err *err)
-{
-    char real[PATH_MAX];
-    const char *named = getenv("HOME"), *home = named ? realpath(named, real) : NULL;
-    const struct sbpl_param params[] = {{"CWD", cwd}, {"HOME", home}};
-    const struct sbpl_options opt = {
-        .os = VOCAB_OS_ANY, .shipped_only = true, .params = params, .nparams = home ? 2 : 1};
-    sbpl_unit_init(&n->unit, &opt);
-    if (profile_add_shipped(&n->unit, "default", err) < 0 ||
-        sbpl_compile(&n->unit, &n->graph, err) < 0)
-        return -1;
-    n->cache = graph_cache_new(n->graph);
-    return n->cache ? 0 : err_nomem(err);
-}
-
 int world_changes(const struct world *w, struct changes *out, struct bk_err *err)
 {
-    struct names n = {.graph = NULL};
-    int result = compile(&n, w->cwd, err);
+    struct names n = {.cwd = w->cwd};
     *out = (struct changes){.n = 0};
-    if (result == 0)
-        result = changes_read(w, classify, &n, out, err);
+    int result = changes_read(w, classify, &n, out, err);
+    if (result == 0 && n.failed) {
+        *err = n.err;
+        result = -1;
+    }
     if (result == 0)
         look_at_git(w, out);
     graph_cache_free(n.cache);
     graph_free(n.graph);
-    sbpl_unit_free(&n.unit);
+    if (n.compiled)
+        sbpl_unit_free(&n.unit);
     return result;
 }

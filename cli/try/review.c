@@ -279,6 +279,8 @@ int world_leave(struct world *w, bool shows, struct bk_err *err)
     struct changes c = {0};
     int left = world_refresh(w, err) < 0 ? -1 : show_changes(w, &c, shows, err);
     changes_free(&c);
+    if (left > 0)
+        world_measure(w);
     if (left > 0 && shows)
         print_later(w);
     return left < 0 ? -1 : 0;
@@ -294,6 +296,7 @@ int world_review(struct world *w, const struct cli_args *args, int status)
         cli_fail(&err), status = FAILED;
     else if (left)
         status = choose(w, &c, args, classes, status);
+    world_measure(w); /* if it stays */
     changes_free(&c);
     return status;
 }

@@ -71,9 +71,10 @@ void world_list_json(const struct world_about *list, size_t n, struct buf *out)
 {
     buf_chr(out, '[');
     for (size_t i = 0; i < n; i++) {
-        buf_fmt(out, "%s{\"world\": \"%s\", \"begun\": %lld, \"used\": %s, \"folder\": ",
+        buf_fmt(out,
+                "%s{\"world\": \"%s\", \"begun\": %lld, \"used\": %s, \"size\": %llu, \"folder\": ",
                 i ? ",\n" : "\n", list[i].id, (long long)list[i].begun.tv_sec,
-                list[i].used ? "true" : "false");
+                list[i].used ? "true" : "false", (unsigned long long)list[i].size);
         buf_json(out, list[i].cwd, strlen(list[i].cwd));
         buf_str(out, ", \"command\": ");
         const char *command = list[i].command ? list[i].command : "";

@@ -32,7 +32,7 @@ bool world_has_changes(const struct changes *c)
 
 /* ---- one row ---- */
 
-static void put_size(struct buf *out, uint64_t n)
+void world_put_size(struct buf *out, uint64_t n)
 {
     static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
     double size = (double)n;
@@ -72,13 +72,13 @@ static void put_marks(const struct change *c, struct buf *out)
 static void put_sizes(const struct change *c, struct buf *out)
 {
     if (c->kind != CHANGE_ADDED && S_ISREG(c->old_mode)) {
-        put_size(out, c->old_size);
+        world_put_size(out, c->old_size);
         if (c->kind == CHANGE_CHANGED && (c->differs & DIFFERS_CONTENT) && S_ISREG(c->new_mode)) {
             buf_str(out, " → ");
-            put_size(out, c->new_size);
+            world_put_size(out, c->new_size);
         }
     } else if (S_ISREG(c->new_mode)) {
-        put_size(out, c->new_size);
+        world_put_size(out, c->new_size);
     } else if (S_ISLNK(c->new_mode)) {
         buf_str(out, "symlink");
     }
@@ -114,7 +114,7 @@ static void put_inside(const struct inside *in, struct buf *out)
     if (in->folders)
         buf_fmt(out, ", %zu folder%s", in->folders, plural(in->folders));
     buf_str(out, ", ");
-    put_size(out, in->bytes);
+    world_put_size(out, in->bytes);
     if (in->executables)
         buf_fmt(out, "  [%zu executable]", in->executables);
 }

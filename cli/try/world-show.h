@@ -25,6 +25,8 @@ void world_checkpoints_json(const struct checkpoint *list, size_t n, struct buf 
 /* Differences of text files, as `diff -u` shows them; of others sizes. */
 void world_show_diff(const struct world *w, const struct changes *c, struct buf *out);
 
+/* "12 kB" */
+void world_put_size(struct buf *out, uint64_t n);
 /* "/place/path" of a change. */
 void world_path(const struct world *w, const struct change *c, struct buf *out);
 

@@ -28,7 +28,7 @@ enum {
     MARK_LINK_OUT = 1 << 2,   /* a symlink that leads out of the place */
     MARK_LEFT_OUT = 1 << 3,   /* a socket, a pipe, a device, or it cannot be read: never kept */
     MARK_CONFLICT = 1 << 4,   /* it has changed outside as well */
-    MARK_SPLIT = 1 << 5,      /* the real file has other names, which still have the old content */
+    MARK_SPLIT = 1 << 5,      /* the real file has other names, which keep the old content */
     MARK_PROTECTED = 1 << 6,  /* `protected` says which class */
 };
 
@@ -51,6 +51,7 @@ struct change {
     uint32_t origin[2]; /* if copied: one of them is half of the real one's inode number; or 0 */
     const char *from;   /* the name that it had, which is removed; or NULL */
     uint64_t old_ino;
+    uint32_t old_links;
     uint64_t old_size, new_size;
 };
 

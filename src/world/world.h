@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <time.h>
 
 #include "base/err.h"
@@ -20,12 +21,16 @@
  *     STATE/buckle/worlds/ID/0/path    where place 0 is
  *     STATE/buckle/worlds/ID/0/upper   what was written there
  *     STATE/buckle/worlds/ID/0/below/0 what the world below had written, and 1 the one below that
+ *     STATE/buckle/worlds/ID/size      in bytes, when a command had ended (room.h)
  *     STATE/buckle/worlds/ID/moves     folders that were renamed: both paths, in hexadecimal
  *     STATE/buckle/worlds/ID/checkpoints, ID/0/checkpoint/1    (checkpoints.h)
  *
  * No command can write there (run/own-rules.h). But commands chose the names and contents of what
  * is in an upper side, so nothing in it is trusted.
  */
+
+/* All worlds together: no other begins when they have more. */
+#define WORLDS_BYTES ((uint64_t)16 << 30)
 
 enum { WORLD_ID = 16, WORLD_PLACES = 64, WORLD_BELOW = 8 };
 
@@ -66,6 +71,9 @@ int world_refresh_in_use(struct world *w, struct bk_err *err); /* without waitin
 void world_close(struct world *w);
 #define OWN_world world_close
 
+/* Notes how much room it takes. */
+void world_measure(const struct world *w);
+
 /* Removes all of it. Nothing outside changes. */
 int world_discard(struct world *w, struct bk_err *err);
 
@@ -76,6 +84,7 @@ struct world_about {
     bool used; /* a process uses it */
     char *cwd, *command;
     char on[WORLD_ID]; /* as above */
+    uint64_t size;     /* when a command had ended; 0: not known */
 };
 
 /* The newest first. Free with worlds_free(). Returns how many. */
@@ -85,7 +94,8 @@ void worlds_free(struct world_about *list, size_t n);
 /* Finds a world on top of this one. */
 bool world_has_above(const char *id, char above[WORLD_ID]);
 
-/* Removes worlds that are older, except those in use. Returns how many. */
-size_t worlds_prune(unsigned days);
+/* Removes worlds that are older, and then the oldest until the others have at most so many bytes;
+ * not those in use. Returns how many. */
+size_t worlds_prune(unsigned days, uint64_t bytes);
 
 #endif

@@ -6,6 +6,7 @@ command chooses cannot change what the profile means. `run --learn-denied` write
 
     e2e-learn.py          a few tasks
     e2e-learn.py whole    twenty real builds and test suites, with the cost of learning
+    e2e-learn.py by-hand  the number of rules, against profiles that were written by hand
 """
 
 import os
@@ -91,6 +92,35 @@ MORE = {
     "venv": ("", "/usr/bin/python3 -m venv --without-pip v && v/bin/python -c 'print(1)'", "rm -rf v"),
     "compileall": ("mkdir m; for i in 1 2 3; do echo 'x = 1' >m/a$i.py; done", "/usr/bin/python3 -m compileall -q m", "rm -rf m/__pycache__"),
 }
+
+
+# What a person would write for five of them, with one path a rule. Where the learned profile names single programs and
+# files, people open folders.
+PROGRAMS = ['(allow process-exec* (subpath "/usr/bin"))', '(allow file-read* (literal "/etc/locale.alias"))']
+WORK = ['(allow file-read* (subpath (param "CWD")))', '(allow file-write* (subpath (param "CWD")))']
+TEMPORARY = ['(allow file-read* (subpath (param "TMPDIR")))', '(allow file-write* (subpath (param "TMPDIR")))']
+PYTHON = ['(allow file-read* (prefix "/usr/lib/python3"))', '(allow file-read* (prefix "/etc/python3."))']
+HAND = {
+    "make": [*PROGRAMS, '(allow process-exec* (subpath "/usr/lib/gcc"))', '(allow process-exec* (subpath (param "CWD")))',
+             '(allow file-read* (subpath "/usr/include"))', *WORK, *TEMPORARY],
+    "git commit": [*PROGRAMS, '(allow process-exec* (subpath "/usr/lib/git-core"))', '(allow file-read* (subpath "/usr/share/git-core"))',
+                   '(allow file-read* (literal (string-append (param "HOME") "/.gitconfig")))',
+                   '(allow file-read* (literal "/etc/gitconfig"))', *WORK],
+    "unittest": [*PROGRAMS, *PYTHON, *WORK, *TEMPORARY],
+    "node": [*PROGRAMS, '(allow file-read* (literal "/usr/bin/node"))', '(allow file-read* (literal "/proc/meminfo"))',
+             '(allow file-read* (subpath "/sys/fs/cgroup"))', '(allow file-read* (literal "/etc/ssl/openssl.cnf"))',
+             '(allow file-read* (subpath "/usr/share/nodejs"))', *WORK, *TEMPORARY],
+    "tar": [*PROGRAMS, '(allow file-read* (literal "/proc/filesystems"))', *WORK],
+}
+BY_HAND = """(version 1)
+(deny default)
+(import "system.sb")
+(import "learned.sb")
+{}
+(import "protected.sb")
+(import "disks.sb")
+(import "secrets.sb")
+"""
 
 
 def learn(person, folder, script, *words, **how):
@@ -302,6 +332,24 @@ def test_many(person, t):
     t.ok(again.status == 0 and again.err == "", "which lets it pass", again)
 
 
+def by_hand(person, t):
+    """How many rules are learned, against a profile that a person has written for the same task."""
+    both = [0, 0]
+    for name, rules in HAND.items():
+        setup, script, clean = {**FEW, **MORE}[name]
+        folder = made(person, setup)
+        learned, written = os.path.join(person.home, "by-tool.sb"), person.profile("by-hand.sb", BY_HAND.format("\n".join(rules)))
+        r = learn(person, folder, script, "--to", learned)
+        if clean:
+            person.sh(clean, cwd=folder)
+        again = run(person, folder, written, script)
+        t.ok(r.status == 0 and again.status == 0 and "buckle:" not in again.err, f"{name}: runs with a profile written by hand", again)
+        n, m = len(rules_of(learned)), len(rules)
+        print(f"= {person.name}: {name}: {n} rules learned, {m} written by hand")
+        both = [both[0] + n, both[1] + m]
+    t.ok(both[0] <= 2 * both[1], f"{both[0]} rules learned, {both[1]} written by hand: at most twice as many")
+
+
 def cost(person, t):
     """Learning against a run, in turn; the smallest of each."""
     folder = made(person, C_PROJECT)
@@ -320,12 +368,15 @@ def whole(person, t):
     tasks = {**FEW, **MORE}
     fine = sum(check_task(person, t, name, task) for name, task in tasks.items())
     t.ok(fine >= 0.95 * len(tasks), f"{fine} of {len(tasks)} tasks pass with what was learned from one run")
+    by_hand(person, t)
     cost(person, t)
 
 
 TESTS = [test_tasks, test_needed, test_base, test_hostile, test_add, test_output, test_world, test_denied, test_many]
 chosen = sys.argv[1:]
-if chosen == ["whole"]:
+if chosen == ["by-hand"]:
+    for_everybody([by_hand])
+elif chosen == ["whole"]:
     for_everybody([test_bases, whole])
 else:
     for_everybody([test for test in [*TESTS, *([test_bases] if chosen else [])] if not chosen or test.__name__ in chosen])

@@ -191,7 +191,38 @@ def test_agent(user, t):
     t.ok(os.path.exists(f"{folder}/by-command"), "are kept")
 
 
-TESTS = [test_agent, test_mcp, test_beside, test_empty, test_hook, test_hook_without, test_outside]
+def test_sub_agents(user, t):
+    """Two sub-agents, each in a world of its own on their parent's; the parent's gets what is kept of them."""
+    folder = made(user)
+    before = tree(user, folder)
+    parent = client(user, folder)
+    parent.bash("echo p >by-parent")
+    world = worlds(user)[0]["world"]
+    subs = [client(user, folder, "--on", world) for _ in range(2)]
+    for i, sub in enumerate(subs):
+        t.equal(sub.bash(f"cat by-parent; echo {i} >by-sub{i}; echo {i} >>src/one; ls by-*").text, f"p\nby-parent\nby-sub{i}\n",
+                "a sub-agent sees its parent's changes, and not the other one's")
+    t.equal(parent.bash("ls by-*; cat src/one").text, "by-parent\none\n", "its parent sees none of it")
+    ids = [w["world"] for w in worlds(user) if w.get("on") == world]
+    t.equal(len(ids), 2, "worlds on the parent's")
+    for sub in subs:
+        sub.close()
+    r = buckle(user, "keep", ids[0])
+    t.ok(r.status != 0 and "in use" in r.err, "nothing is kept in a world in use", r)
+    parent.close()
+    t.ok(buckle(user, "keep", world).status == 1, "nor is it kept before what is on top of it")
+    t.equal(buckle(user, "keep", ids[0]).status, 0, "the one is kept in its parent's world")
+    r = buckle(user, "keep", ids[1])
+    t.ok(r.status == 1 and f"{folder}/src/one: it has changed outside" in r.err, "what both changed is a conflict", r)
+    buckle(user, "discard", ids[1])
+    t.equal(tree(user, folder), before, "nothing has changed outside")
+    t.ok(buckle(user, "keep", world).status == 0 and os.path.exists(f"{folder}/by-parent"), "all of it at last")
+    t.equal([os.path.exists(f"{folder}/by-sub{i}") for i in range(2)].count(True), 1, "with one of the two")
+    r = buckle(user, "agent", "--on", world, "claude", cwd=folder)
+    t.ok(r.status == 2 and "--on needs --try" in r.err, "--on without --try", r)
+
+
+TESTS = [test_agent, test_sub_agents, test_mcp, test_beside, test_empty, test_hook, test_hook_without, test_outside]
 chosen = sys.argv[1:]
 for_everybody([test for test in TESTS if not chosen or test.__name__ in chosen])
 sys.exit(done())

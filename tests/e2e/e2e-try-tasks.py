@@ -159,7 +159,7 @@ def refill(person, folder, setup):
 def check_task(person, t, name, setup, script):
     folder, script = person.folder(), f"umask 022\n{script}"
     refill(person, folder, setup)
-    since = time.time_ns()
+    since = time.time_ns() - 3 * 10**9  # some tools write whole seconds, or every second one
     time.sleep(0.02)
     r = person.call(["/bin/sh", "-ec", script], cwd=folder, timeout=180)
     t.ok(r.status == 0, f"{name}: runs without Buckle", r)
@@ -179,10 +179,7 @@ def check_task(person, t, name, setup, script):
     r = buckle(person, "keep", world)
     t.ok(r.status == 0, f"{name}: kept", r, inside)
     kept = manifest(person, folder)
-    if name in SPLIT:
-        tap.skip("a layer splits hard links")
-    else:
-        t.equal(alike(kept, want, since), [], f"{name}: as without Buckle")
+    t.equal(alike(kept, want, since), [], f"{name}: as without Buckle")
     t.equal(alike(kept, json.loads(inside.out or "[]"), 2**63), [], f"{name}: as in the world, times included", inside.err)
 
 

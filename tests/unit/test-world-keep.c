@@ -74,7 +74,7 @@ static void make_upper(void)
 {
     put(upper, "file", "new");
     chmod(in(upper, "file"), 0755);
-    setxattr(in(upper, "file"), "user.overlay.origin", "", 0, 0);
+    set_mark(in(upper, "file"), "origin", "", 0);
     setxattr(in(upper, "file"), "user.mine", "kept", 4, 0);
     put(upper, "added", "added");
     if (link(in(upper, "added"), in(upper, "added-link")) || symlink("file", in(upper, "symlink")))
@@ -92,6 +92,7 @@ static void make_upper(void)
     make_folder(upper, "made/deep", false);
     put(upper, "made/deep/e", "e");
     put(upper, "read-only", "r");
+    set_mark(in(upper, "read-only"), "origin", "", 0);
     setxattr(in(upper, "read-only"), "user.overlay.origin", "", 0, 0);
     chmod(in(upper, "read-only"), 0444);
     chmod(in(upper, "folder"), 0750);
@@ -144,7 +145,7 @@ static void test_whole(void)
     stat(in(place, "added-link"), &other);
     ok(one.st_ino == other.st_ino && one.st_nlink == 2, "hard links are hard links");
     ok(getxattr(in(place, "file"), "user.mine", value, sizeof(value)) == 4, "attributes");
-    ok(getxattr(in(place, "file"), "user.overlay.origin", value, sizeof(value)) < 0 &&
+    ok(getxattr(in(place, "file"), "trusted.overlay.origin", value, sizeof(value)) < 0 &&
            getxattr(in(place, "read-only"), "user.overlay.origin", value, sizeof(value)) < 0,
        "without the overlay's own");
     stat(place, &one);

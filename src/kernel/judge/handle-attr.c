@@ -22,6 +22,7 @@
 #include "kernel/host/kabi.h"
 #include "kernel/judge/ask.h"
 #include "kernel/judge/handlers.h"
+#include "kernel/judge/judge.h"
 #include "kernel/judge/syscall-args.h"
 #include "kernel/judge/target.h"
 
@@ -35,7 +36,10 @@
 static int pin_and_ask(struct judge *j, const struct request *r, enum vocab_op op, struct named *n)
 {
     int err = pin_named(j, r, n);
-    return err == 0 ? ask_path(j, r, op, &n->p) : err;
+    err = err == 0 ? ask_path(j, r, op, &n->p) : err;
+    if (err == 0)
+        link_set_copy(j, &n->p, false);
+    return err;
 }
 
 struct answer handle_truncate(struct judge *j, const struct request *r)

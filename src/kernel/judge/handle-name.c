@@ -402,6 +402,10 @@ struct answer handle_link(struct judge *j, const struct request *r)
     if (err == 0)
         err = ask_replacing_with(j, r, &old, &new);
     if (err == 0)
+        err = link_set_is_gits(j, r, &old) ? -EXDEV : 0;
+    if (err == 0)
+        link_set_copy(j, &old, true);
+    if (err == 0)
         err = link_pinned(&old, &new);
     if (err == 0)
         new_names_made(j, &names, new.path, new.path_len);
@@ -514,7 +518,8 @@ static int move_in_layer(struct judge *j, const struct pinned *old, const struct
     if (!j->layers || !S_ISDIR(old->st.st_mode) || (flags & ~KABI_RENAME_NOREPLACE) ||
         !layers_same(j->layers, old->path, old->path_len, new->path, new->path_len))
         return -EXDEV;
-    return move_folder(old->parent, old->name, new->parent, new->name, flags);
+    const struct move_links links = {link_set_copy_at, j};
+    return move_folder(old->parent, old->name, new->parent, new->name, flags, &links);
 }
 
 static int move(struct judge *j, const struct pinned *old, const struct pinned *new, unsigned flags)
@@ -573,6 +578,8 @@ struct answer handle_rename(struct judge *j, const struct request *r)
                        &(struct stat){.st_mode = S_IFCHR});
     if (err == 0)
         err = new_names_room(j, &(struct new_names){names.n + back.n});
+    if (err == 0)
+        link_set_copy(j, &old, false);
     if (err == 0)
         err = judged > 0 ? git_put_copy(&old, &new) : move(j, &old, &new, flags);
     if (err == 0) {

@@ -185,8 +185,10 @@ static void remember_own(struct judge *j, const struct pinned *p, int fd)
         own_file_add(&j->own_files, fd);
 }
 
-static int reopen_written(struct judge *j, const struct pinned *p, int flags)
+static int reopen_written(struct judge *j, struct pinned *p, int flags)
 {
+    if (wants_write(flags))
+        link_set_copy(j, p, false);
     int fd = reopen(p->fd, flags);
     if ((flags & O_TRUNC) && S_ISREG(p->st.st_mode))
         remember_own(j, p, fd);
@@ -304,7 +306,7 @@ static bool is_layers_copy(const struct judge *j, const struct pinned *p, const 
 /* Opens a regular file by its name in the pinned folder. Every call inside that could replace it is
  * judged, and so waits. A process outside can replace it, so compare it, and only then truncate. */
 static struct answer open_plain(struct judge *j, const struct request *r, const struct opening *o,
-                                const struct pinned *p)
+                                struct pinned *p)
 {
     struct stat st;
     /* O_NOFOLLOW would show in the descriptor's flags */
@@ -318,6 +320,7 @@ static struct answer open_plain(struct judge *j, const struct request *r, const 
     int err = ask_open(j, r, o->flags, p);
     if (err < 0)
         return answer_value(err);
+    link_set_copy(j, p, false);
     OWN(fd) int fd = (int)syscall(SYS_openat2, p->parent, p->name, &how, sizeof(how));
     if (fd < 0 || fstat(fd, &st) < 0)
         return answer_errno(errno);

@@ -16,6 +16,7 @@
 #include "kernel/judge/judge.h"
 #include "kernel/judge/syscall-args.h"
 #include "kernel/judge/target.h"
+#include "kernel/launch/layers.h"
 
 enum { ATTRIBUTE_NAME = 255 };
 
@@ -37,6 +38,16 @@ static int pin_and_ask(struct judge *j, const struct request *r, enum vocab_op o
     return err == 0 ? ask_xattr(j, r, op, &n->p, j->path[1]) : err;
 }
 
+/* The overlay of a world marks files with attributes, which are read again when the world is kept.
+ * Nothing inside may look like its marks. */
+static bool is_overlays(const struct judge *j, const struct pinned *p)
+{
+    const char *name = j->path[1];
+    return (strncmp(name, "user.overlay.", 13) == 0 ||
+            strncmp(name, "trusted.overlay.", 16) == 0) &&
+           j->layers && layers_world_at(j->layers, p->path, p->path_len, &p->st);
+}
+
 struct answer handle_setxattr(struct judge *j, const struct request *r)
 {
     OWN(named) struct named n;
@@ -44,6 +55,8 @@ struct answer handle_setxattr(struct judge *j, const struct request *r)
     size_t size = err == 0 ? n.rest[2] : 0;
     if (err == 0 && n.rest[2] > XATTR_BYTES)
         err = -E2BIG;
+    if (err == 0 && is_overlays(j, &n.p))
+        err = -EPERM;
     if (err == 0 && size)
         err = target_read(r, n.rest[1], j->value, size);
     if (err == 0 && !request_is_valid(j, r))
@@ -52,6 +65,7 @@ struct answer handle_setxattr(struct judge *j, const struct request *r)
         return answer_value(err);
     if (S_ISLNK(n.p.st.st_mode))
         return answer_errno(EPERM); /* the kernel allows no user attributes on symlinks anyway */
+    link_set_copy(j, &n.p, false);
     char name[32];
     pin_name(&n.p, name);
     return answer_value(setxattr(name, j->path[1], j->value, size, (int)n.rest[3]) < 0 ? -errno
@@ -66,6 +80,7 @@ struct answer handle_removexattr(struct judge *j, const struct request *r)
         return answer_value(err);
     if (S_ISLNK(n.p.st.st_mode))
         return answer_errno(EPERM);
+    link_set_copy(j, &n.p, false);
     char name[32];
     pin_name(&n.p, name);
     return answer_value(removexattr(name, j->path[1]) < 0 ? -errno : 0);

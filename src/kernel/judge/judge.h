@@ -19,6 +19,7 @@
 #include "kernel/judge/handle-datagram.h"
 #include "kernel/judge/handle-exec.h"
 #include "kernel/judge/handle-socket.h"
+#include "kernel/judge/link-set.h"
 #include "kernel/judge/own-file.h"
 #include "kernel/judge/own-object.h"
 #include "kernel/judge/pidfd-cache.h"
@@ -90,6 +91,7 @@ struct judge {
     struct git_judge git;
     struct own_folders own_folders;
     struct own_files own_files;
+    struct link_sets links;
     struct questions questions;
     struct sysv_use sysv;
     struct socket_use net;

@@ -46,7 +46,8 @@ struct amount {
     uint64_t bytes;
 };
 
-static int measure(int above, const char *name, int depth, struct amount *a)
+static int measure(int above, const char *name, int depth, struct amount *a,
+                   const struct move_links *links)
 {
     struct stat st;
     OWN(dir) DIR *d = open_dir(above, name);
@@ -60,7 +61,9 @@ static int measure(int above, const char *name, int depth, struct amount *a)
         a->bytes += S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
         if (++a->names > NAMES_MOST || a->bytes > BYTES_MOST || depth > DEPTH_MOST)
             return -EXDEV;
-        int err = S_ISDIR(st.st_mode) ? measure(dirfd(d), e->d_name, depth + 1, a) : 0;
+        if (S_ISREG(st.st_mode) && st.st_nlink > 1)
+            links->copy(links->arg, dirfd(d), e->d_name);
+        int err = S_ISDIR(st.st_mode) ? measure(dirfd(d), e->d_name, depth + 1, a, links) : 0;
         if (err < 0)
             return err;
     }
@@ -83,7 +86,7 @@ static int copy_attributes(int from, int to)
     return n < 0 && errno != EOPNOTSUPP ? -errno : 0;
 }
 
-static int dress(int from, int to, const struct stat *st)
+int copy_looks(int from, int to, const struct stat *st)
 {
     const struct timespec times[2] = {st->st_atim, st->st_mtim};
     int err = copy_attributes(from, to);
@@ -109,7 +112,7 @@ static int move_one(int from, const char *name, int to, int depth)
     if (new < 0)
         return -errno;
     int err = move_inside(old, new, depth + 1);
-    err = err < 0 ? err : dress(old, new, &st);
+    err = err < 0 ? err : copy_looks(old, new, &st);
     return err < 0 ? err : unlinkat(from, name, AT_REMOVEDIR) < 0 ? -errno : 0;
 }
 
@@ -168,11 +171,12 @@ static int make_temp(int to, char out[TEMP_NAME])
 static int move_all(int old, const struct stat *st, int temp, int from, const char *name)
 {
     int err = move_inside(old, temp, 0);
-    err = err < 0 ? err : dress(old, temp, st);
+    err = err < 0 ? err : copy_looks(old, temp, st);
     return err < 0 ? err : unlinkat(from, name, AT_REMOVEDIR) < 0 ? -errno : 0;
 }
 
-int move_folder(int from, const char *name, int to, const char *as, unsigned flags)
+int move_folder(int from, const char *name, int to, const char *as, unsigned flags,
+                const struct move_links *links)
 {
     struct stat st;
     struct amount amount = {0};
@@ -181,7 +185,7 @@ int move_folder(int from, const char *name, int to, const char *as, unsigned fla
     if (old < 0 || fstat(old, &st) < 0)
         return -EXDEV;
     int err = check_target(to, as, flags);
-    if (err < 0 || measure(from, name, 0, &amount) < 0)
+    if (err < 0 || measure(from, name, 0, &amount, links) < 0)
         return err < 0 ? err : -EXDEV;
     OWN(fd) int temp = make_temp(to, temp_name);
     if (temp < 0)
@@ -194,7 +198,7 @@ int move_folder(int from, const char *name, int to, const char *as, unsigned fla
     if (again < 0 && mkdirat(from, name, 0700) == 0)
         again = openat(from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (again >= 0 && move_inside(temp, again, 0) == 0) {
-        (void)dress(temp, again, &st);
+        (void)copy_looks(temp, again, &st);
         unlinkat(to, temp_name, AT_REMOVEDIR);
     }
     return -EXDEV;

@@ -10,7 +10,18 @@
  *
  * Returns 0 or a negative errno; then everything is where it was. -EXDEV: it is too large, or
  * something in it cannot be moved.
+ * links: called first for each file in it that has other names.
  */
-int move_folder(int from, const char *name, int to, const char *as, unsigned flags);
+struct move_links {
+    void (*copy)(void *arg, int folder, const char *name);
+    void *arg;
+};
+int move_folder(int from, const char *name, int to, const char *as, unsigned flags,
+                const struct move_links *links);
+
+/* Attributes, owner as far as it can be given, mode and times, of open files or folders. Returns 0
+ * or a negative errno. */
+struct stat;
+int copy_looks(int from, int to, const struct stat *st);
 
 #endif

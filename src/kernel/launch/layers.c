@@ -601,6 +601,15 @@ const char *layers_cover(const struct layers *l, const char *path, size_t len,
     return NULL;
 }
 
+const struct layer *layers_world_at(const struct layers *l, const char *path, size_t len,
+                                    const struct stat *st)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (l->at[i].plan->kind == LAYER_TRY && is_in(&l->at[i], path, len, st))
+            return &l->at[i];
+    return NULL;
+}
+
 bool layers_same(const struct layers *l, const char *one, size_t n, const char *other, size_t m)
 {
     for (size_t i = 0; i < l->n; i++)

@@ -83,6 +83,10 @@ int layers_name(const char *path, char out[LAYER_NAME]);
 const char *layers_cover(const struct layers *l, const char *path, size_t len,
                          const struct stat *st);
 
+/* The layer of a world that a canonical path is in, or NULL; st: what is there. */
+const struct layer *layers_world_at(const struct layers *l, const char *path, size_t len,
+                                    const struct stat *st);
+
 /* Whether both paths are in one layer. */
 bool layers_same(const struct layers *l, const char *one, size_t n, const char *other, size_t m);
 /* Notes that a folder was renamed (world/changes.h reads it): a line of both paths in

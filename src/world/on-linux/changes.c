@@ -22,6 +22,7 @@
 #include "world/on-linux/conflicts.h"
 #include "world/on-linux/moves.h"
 #include "world/on-linux/old-side.h"
+#include "world/on-linux/old-tree.h"
 #include "world/on-linux/upper.h"
 
 static const size_t MEMORY_MOST = (size_t)3 << 30;
@@ -194,9 +195,8 @@ static void mark(const struct walk *k, const struct entry *e, struct change *c)
         c->marks |= MARK_SET_ID;
     if (S_ISLNK(now) && leads_out(k, e))
         c->marks |= MARK_LINK_OUT;
-    if (e->exists && S_ISREG(now) && S_ISREG(was) && e->old.st_nlink > 1 && e->now.st_nlink == 1)
-        c->marks |= MARK_SPLIT;
-    mark_class(k, c);
+    if (c->kind != CHANGE_FOLDER) /* else it counts only if it differs itself */
+        mark_class(k, c);
 }
 
 /* ---- one entry ---- */
@@ -221,6 +221,7 @@ static struct change *note(struct walk *k, const struct entry *e, enum change_ki
         c->old_mode = e->old.st_mode;
         c->old_size = (uint64_t)e->old.st_size;
         c->old_ino = e->old.st_ino;
+        c->old_links = S_ISREG(e->old.st_mode) ? (uint32_t)e->old.st_nlink : 0;
     }
     mark(k, e, c);
     return c;
@@ -237,6 +238,13 @@ static int note_left_out(struct walk *k, const struct entry *e)
     return 0;
 }
 
+static void compare_folder(const struct walk *k, const struct entry *e, struct change *c)
+{
+    c->differs = compare(e);
+    if (c->differs)
+        mark_class(k, c);
+}
+
 static int see_folder(struct walk *k, const struct entry *e)
 {
     OWN(fd) int fd = openat(e->upper, e->name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -248,7 +256,7 @@ static int see_folder(struct walk *k, const struct entry *e)
     if (!c)
         return -ENOMEM;
     if (merged)
-        c->differs = compare(e);
+        compare_folder(k, e, c);
     else if (e->exists)
         c->differs = DIFFERS_CONTENT | (S_ISDIR(e->old.st_mode) ? 0 : DIFFERS_TYPE);
     return push(k, e->path, merged);
@@ -361,7 +369,7 @@ static int see_place(struct walk *k)
     struct change *c = note(k, &top, CHANGE_FOLDER);
     if (!c)
         return -ENOMEM;
-    c->differs = compare(&top);
+    compare_folder(k, &top, c);
     k->n = 0;
     int err = push(k, "", true);
     while (err == 0 && k->n) {
@@ -395,6 +403,7 @@ int changes_read(const struct world *w, world_classify_fn *classify, void *arg, 
     }
     if (out->n)
         qsort(out->at, out->n, sizeof(*out->at), change_order);
+    split_find(w, out);
     conflicts_find(w, out);
     moves_find(w, out);
     return 0;

@@ -3,14 +3,7 @@
 #ifndef BK_WORLD_LINUX_COPY_H
 #define BK_WORLD_LINUX_COPY_H
 
-#include <sys/types.h>
-
-/* Each returns 0 or a negative errno. */
-
-/* The contents of an open file for an empty one: shared blocks where the file system can, else
- * bytes; holes stay holes. */
-int copy_bytes(int from, int to, off_t size);
-/* A symlink with its owner and times. */
+/* A symlink with its owner and times. Returns 0 or a negative errno. */
 int copy_symlink(int upper, const char *name, int above, const char *as);
 
 #endif

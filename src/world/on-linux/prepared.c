@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/copy-bytes.h"
 #include "base/own.h"
 #include "world/keep.h"
 #include "world/on-linux/copy.h"

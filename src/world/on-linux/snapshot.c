@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/copy-bytes.h"
 #include "base/own.h"
 #include "world/on-linux/copy.h"
 #include "world/on-linux/journal.h"

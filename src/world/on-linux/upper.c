@@ -3,14 +3,17 @@
 
 /*
  * An overlay marks files on its upper side with attributes: trusted.overlay.NAME if root mounted
- * it, else user.overlay.NAME. A removed file is a device 0:0, or an empty file with an attribute.
- * Attributes of descriptors that were opened by path only are reached through /proc.
+ * it, else user.overlay.NAME. Root's overlays take attributes of users as any others, which mean
+ * nothing here: real files have them where a user keeps containers. A removed file is a device 0:0,
+ * or an empty file with an attribute. Attributes of descriptors that were opened by path only are
+ * reached through /proc.
  */
 
 #include "world/on-linux/upper.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/openat2.h>
 #include <limits.h>
 #include <stdio.h>
@@ -81,16 +84,31 @@ static void path_of(int fd, char out[FD_PATH])
     snprintf(out, FD_PATH, "/proc/self/fd/%d", fd);
 }
 
+/* As the plan decides: with this capability there is no user namespace for the mounts. */
+static bool mounts_as_root(void)
+{
+    static int known = -1;
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {{0}};
+    if (known < 0)
+        known = syscall(SYS_capget, &head, data) == 0 &&
+                (data[0].effective & UINT32_C(1) << CAP_SYS_ADMIN);
+    return known > 0;
+}
+
+/* The value of a mark; negative: there is none. */
+static ssize_t read_mark(int fd, const char *name, void *value, size_t n)
+{
+    char path[FD_PATH], full[64];
+    path_of(fd, path);
+    snprintf(full, sizeof(full), "%s%s", prefixes[mounts_as_root()], name);
+    return getxattr(path, full, value, n);
+}
+
 static bool has_mark(int fd, const char *name)
 {
-    char path[FD_PATH], full[64], value[8];
-    path_of(fd, path);
-    for (size_t i = 0; i < PREFIXES; i++) {
-        snprintf(full, sizeof(full), "%s%s", prefixes[i], name);
-        if (getxattr(path, full, value, sizeof(value)) >= 0 || errno == ERANGE)
-            return true;
-    }
-    return false;
+    char value[8];
+    return read_mark(fd, name, value, sizeof(value)) >= 0 || errno == ERANGE;
 }
 
 static int pin(int above, const char *name)
@@ -110,35 +128,22 @@ bool upper_is_whiteout(int above, const char *name, const struct stat *st)
 
 bool upper_is_opaque(int fd)
 {
-    char path[FD_PATH], full[64], value[8];
-    path_of(fd, path);
-    for (size_t i = 0; i < PREFIXES; i++) {
-        snprintf(full, sizeof(full), "%sopaque", prefixes[i]);
-        if (getxattr(path, full, value, sizeof(value)) == 1 && value[0] == 'y')
-            return true;
-    }
-    return false;
+    char value[8];
+    return read_mark(fd, "opaque", value, sizeof(value)) == 1 && value[0] == 'y';
 }
 
 bool upper_origin(int above, const char *name, uint32_t words[2])
 {
     enum { HANDLE = 21, MOST = 256 }; /* version, magic, length, flags, type and a UUID before it */
-    char path[FD_PATH], full[64];
     unsigned char value[MOST];
     OWN(fd) int fd = pin(above, name);
     words[0] = words[1] = 0;
     if (fd < 0)
         return false;
-    path_of(fd, path);
-    for (size_t i = 0; i < PREFIXES; i++) {
-        snprintf(full, sizeof(full), "%sorigin", prefixes[i]);
-        ssize_t n = getxattr(path, full, value, sizeof(value));
-        if (n >= HANDLE + 2 * (ssize_t)sizeof(*words))
-            memcpy(words, value + HANDLE, 2 * sizeof(*words));
-        if (n >= 0)
-            return true;
-    }
-    return false;
+    ssize_t n = read_mark(fd, "origin", value, sizeof(value));
+    if (n >= HANDLE + 2 * (ssize_t)sizeof(*words))
+        memcpy(words, value + HANDLE, 2 * sizeof(*words));
+    return n >= 0;
 }
 
 /* ---- attributes ---- */

@@ -26,9 +26,11 @@
 #include "command/state-folder.h"
 #include "world/on-linux/below.h"
 #include "world/on-linux/journal.h"
+#include "world/on-linux/room.h"
 #include "world/on-linux/upper.h"
 
-enum { ABOUT_MOST = 64 << 10, ID_LETTERS = 6, TRIES = 16, PATIENCE_MS = 3000, PAUSE_US = 5000 };
+enum { ABOUT_MOST = 64 << 10, ID_LETTERS = 6, TRIES = 16, PATIENCE_MS = 3000 };
+enum { PAUSE_US = 50, PAUSE_MOST_US = 5000 };
 enum { DAY_S = 24 * 60 * 60, SOME_FOLDERS = STATE_FOLDERS + 1 };
 
 static int in_use(struct bk_err *err, const char *id)
@@ -123,6 +125,8 @@ int world_make(struct world *w, const char *cwd, char *const *argv, const char *
     start(w);
     if (!worlds_folder(worlds) || !state_make_folders(worlds, SOME_FOLDERS))
         return err_set(err, BK_E_INPUT, "there is no folder for worlds: HOME/.local/state/buckle");
+    if (room_for_another(err) < 0)
+        return -1;
     w->cwd = strdup(cwd);
     if (!w->cwd)
         return err_nomem(err);
@@ -174,10 +178,12 @@ static int read_about(int folder, struct timespec *begun, char **cwd, char **com
 /* What a place's folder is when nobody has it mounted any longer. */
 static int wait_for_place(int folder)
 {
-    for (int i = 0; i < PATIENCE_MS * 1000 / PAUSE_US; i++) {
+    int pause = PAUSE_US; /* most sandboxes are gone within a few of these */
+    for (int waited = 0; waited < PATIENCE_MS * 1000; waited += pause) {
         if (flock(folder, LOCK_EX | LOCK_NB) == 0)
             return flock(folder, LOCK_UN);
-        usleep(PAUSE_US);
+        usleep((useconds_t)pause);
+        pause = pause < PAUSE_MOST_US ? pause * 2 : PAUSE_MOST_US;
     }
     return -1;
 }
@@ -348,6 +354,7 @@ static bool read_one(int worlds, const char *id, struct world_about *one)
     if (fd < 0 || read_about(fd, &one->begun, &one->cwd, &one->command, one->on) < 0)
         return false;
     snprintf(one->id, sizeof(one->id), "%s", id);
+    one->size = room_of(fd);
     one->used = flock(fd, LOCK_EX | LOCK_NB) < 0;
     return true;
 }
@@ -398,16 +405,19 @@ bool world_has_above(const char *id, char above[WORLD_ID])
     return found;
 }
 
-size_t worlds_prune(unsigned days)
+size_t worlds_prune(unsigned days, uint64_t bytes)
 {
     struct world_about *list;
     size_t n = worlds_list(&list), gone = 0;
     time_t now = time(NULL);
+    uint64_t sum = 0; /* of this one and the newer ones */
     for (size_t i = 0; i < n; i++) {
         OWN(world) struct world w;
         struct bk_err err;
         start(&w);
-        if (list[i].used || now - list[i].begun.tv_sec < (time_t)days * DAY_S)
+        sum += list[i].size < UINT64_MAX - sum ? list[i].size : UINT64_MAX - sum;
+        bool old = now - list[i].begun.tv_sec >= (time_t)days * DAY_S;
+        if (list[i].used || (!old && sum <= bytes))
             continue;
         /* it finishes what was interrupted, so that nothing of it stays in the places */
         gone += world_open(&w, list[i].id, &err) == 0 && world_discard(&w, &err) == 0;
