@@ -33,7 +33,8 @@ static bool h2_agrees(void *arg, const struct peer *named)
 static enum h2_verdict deny(struct h2_denial *no, int status, const char *why)
 {
     no->status = (uint16_t)status;
-    snprintf(no->why, sizeof(no->why), "%s", why ? why : "by the sandbox's policy");
+    snprintf(no->why, sizeof(no->why), "%.*s", (int)sizeof(no->why) - 1,
+             why ? why : "by the sandbox's policy");
     return H2_DENY;
 }
 
