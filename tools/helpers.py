@@ -28,7 +28,7 @@ class Helper:
 HELPERS = (
     # loads the system's OpenSSL
     Helper("buckle-tls", "src/tls/buckle-tls",
-           glibc=["src/tls/*.c", "src/base/*.c", "src/graph/peer.c", "src/kernel/shared/own-filter.c",
+           glibc=["src/tls/*.c", "src/base/*.c", "src/graph/peer.c", "src/net/on-linux/tls-turn.c", "src/kernel/shared/own-filter.c",
                   "src/kernel/launch/walls.c"], library=True),
     Helper("buckle-window", "src/window/buckle-window", systems=("linux", "darwin")),
 )

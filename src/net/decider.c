@@ -105,8 +105,8 @@ static uint64_t answer_until(const struct conn *c)
 static void begin_body(struct conn *c, size_t most)
 {
     bool h2 = c->state == CONN_H2;
-    const char *why = h2 ? "the decider wants to see the body, which needs HTTP/1.1"
-                         : decide_body_begin(c, most);
+    const char *why =
+        h2 ? "the decider wants to see the body, which needs HTTP/1.1" : decide_body_begin(c, most);
     c->decide_until_ms = c->gate->loop.now_ms + BODY_MS;
     if (why) {
         decider_leave(c);

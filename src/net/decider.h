@@ -35,8 +35,8 @@ enum {
 
 struct decision {
     bool allow;
-    bool waits; /* it needs more time */
-    uint32_t wants; /* so much of the body is to be shown first; 0: nothing */
+    bool waits;       /* it needs more time */
+    uint32_t wants;   /* so much of the body is to be shown first; 0: nothing */
     bool wants_http1; /* it wants to see a body, which HTTP/2 does not let wait */
     uint16_t status;
     char reason[DECISION_REASON + 1];

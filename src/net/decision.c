@@ -212,8 +212,8 @@ static const char *read_deny(json_t *o, struct decision *d)
 static const char *read_need(json_t *o, struct decision *d)
 {
     const json_t *max = json_object_get(o, "max");
-    if (!has_only(o, " t id action max ") || !json_is_integer(max) ||
-        json_integer_value(max) < 1 || json_integer_value(max) > DECIDER_BODY)
+    if (!has_only(o, " t id action max ") || !json_is_integer(max) || json_integer_value(max) < 1 ||
+        json_integer_value(max) > DECIDER_BODY)
         return "a need_body with another max than 1 to 33554432";
     d->wants = (uint32_t)json_integer_value(max);
     return NULL;

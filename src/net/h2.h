@@ -24,8 +24,8 @@
 /* Whether a request may name this host. */
 typedef bool h2_named(void *arg, const struct peer *host);
 
-/* What becomes of a request. H2_WAIT: h2_read() stops behind it, and h2_resume() asks again. H2_END:
- * the connection has been closed. */
+/* What becomes of a request. H2_WAIT: h2_read() stops behind it, and h2_resume() asks again.
+ * H2_END: the connection has been closed. */
 enum h2_verdict { H2_SEND, H2_DENY, H2_WAIT, H2_END };
 
 struct h2_asked {
@@ -65,7 +65,7 @@ struct h2 *h2_new(bool upgraded, h2_named *named, void *arg);
 bool h2_judge(struct h2 *h, h2_requested *requested); /* false without memory */
 bool h2_is_judged(const struct h2 *h);
 bool h2_waits(const struct h2 *h);
-bool h2_resume(struct h2 *h); /* false to refuse, as h2_read() */
+bool h2_resume(struct h2 *h);                    /* false to refuse, as h2_read() */
 struct buf *h2_output(struct h2 *h);             /* the caller empties it */
 struct h2_answers *h2_own_answers(struct h2 *h); /* for the client */
 void h2_free(struct h2 *h);                      /* NULL is allowed */

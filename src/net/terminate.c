@@ -180,7 +180,8 @@ bool terminate_begin(struct conn *c, const struct hello *hello)
     bool one = secrets_for_host(g->secrets, &c->host, c->port) != 0 || handling_needs_http1(with);
     unsigned offered = tls_end_offered(c->client.tls);
     if (one && offered == TLS_H2) {
-        plain_http_refuse(c, "it gets credentials, or its answers are changed, which needs HTTP/1.1");
+        plain_http_refuse(c,
+                          "it gets credentials, or its answers are changed, which needs HTTP/1.1");
         return false;
     }
     c->server.tls = tls_end_connect(g->tls, name, one ? offered & TLS_HTTP1 : offered);
@@ -197,14 +198,14 @@ bool terminate_begin(struct conn *c, const struct hello *hello)
 static bool fail_server(struct conn *c)
 {
     uint8_t alert[TLS_ALERT];
-    tls_end_alert(c->server.tls, alert);
-    side_send_raw(&c->client, alert, sizeof(alert));
     struct gate_denial d = {.host = &c->host,
                             .port = c->port,
                             .why = tls_end_wrong(c->server.tls),
                             .client = c->who,
                             .verdict = {.rule = GRAPH_NO_RULE}};
-    gate_deny(c->gate, &d);
+    gate_deny(c->gate, &d); /* first: the client may end, and the run with it */
+    tls_end_alert(c->server.tls, alert);
+    side_send_raw(&c->client, alert, sizeof(alert));
     tls_end_free(c->client.tls);
     c->client.tls = NULL;
     c->gate->nended--;

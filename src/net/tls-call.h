@@ -11,8 +11,8 @@
  * over a socket of packets. Bytes are in memory that both share. The gate checks every length: the
  * other process reads what strangers send.
  *
- * Calls that follow each other quickly take a shorter way: for a moment after each reply, buckle-tls
- * watches a word of that memory, and the next call and its reply are there as well.
+ * Calls that follow each other quickly take a shorter way: for a moment after each reply,
+ * buckle-tls watches a word of that memory, and the next call and its reply are there as well.
  */
 
 enum tls_result {
@@ -48,7 +48,7 @@ struct tls_call {
 
 struct tls_reply {
     uint32_t result; /* enum tls_result */
-    uint32_t after;  /* TLS_READ, TLS_SHAKE: what a read would return; TLS_DONE: there may be more */
+    uint32_t after; /* TLS_READ, TLS_SHAKE: what a read would return; TLS_DONE: there may be more */
     uint32_t number, nplain, nout;
     uint8_t asking, offered, others, chosen, alert;
     char wrong[TLS_WRONG];

@@ -95,9 +95,9 @@ def main():
         TLS.make_certificates(place)
         with open(f"{place}/small", "wb") as f:
             f.write(b"x" * 200)
-        origin, proxy = TLS.free_port(), TLS.free_port()
+        origin = TLS.free_port()
         with open(f"{place}/conf", "w", encoding="ascii") as f:
-            f.write(TLS.CONF.format(place=place, origin=origin, proxy=proxy).replace("4096; }", f"{3 * n}; }}")
+            f.write(TLS.CONF.format(place=place, origin=origin, ways="").replace("4096; }", f"{3 * n}; }}")
                     .replace("keepalive_requests", "keepalive_timeout 3600; keepalive_requests"))
         nginx = subprocess.Popen(["nginx", "-c", f"{place}/conf", "-p", place], stderr=subprocess.DEVNULL)
         try:

@@ -4,9 +4,11 @@
 
     tests/bench/run-tls.py [ROUNDS]
 
-Needs nginx, openssl and h2load. $BUCKLE is the program. The same server answers both, and h2load asks
-both in turn, nginx from outside and the gate from inside a sandbox. Prints ratios of medians: below 1 is
-better than nginx, except for bulk, where above 1 is.
+Needs nginx, openssl and h2load. $BUCKLE is the program. The same server answers all, and clients ask
+them in turn, nginx from outside and the gate from inside a sandbox. nginx is there three times: with
+connections to the server that it keeps and gives to other clients, with a connection for each client but
+sessions that are resumed, and with a new session each time. Prints ratios of the medians of times: below
+1 is better than nginx.
 """
 
 import os
@@ -22,13 +24,15 @@ import time
 
 BUCKLE = os.path.abspath(os.environ.get("BUCKLE", "build/buckle"))
 
-# name, arguments of h2load, path, which number counts
-KINDS = [
-    ("new connections", ["-n", "300", "-c", "300", "-m", "1"], "/small"),
-    ("requests on kept ones", ["-n", "6000", "-c", "4", "-m", "1"], "/small"),
-    ("bulk", ["-n", "40", "-c", "1", "-m", "1"], "/large"),
-]
+WAYS = ("keeps", "resumes", "begins", "gate")
 
+# name, arguments of h2load (None: openssl's client, one connection after another), path, who is compared
+KINDS = [
+    ("new connections at once", ["-n", "300", "-c", "300", "-m", "1"], "/small", WAYS),
+    ("new connections in turn", None, "/small", WAYS),
+    ("requests on kept ones", ["-n", "6000", "-c", "4", "-m", "1"], "/small", ("keeps", "gate")),
+    ("bulk", ["-n", "40", "-c", "1", "-m", "1"], "/large", ("keeps", "gate")),
+]
 CONF = """
 daemon off; worker_processes 1; pid {place}/pid; error_log /dev/null;
 events {{ worker_connections 4096; }}
@@ -39,14 +43,19 @@ http {{
     ssl_certificate {place}/s.pem; ssl_certificate_key {place}/s.key;
     upstream origin {{ server 127.0.0.1:{origin}; keepalive 512; }}
     server {{ listen 127.0.0.1:{origin} ssl backlog=4096; root {place}; }}
+{ways}}}
+"""
+
+
+WAY = """
     server {{
-        listen 127.0.0.1:{proxy} ssl backlog=4096;
+        listen 127.0.0.1:{port} ssl backlog=4096;
         location / {{
-            proxy_pass https://origin; proxy_http_version 1.1; proxy_set_header Connection "";
-            proxy_ssl_verify on; proxy_ssl_trusted_certificate {place}/ca.pem; proxy_ssl_name localhost; proxy_buffering on;
+            proxy_pass https://{to}; proxy_http_version 1.1; proxy_set_header Connection "{connection}";
+            proxy_ssl_session_reuse {reuse}; proxy_buffering on;
+            proxy_ssl_verify on; proxy_ssl_trusted_certificate {place}/ca.pem; proxy_ssl_name localhost;
         }}
     }}
-}}
 """
 
 
@@ -67,17 +76,39 @@ def make_certificates(place):
 
 
 def load(port, arguments, path, inside, place):
-    """Seconds that h2load took."""
-    argv = ["h2load", "--h1", "-t", "1", *arguments, f"https://localhost:{port}{path}"]
+    """Seconds that h2load took, or that a connection took."""
+    argv = ["h2load", "--h1", "-t", "1", *arguments, f"https://localhost:{port}{path}"] if arguments else [
+        "openssl", "s_time", "-connect", f"localhost:{port}", "-new", "-time", "1", "-www", path]
     if inside:
         argv = [BUCKLE, "run", "--no-settings", f"--allow-request=localhost:{port}", "--", *argv]
     done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
                           env=dict(os.environ, SSL_CERT_FILE=f"{place}/ca.pem", SSL_CERT_DIR="/nonexistent"))
+    if not arguments and (made := re.search(r"(\d+) connections in (\d+) real seconds, [1-9]\d\d+ bytes", done.stdout)):
+        return int(made.group(2)) / int(made.group(1))
     found = re.search(r"finished in ([0-9.]+)(ms|s|us)", done.stdout)
     right = re.search(r"(\d+) succeeded, 0 failed", done.stdout)
     if not found or not right:
         raise SystemExit(f"{' '.join(argv)}:\n{done.stdout[-1500:]}")
     return float(found.group(1)) * {"s": 1, "ms": 1e-3, "us": 1e-6}[found.group(2)]
+
+
+def write_conf(place, ports):
+    ways = "".join(WAY.format(port=ports[way], to=to, connection=connection, reuse=reuse, place=place) for way, to, connection, reuse in
+                   (("keeps", "origin", "", "on"), ("resumes", f"127.0.0.1:{ports['gate']}", "close", "on"),
+                    ("begins", f"127.0.0.1:{ports['gate']}", "close", "off")))
+    with open(f"{place}/conf", "w", encoding="ascii") as f:
+        f.write(CONF.format(place=place, origin=ports["gate"], ways=ways))
+
+
+def measure(kind, rounds, ports, place):
+    name, arguments, path, ways = kind
+    times = {way: [] for way in ways}
+    for _ in range(rounds):
+        for way in ways:
+            times[way].append(load(ports[way], arguments, path, way == "gate", place))
+    middle = {way: statistics.median(times[way]) for way in ways}
+    print(f"{name:24} gate {middle['gate'] * 1e3:8.1f} ms  " +
+          "  ".join(f"x nginx that {way} {middle['gate'] / middle[way]:.2f}" for way in ways if way != "gate"), flush=True)
 
 
 def main():
@@ -91,20 +122,13 @@ def main():
         for name, size in (("small", 200), ("large", 16 << 20)):
             with open(f"{place}/{name}", "wb") as f:
                 f.write(b"x" * size)
-        origin, proxy = free_port(), free_port()
-        with open(f"{place}/conf", "w", encoding="ascii") as f:
-            f.write(CONF.format(place=place, origin=origin, proxy=proxy))
+        ports = {way: free_port() for way in WAYS}
+        write_conf(place, ports)
         nginx = subprocess.Popen(["nginx", "-c", f"{place}/conf", "-p", place], stderr=subprocess.DEVNULL)
         try:
             time.sleep(1)
-            for name, arguments, path in KINDS:
-                times = {False: [], True: []}
-                for _ in range(rounds):
-                    for inside in (False, True):
-                        times[inside].append(load(origin if inside else proxy, arguments, path, inside, place))
-                ours, theirs = statistics.median(times[True]), statistics.median(times[False])
-                ratio = theirs / ours if name == "bulk" else ours / theirs
-                print(f"{name:24} nginx {theirs * 1e3:8.1f} ms   gate {ours * 1e3:8.1f} ms   ratio {ratio:.2f}")
+            for kind in KINDS:
+                measure(kind, rounds, ports, place)
         finally:
             nginx.send_signal(signal.SIGTERM)
             nginx.wait()

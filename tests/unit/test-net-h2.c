@@ -468,8 +468,7 @@ static void test_waiting(void)
     asked[0] = '\0';
     const struct buf *out = h2_output(h);
     is_int(h2_read(server, (const uint8_t *)out->s, out->n), (long long)out->n, "reads all of it");
-    is_str(asked,
-           ":method=POST :scheme=http :path=/other :authority=a.test x-new=1 x-empty= ",
+    is_str(asked, ":method=POST :scheme=http :path=/other :authority=a.test x-new=1 x-empty= ",
            "with the changes");
     h2_free(server);
     h2_free(h);
