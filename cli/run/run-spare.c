@@ -108,8 +108,8 @@ static void let_go(struct spare *s)
                              .env = s->order.env,
                              .nfds = s->nstdio,
                              .start = start[0] ? start : NULL};
-    if (s->given_up || (!was_checked(s) && !is_current(s, s->order.argv, s->asks)) ||
-        !s->complete(s->arg, &o))
+    if (s->given_up || !run_is_whole(s->run) ||
+        (!was_checked(s) && !is_current(s, s->order.argv, s->asks)) || !s->complete(s->arg, &o))
         return give_up(s);
     for (int i = 0; i < (int)s->nstdio; i++) {
         o.fds[i] = s->stdio[i];

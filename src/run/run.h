@@ -113,11 +113,14 @@ int run_close_hosts(const struct graph *g, const struct macos_ports *ports, cons
  * run_inputs_are_quiet() says whether look() would find the same again, in a fraction of the time.
  * If it says no, call look().
  *
+ * run_is_whole() says whether its sandbox has kept the mounts that were made for it. Ask once.
+ *
  * run_release() lets the command go. Returns 0, or a negative errno: then it does not run.
  */
 bool run_put_inputs(struct run *r, struct run *planned, struct buf *out);
 bool run_watch_inputs(struct run *r, bool (*look)(void *arg), void *arg);
 bool run_inputs_are_quiet(struct run *r);
+bool run_is_whole(const struct run *r);
 int run_release(struct run *r, const struct launch_order *order);
 
 /* The command's TMPDIR. */

@@ -10,6 +10,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -62,6 +64,22 @@ int held_send(int sock, const struct launch_order *order)
         !put_words(&p, &n, order->env, &p.head.nenv))
         return -E2BIG;
     return fd_pass_send_many(sock, &p, n, order->fds, order->nfds);
+}
+
+bool held_mounts_changed(int fd)
+{
+    struct pollfd p = {fd, POLLPRI, 0};
+    return fd < 0 || poll(&p, 1, 0) != 0;
+}
+
+int held_mounts_open(pid_t init)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/mountinfo", (int)init);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0)
+        held_mounts_changed(fd); /* from now on */
+    return fd < 0 ? -errno : fd;
 }
 
 /* ---- the command ---- */

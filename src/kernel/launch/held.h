@@ -3,6 +3,9 @@
 #ifndef BK_KERNEL_LAUNCH_HELD_H
 #define BK_KERNEL_LAUNCH_HELD_H
 
+#include <stdbool.h>
+#include <sys/types.h>
+
 #include "command/launch.h"
 
 /*
@@ -13,6 +16,12 @@ struct setup;
 
 /* In the controller. Returns 0 or a negative errno: -E2BIG if it is too much for a packet. */
 int held_send(int sock, const struct launch_order *order);
+
+/* In the controller: whoever removes a folder in another mount namespace takes away what is mounted
+ * on it in this one. held_mounts_open() returns a descriptor or a negative errno; from then on
+ * held_mounts_changed() says, once, whether that has happened, or anything like it. */
+int held_mounts_open(pid_t init);
+bool held_mounts_changed(int fd);
 
 /* In the command's process, behind the filter: reports STATUS_HELD, waits, and takes the order.
  * Nothing here allocates or makes a judged call. Returns 0, or a negative errno with

@@ -74,6 +74,7 @@ struct control {
     bool gone, unfinished; /* now only our own processes are left; the judge still cleans up */
     bool unguarded;        /* the sentry exited */
     bool held;             /* the command waits */
+    int held_mounts;       /* held.h; -1: none */
     bool others_ended;     /* nothing more comes from other_events */
     const char *program;   /* its first word */
     struct event event;
@@ -177,6 +178,7 @@ static void receive_status(struct control *c)
     switch (m.kind) {
     case STATUS_HELD:
         c->held = true;
+        c->held_mounts = c->init ? held_mounts_open(c->init->pid) : -1;
         c->l->on_held(c->l->arg);
         break;
     case STATUS_STARTED:
@@ -547,6 +549,12 @@ int launch_signal(int sig)
     return kill(c->command, sig) < 0 ? -errno : 0;
 }
 
+bool launch_is_whole(void)
+{
+    const struct control *c = &the_control;
+    return c->l && c->held && !held_mounts_changed(c->held_mounts);
+}
+
 int launch_release(const struct launch_order *order)
 {
     struct control *c = &the_control;
@@ -592,12 +600,14 @@ int launch_run(const struct launch *l, struct launch_end *end, struct bk_err *er
     c->program = l->argv[0];
     c->init = l->init ? l->init : &own;
     c->judge = c->command = c->sentry = 0;
-    c->sentry_fd = c->nested = -1;
+    c->sentry_fd = c->nested = c->held_mounts = -1;
     c->deadline = 0;
     c->ending = c->exited = c->lost = c->alone = c->left = c->unguarded = false;
     c->gone = c->unfinished = c->killed = c->held = false;
     int result = launch_with_signals(c, &s, err);
     c->l = NULL;
+    if (c->held_mounts >= 0)
+        close(c->held_mounts);
     pause_end();
     if (result < 0 || !l->leave_judge || end->timed_out)
         init_end(l->init ? l->init : &own);

@@ -33,6 +33,9 @@ int launch_run(const struct launch *l, struct launch_end *end, struct bk_err *er
  * timeout: politely first, or at once (end->timed_out). */
 int launch_signal(int sig);
 void launch_cancel(bool at_once);
+/* Whether a command is held, and its mounts are still those that were made for it. Ask once: the
+ * kernel reports a change once. */
+bool launch_is_whole(void);
 /* Lets the held command of this process go, once. Returns 0, -ESRCH if none waits, or -E2BIG: it
  * still waits then. */
 int launch_release(const struct launch_order *order);
