@@ -3,7 +3,8 @@
 
 /*
  * Asks each control socket for its totals, its newest events and the questions that wait. What ends
- * meanwhile, or does not answer in time, is left out. Nothing here makes a run wait or answers it.
+ * meanwhile is left out, and what does not answer in time is named. Nothing here makes a run wait
+ * or answers it.
  */
 
 #include "cli/agent/status-active.h"
@@ -12,16 +13,33 @@
 #include <string.h>
 
 #include "agent/control-server.h"
+#include "base/clock.h"
 #include "base/own.h"
 #include "cli/cmd.h"
 
-enum { SOCKETS_MOST = 64, LOOKED_AT = 20, SHOWN = 3, LINE_SHOWN = 200 };
+enum {
+    SOCKETS_MOST = 64,
+    LOOKED_AT = 20,
+    SHOWN = 3,
+    LINE_SHOWN = 200,
+    ONE_MS = 200,
+    ALL_MS = 2000
+};
+
+static uint64_t deadline; /* for all of them: many may be stopped */
 
 static json_t *ask(int control, json_t *message)
 {
     struct bk_err err;
     OWN(json) json_t *m = message;
-    return m ? control_server_ask(control, m, CONTROL_SOON_MS, &err) : NULL;
+    return m && now_ms() < deadline ? control_server_ask(control, m, ONE_MS, &err) : NULL;
+}
+
+/* One that does not answer. */
+static json_t *silent(const char *kind, pid_t pid)
+{
+    return json_pack("{s:s, s:i, s:s, s:i, s:[], s:[]}", "kind", kind, "pid", (int)pid, "command",
+                     "(does not answer)", "denied", 0, "last", "questions");
 }
 
 static json_t *ask_log(int control, json_int_t after)
@@ -60,8 +78,12 @@ static json_t *look_at(const char *kind, pid_t pid)
     /* a number that no event has: totals, and no events */
     const json_int_t never = (json_int_t)1 << 62;
     struct bk_err err;
+    if (now_ms() >= deadline)
+        return silent(kind, pid);
     OWN(fd) int control = control_socket_connect(kind, pid, &err);
     OWN(json) json_t *about = control >= 0 ? ask(control, json_pack("{s:b}", "about", 1)) : NULL;
+    if (control >= 0 && !about)
+        return silent(kind, pid);
     if (!about || json_is_true(json_object_get(about, "member")))
         return NULL;
     OWN(json) json_t *waiting = ask(control, json_pack("{s:b}", "questions", 1));
@@ -90,6 +112,7 @@ static void add_kind(const char *kind, json_t *list)
 json_t *status_active(void)
 {
     json_t *list = json_array();
+    deadline = now_ms() + ALL_MS;
     add_kind("session", list);
     add_kind("run", list);
     return list;

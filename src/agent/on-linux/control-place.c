@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -49,7 +50,13 @@ int control_place_connect(const char *kind, pid_t pid)
     struct sockaddr_un a;
     socklen_t n = address_of(kind, pid, &a);
     OWN(fd) int sock = fd_packet_socket(FD_BLOCK);
-    return sock < 0 || connect(sock, (struct sockaddr *)&a, n) < 0 ? -1 : steal_fd(&sock);
+    /* one that is stopped accepts nobody, and its queue fills */
+    const struct timeval soon = {.tv_usec = 100000}, none = {0};
+    if (sock < 0 || setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &soon, sizeof(soon)) < 0 ||
+        connect(sock, (struct sockaddr *)&a, n) < 0 ||
+        setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &none, sizeof(none)) < 0)
+        return -1;
+    return steal_fd(&sock);
 }
 
 size_t control_socket_list(const char *kind, pid_t *pids, size_t cap)

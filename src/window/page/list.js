@@ -81,6 +81,8 @@ export class List {
         row.remove();
         this.rows.delete(item);
       }
+    if (!this.rows.has(this.chosen))
+      this.element.removeAttribute('aria-activedescendant');
   }
 
   pick(item) {
