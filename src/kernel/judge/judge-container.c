@@ -381,8 +381,8 @@ void container_judge(const struct container *c)
     check(c, "/proc", in.proc >= 0);
     if (!book_claim(c->book, in.proc))
         _exit(0); /* one that an earlier agent started came first */
-    judge_limit();
     enter(&in);
+    judge_limit(in.proc); /* not before other containers' descriptors are closed */
     prepare(&in);
     book_keep(c->book);
     answer_leftovers(c);
