@@ -226,6 +226,7 @@ int node_serve(const struct node_options *o, struct bk_err *err)
     a->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (a->epoll < 0 || a->proc < 0)
         return err_sys(err, "epoll and /proc");
+    a->profiles.gate = o->gate;
     if (profiles_open(&a->profiles, o->profiles, err) < 0 || watch_signals(a, err) < 0 ||
         open_keep(a, err) < 0)
         return -1;

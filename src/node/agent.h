@@ -16,6 +16,7 @@
 struct node_options {
     const char *socket;
     const char *profiles; /* a folder */
+    bool gate;            /* containers whose profile names hosts get a gate */
     bool audit;           /* denials are reported, and allowed */
     enum keep_where keep; /* where descriptors outlive the agent */
     unsigned wait;        /* seconds for a successor, in a holder of our own */
