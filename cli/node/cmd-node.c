@@ -20,6 +20,7 @@
 static const struct cli_option options[] = {
     {"socket", 0, "PATH", "where runtimes connect (default " NODE_SOCKET ")", "file"},
     {"profiles", 0, "DIR", "the folder of profiles, NAME.sb (default " NODE_PROFILES ")", "dir"},
+    {"gate", 0, NULL, "lead containers' networks to a gate, if their profile names hosts", NULL},
     {"audit", 0, NULL, "report what a profile denies, and allow it", NULL},
     {"keep", 0, "WHERE", "who keeps containers if the agent dies: auto, systemd, holder, none",
      "auto systemd holder none"},
@@ -67,16 +68,17 @@ static int print_spec(struct cli_args *args, const struct graph *g, const char *
     struct spec_options o = {.socket = socket ? socket : NODE_SOCKET,
                              .profile = given ? given : name,
                              .seccomp_only = args_has(args, "seccomp"),
+                             .gate = args_has(args, "gate"),
                              .landlock = landlock.text.s,
                              .nlandlock = n};
     return spec_print(g, &o, &out, &err) < 0 ? cli_fail(&err) : cli_emit(&out, CLI_OK);
 }
 
-static int print_plan(const struct graph *g)
+static int print_plan(const struct graph *g, bool gate)
 {
     OWN(buf) struct buf out = {0};
     struct bk_err err;
-    return spec_print_plan(g, &out, &err) < 0 ? cli_fail(&err) : cli_emit(&out, CLI_OK);
+    return spec_print_plan(g, gate, &out, &err) < 0 ? cli_fail(&err) : cli_emit(&out, CLI_OK);
 }
 
 static int about_profile(struct cli_args *args)
@@ -89,7 +91,7 @@ static int about_profile(struct cli_args *args)
         return cli_usage(args, "give nothing, hold, or spec or plan and a profile");
     if (load_or_complain(args, path, &l) != CLI_OK)
         return CLI_ERROR;
-    return spec ? print_spec(args, l.graph, path) : print_plan(l.graph);
+    return spec ? print_spec(args, l.graph, path) : print_plan(l.graph, args_has(args, "gate"));
 }
 
 static const char *const keepers[] = {[KEEP_AUTO] = "auto",
@@ -130,6 +132,7 @@ static int cmd_node_run(struct cli_args *args)
         return cli_usage(args, "--sample must be a number");
     struct node_options o = {.socket = socket ? socket : NODE_SOCKET,
                              .profiles = profiles ? profiles : NODE_PROFILES,
+                             .gate = args_has(args, "gate"),
                              .audit = args_has(args, "audit"),
                              .metrics = args_value(args, "metrics"),
                              .events = args_value(args, "events"),

@@ -27,6 +27,7 @@ static const struct cli_option options[] = {
     {"runtime", 0, "PROGRAM", "the runtime to execute (default: runc, or else crun)", "file"},
     {"socket", 0, "PATH", "where the agent listens (default " NODE_SOCKET ")", "file"},
     {"profiles", 0, "DIR", "the folder of profiles, NAME.sb (default " NODE_PROFILES ")", "dir"},
+    {"gate", 0, NULL, "the agent has --gate", NULL},
     {0},
 };
 
@@ -125,7 +126,8 @@ static int cmd_oci_run(struct cli_args *args)
 {
     const char *socket = args_value(args, "socket"), *profiles = args_value(args, "profiles");
     struct oci_options o = {.socket = socket ? socket : NODE_SOCKET,
-                            .profiles = profiles ? profiles : NODE_PROFILES};
+                            .profiles = profiles ? profiles : NODE_PROFILES,
+                            .gate = args_has(args, "gate")};
     OWN(mem) char **argv = calloc(args->npos + 2, sizeof(*argv));
     struct bk_err err;
     if (!argv) {

@@ -29,6 +29,7 @@ struct plan_options {
     bool ask;        /* ask the user about hosts that no rule names */
     bool no_layers;  /* what rules allow in private layers stays denied */
     bool container;  /* an OCI runtime starts the command: no process of ours is inside */
+    bool pod_gate;   /* … whose network leads to a gate */
     bool leaves;     /* without a pid namespace, processes outside are not out of bounds */
     const char *cwd; /* the command's working directory, or NULL; outlives the plan */
     /* the mount table as last read, or NULL; outlives the plan */

@@ -31,7 +31,8 @@ int api_open(struct api *a, const char *url, const char *token_file, const char 
     const char *host = getenv("KUBERNETES_SERVICE_HOST"), *port = getenv("KUBERNETES_SERVICE_PORT");
     bool v6 = host && strchr(host, ':');
     if (!url[0] && (!host || !port))
-        return err_set(err, BK_E_INPUT, "this is no pod: give --api https://ADDRESS:PORT");
+        return err_set(err, BK_E_INPUT,
+                       "this is no pod: name the API server, https://ADDRESS:PORT");
     snprintf(from_pod, sizeof(from_pod), "https://%s%.60s%s:%.10s", v6 ? "[" : "", host ? host : "",
              v6 ? "]" : "", port ? port : "");
     url = url[0] ? url : from_pod;

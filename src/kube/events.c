@@ -37,7 +37,7 @@ enum {
     LAST_MS = 5000, /* for what is left at the end */
 };
 
-struct poster {
+struct sender {
     struct api api;
     const char *node;
     struct tallies tallies;
@@ -47,16 +47,16 @@ struct poster {
 };
 
 static volatile sig_atomic_t stop;
-static struct poster the_poster; /* large */
+static struct sender the_sender; /* large */
 
 static void on_signal(int number)
 {
     stop |= number != SIGALRM;
 }
 
-/* ---- posting ---- */
+/* ---- sending ---- */
 
-static void complain(struct poster *p, int status, const char *what)
+static void complain(struct sender *p, int status, const char *what)
 {
     if (status == p->last_problem)
         return; /* it has been said */
@@ -68,13 +68,13 @@ static void complain(struct poster *p, int status, const char *what)
 }
 
 /* As client-go names them: the object's name, a dot, and what no other event has. */
-static void name_event(struct poster *p, struct tally *r)
+static void name_event(struct sender *p, struct tally *r)
 {
     snprintf(r->event, sizeof(r->event), "%.220s.%016" PRIx64, r->pod[0] ? r->pod : p->node,
              date_ns() + p->made++);
 }
 
-static int send_row(struct poster *p, struct tally *r, bool fresh, struct bk_err *err)
+static int send_row(struct sender *p, struct tally *r, bool fresh, struct bk_err *err)
 {
     OWN(buf) struct buf body = {0};
     char path[700];
@@ -90,7 +90,7 @@ static int send_row(struct poster *p, struct tally *r, bool fresh, struct bk_err
                     fresh ? "application/json" : "application/merge-patch+json", &body, err);
 }
 
-static void post(struct poster *p, struct tally *r)
+static void send_event(struct sender *p, struct tally *r)
 {
     struct bk_err err;
     uint64_t count = r->count;
@@ -102,7 +102,7 @@ static void post(struct poster *p, struct tally *r)
     if (gone || (fresh && status != 201 && status != 409))
         r->event[0] = '\0';
     if (gone) {
-        post(p, r); /* anew */
+        send_event(p, r); /* anew */
         return;
     }
     if ((status >= 200 && status < 300) || status == 409) {
@@ -123,7 +123,7 @@ static void post(struct poster *p, struct tally *r)
 }
 
 /* Milliseconds until a request may be made. */
-static int wait_for_token(struct poster *p)
+static int wait_for_token(struct sender *p)
 {
     uint64_t now = now_ms(), gained = (now - p->tokens_at) / 1000;
     p->tokens_at += gained * 1000;
@@ -133,8 +133,8 @@ static int wait_for_token(struct poster *p)
     return p->tokens ? 0 : (int)(1000 - (now - p->tokens_at));
 }
 
-/* Posts what is due. Returns milliseconds until something is, or -1. */
-static int post_due(struct poster *p)
+/* Sends what is due. Returns milliseconds until something is, or -1. */
+static int send_due(struct sender *p)
 {
     int wait, until;
     struct tally *r = tally_next(&p->tallies, now_ms(), &wait);
@@ -143,19 +143,19 @@ static int post_due(struct poster *p)
     until = wait_for_token(p);
     if (until == 0) {
         p->tokens--;
-        post(p, r);
+        send_event(p, r);
     }
     return until;
 }
 
 /* At the end nothing waits for its turn. */
-static void post_rest(struct poster *p)
+static void send_rest(struct sender *p)
 {
     uint64_t end = now_ms() + LAST_MS;
     for (size_t i = 0; i < TALLIES && now_ms() < end && p->pause_until <= now_ms(); i++) {
         struct tally *r = &p->tallies.rows[i];
         if (r->used && r->count != r->posted)
-            post(p, r);
+            send_event(p, r);
     }
 }
 
@@ -173,12 +173,12 @@ static int reach_agent(const char *path)
 }
 
 /* Returns false if the agent has left. */
-static bool read_lines(struct poster *p, int fd)
+static bool read_lines(struct sender *p, int fd)
 {
     static char line[LINE_BYTES];
     ssize_t n;
     while ((n = recv(fd, line, sizeof(line), MSG_DONTWAIT)) > 0)
-        (void)tally_note(&p->tallies, line, (size_t)n);
+        tally_note(&p->tallies, line, (size_t)n);
     return n < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
@@ -187,7 +187,7 @@ static int soonest(int a, int b)
     return a < 0 ? b : b < 0 ? a : a < b ? a : b;
 }
 
-static void loop(struct poster *p, const char *from, const sigset_t *while_waiting)
+static void loop(struct sender *p, const char *from, const sigset_t *while_waiting)
 {
     OWN(fd) int fd = -1;
     uint64_t again = 0;
@@ -196,7 +196,7 @@ static void loop(struct poster *p, const char *from, const sigset_t *while_waiti
             fd = reach_agent(from);
             again = now_ms() + AGAIN_MS;
         }
-        int wait = soonest(post_due(p), fd < 0 ? AGAIN_MS : -1);
+        int wait = soonest(send_due(p), fd < 0 ? AGAIN_MS : -1);
         struct timespec t = {wait / 1000, wait % 1000 * 1000000L};
         struct pollfd in = {fd, POLLIN, 0};
         if (ppoll(&in, 1, wait < 0 ? NULL : &t, while_waiting) > 0 && !read_lines(p, fd)) {
@@ -210,10 +210,10 @@ int events_run(const struct events_options *o)
 {
     struct sigaction act = {.sa_handler = on_signal}; /* without SA_RESTART */
     struct bk_err err;
-    struct poster *p = &the_poster;
+    struct sender *p = &the_sender;
     sigset_t blocked, before;
     if (!o->node[0] || strlen(o->node) >= TALLY_NAME) {
-        fprintf(stderr, "buckle-kube: give this node's name: --node NAME\n");
+        fprintf(stderr, "buckle-kube: this node needs a name\n");
         return 2;
     }
     if (api_open(&p->api, o->api, o->token_file, o->ca_file, &err) < 0) {
@@ -232,6 +232,6 @@ int events_run(const struct events_options *o)
     sigaddset(&blocked, SIGINT);
     sigprocmask(SIG_BLOCK, &blocked, &before);
     loop(p, o->from, &before);
-    post_rest(p);
+    send_rest(p);
     return 0;
 }

@@ -70,7 +70,7 @@ static int check(struct findings *f, const char *key, const char *text, size_t n
     sbpl_unit_init(&u, &(struct sbpl_options){.shipped_only = true});
     if (sbpl_add_text(&u, key, text, n, err) < 0 || profile_compile(&u, &g, NULL, err) < 0)
         return -1;
-    int made = plan_for_container(g, &plan, err);
+    int made = plan_for_container(g, false, &plan, err);
     if (made == 0) {
         plan_free(&plan);
         warn(f, key, g);

@@ -165,7 +165,7 @@ static void note(struct tallies *t, const json_t *line, const char *event, uint8
         r->used = false;
 }
 
-bool tally_note(struct tallies *t, const char *line, size_t n)
+void tally_note(struct tallies *t, const char *line, size_t n)
 {
     json_t *root = json_loadb(line, n, JSON_REJECT_DUPLICATES, NULL);
     const char *event = string_of(root, "event");
@@ -173,7 +173,6 @@ bool tally_note(struct tallies *t, const char *line, size_t n)
         if (strcmp(event, lines[i].line) == 0)
             note(t, root, event, lines[i].reason);
     json_decref(root);
-    return event[0] != '\0';
 }
 
 struct tally *tally_next(struct tallies *t, uint64_t now, int *wait)

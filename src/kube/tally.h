@@ -36,8 +36,8 @@ struct tallies {
     uint64_t overflow; /* lines that found no row */
 };
 
-/* Notes one line of the agent. Returns false if it is none. */
-bool tally_note(struct tallies *t, const char *line, size_t n);
+/* Notes one line of the agent. Does nothing if it is none. */
+void tally_note(struct tallies *t, const char *line, size_t n);
 /* A row that has something to post, the longest due first, or NULL. *wait is how many milliseconds
  * until one has, or -1. */
 struct tally *tally_next(struct tallies *t, uint64_t now_ms, int *wait);

@@ -193,7 +193,7 @@ static int open_port(const char *text)
     uint16_t port;
     int on = 1;
     if (!peer_parse_authority(text, strlen(text), 0, &host, &port) || !host.address) {
-        fprintf(stderr, "buckle-kube: --listen wants ADDRESS:PORT\n");
+        fprintf(stderr, "buckle-kube: where to listen must be ADDRESS:PORT\n");
         return -1;
     }
     socklen_t n = addr_to_sockaddr(host.addr, port, &at);
@@ -211,7 +211,7 @@ int webhook_serve(const struct webhook_options *o)
     struct sigaction act = {.sa_handler = on_signal};
     sigset_t waited, before;
     if (!o->cert[0] != !o->key[0]) {
-        fprintf(stderr, "buckle-kube: --cert and --key go together\n");
+        fprintf(stderr, "buckle-kube: certificates and key go together\n");
         return 2;
     }
     OWN(fd) int listener = open_port(o->listen);

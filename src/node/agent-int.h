@@ -36,6 +36,7 @@ struct node_container {
     uint64_t number;          /* of its set of descriptors */
     struct container_fds fds; /* kept for a successor of this agent */
     pid_t judge;              /* 0: none runs */
+    bool starts_gate;         /* its first judge does */
     struct source events;     /* the judge's events: fds.events */
     struct source exit;       /* a pidfd of the judge */
     char said[JUDGE_SAYS];    /* why it cannot judge */

@@ -243,6 +243,7 @@ int node_serve(const struct node_options *o, struct bk_err *err)
     if (a->epoll < 0 || a->proc < 0)
         return err_sys(err, "epoll and /proc");
     container_cgroup_from_host(a->proc);
+    a->profiles.gate = o->gate;
     if (profiles_open(&a->profiles, o->profiles, err) < 0 || watch_signals(a, err) < 0 ||
         open_keep(a, err) < 0 || event_readers_listen(a, err) < 0 || status_listen(a, err) < 0)
         return -1;

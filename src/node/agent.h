@@ -17,6 +17,7 @@
 struct node_options {
     const char *socket;
     const char *profiles; /* a folder */
+    bool gate;            /* containers whose profile names hosts get a gate */
     bool audit;           /* denials are reported, and allowed */
     const char *metrics;  /* ADDRESS:PORT for HTTP, or NULL */
     const char *events;   /* a socket for programs that read events, or NULL */

@@ -37,7 +37,7 @@ static bool offer(const struct event_reader *w, const char *line, size_t n)
     return send(w->in.fd, line, n, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)n;
 }
 
-static bool say_lost(struct event_reader *w)
+static bool offer_lost(struct event_reader *w)
 {
     char line[64];
     int n = snprintf(line, sizeof(line), "{\"event\":\"lost\",\"count\":%" PRIu64 "}\n", w->lost);
@@ -51,7 +51,7 @@ void event_readers_send(struct agent *a, const char *line, size_t n)
 {
     for (size_t i = 0; listener.fd >= 0 && i < EVENT_READERS; i++) {
         struct event_reader *w = &readers[i];
-        if (w->in.fd < 0 || (say_lost(w) && offer(w, line, n)))
+        if (w->in.fd < 0 || (offer_lost(w) && offer(w, line, n)))
             continue;
         w->lost++;
         a->lost++;

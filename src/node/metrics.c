@@ -64,7 +64,6 @@ void metrics_text(const struct metrics *m, struct buf *out)
         m->refused);
     put(out, "judge_restarts_total", "counter", "Judges that died.", m->restarts);
     put(out, "events_skipped_total", "counter", "Lines that sampling left out.", m->skipped);
-    put(out, "events_lost_total", "counter", "Lines that a slow reader of --events missed.",
-        m->lost);
+    put(out, "events_lost_total", "counter", "Lines that a slow reader of events missed.", m->lost);
     put_histogram(out, m);
 }

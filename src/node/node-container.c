@@ -26,6 +26,7 @@
 #include "base/clock.h"
 #include "base/own.h"
 #include "node/agent-int.h"
+#include "node/pod-gate.h"
 
 /* ---- reports ---- */
 
@@ -93,6 +94,8 @@ static void take_words(struct agent *a, struct node_container *c, const char *wo
     char members[32];
     if (words[0] == JUDGE_FAILED)
         snprintf(c->said, sizeof(c->said), "%.*s", (int)n - 1, words + 1);
+    if (words[0] == JUDGE_FAILED && atomic_load(&c->fds.book->ready))
+        container_refuse(a, &c->state, c->said); /* it judges, and lets nothing start */
     if (words[0] != JUDGE_READY)
         return;
     snprintf(members, sizeof(members), "\"judge\":%d", c->judge);
@@ -158,11 +161,25 @@ static void end_refused(struct agent *a, struct node_container *c, const char *w
 
 /* ---- the judge's process ---- */
 
+/* The first judge of the first container in a network starts its gate. */
+static void start_gate(const struct node_container *c)
+{
+    struct bk_err err;
+    char text[JUDGE_SAYS];
+    if (!c->starts_gate || atomic_load(&c->fds.book->ready) ||
+        pod_gate_start(c->profile->graph, c->state.pid, c->fds.judge_end, &err) == 0)
+        return;
+    int n = snprintf(text, sizeof(text), "%c%.200s", JUDGE_FAILED, err.msg);
+    send(c->fds.judge_end, text, (size_t)n, MSG_NOSIGNAL);
+    _exit(1);
+}
+
 static void __attribute__((noreturn)) be_judge(struct node_container *c)
 {
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
+    start_gate(c);
     container_judge(&(struct container){.plan = &c->profile->plan,
                                         .graph = c->profile->graph,
                                         .listener = c->fds.listener,
@@ -295,6 +312,22 @@ static const char *prepare(struct agent *a, const struct state *s, struct node_p
     return good ? "out of memory" : "its filter was made for another version of the profile";
 }
 
+/* Containers of one pod share a network and its gate, so they need the same profile. */
+static const char *find_gate(const struct agent *a, const struct state *s,
+                             const struct node_profile *profile, struct record *r, bool *starts)
+{
+    r->network = pod_gate_network(s->pid);
+    if (!r->network)
+        return "its profile names hosts, but it shares the network of the node";
+    for (const struct node_container *c = a->first; c; c = c->next)
+        if (c->fds.record->network == r->network)
+            return c->fds.record->profile == profile->number
+                       ? NULL
+                       : "the gate of its network has another profile";
+    *starts = true;
+    return NULL;
+}
+
 void container_begin(struct agent *a, const struct state *s, int listener)
 {
     OWN(fd) int taken = listener;
@@ -302,6 +335,15 @@ void container_begin(struct agent *a, const struct state *s, int listener)
     struct container_fds f = {.listener = listener};
     const char *why = prepare(a, s, &profile, &f);
     if (why) {
+        container_refuse(a, s, why);
+        return;
+    }
+    bool starts = false;
+    why = profile->plan.gate ? find_gate(a, s, profile, f.record, &starts) : NULL;
+    if (why) {
+        f.listener = -1;
+        container_fds_close(&f);
+        profile_release(profile);
         container_refuse(a, s, why);
         return;
     }
@@ -315,6 +357,7 @@ void container_begin(struct agent *a, const struct state *s, int listener)
         container_refuse(a, s, "out of memory");
         return;
     }
+    c->starts_gate = starts;
     container_store(a, c);
     if (agent_watch(a, &c->events) < 0 || !start_judge(a, c))
         end_refused(a, c, "no judge can be started");

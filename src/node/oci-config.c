@@ -243,7 +243,7 @@ static int print_spec(const struct oci_config *c, const struct oci_options *o,
                       struct profiles *profiles, struct buf *out, struct bk_err *err)
 {
     struct node_profile *p;
-    const struct spec_options s = {.socket = o->socket, .profile = c->profile};
+    const struct spec_options s = {.socket = o->socket, .profile = c->profile, .gate = o->gate};
     if (profiles_get(profiles, c->profile, &p, err) < 0)
         return -1;
     int done = spec_print(p->graph, &s, out, err);
@@ -256,7 +256,7 @@ static int change_text(const struct buf *text, const struct oci_options *o, stru
 {
     OWN(buf) struct buf spec = {0};
     struct oci_config c;
-    struct profiles profiles;
+    struct profiles profiles = {.gate = o->gate};
     int done = oci_config_read(&c, text->s ? text->s : "", text->n, o->fallback, err);
     if (done == 0 && (done = profiles_open(&profiles, o->profiles, err)) == 0) {
         done = print_spec(&c, o, &profiles, &spec, err);

@@ -12,6 +12,7 @@
 struct oci_options {
     const char *socket;   /* of the agent */
     const char *profiles; /* a folder */
+    bool gate;            /* as the agent has it */
     const char *fallback; /* the profile of containers whose annotations name none; or NULL */
 };
 

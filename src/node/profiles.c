@@ -24,7 +24,7 @@ enum { PROFILE_BYTES = 4 << 20 };
 
 int profiles_open(struct profiles *p, const char *folder, struct bk_err *err)
 {
-    *p = (struct profiles){0};
+    *p = (struct profiles){.gate = p->gate};
     p->folder = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     return p->folder < 0 ? err_sys(err, "cannot open the folder of profiles %s", folder) : 0;
 }
@@ -107,7 +107,7 @@ static int read_text(int fd, struct buf *text, struct bk_err *err)
 }
 
 /* Imports find shipped profiles alone: the folder's names are for containers. */
-static int compile(const char *file, const struct buf *text, struct node_profile *p,
+static int compile(const char *file, const struct buf *text, bool gate, struct node_profile *p,
                    struct bk_err *err)
 {
     OWN(sbpl_unit) struct sbpl_unit u;
@@ -115,7 +115,7 @@ static int compile(const char *file, const struct buf *text, struct node_profile
     if (sbpl_add_text(&u, file, text->s ? text->s : "", text->n, err) < 0 ||
         profile_compile(&u, &p->graph, NULL, err) < 0)
         return -1;
-    if (plan_for_container(p->graph, &p->plan, err) == 0) {
+    if (plan_for_container(p->graph, gate, &p->plan, err) == 0) {
         spec_digest(&p->plan, p->section);
         return 0;
     }
@@ -155,7 +155,7 @@ int profiles_get(struct profiles *p, const char *name, struct node_profile **out
         OWN(mem) struct node_profile *made = calloc(1, sizeof(*made));
         if (!made)
             return err_nomem(err);
-        if (read_text(fd, &text, err) < 0 || compile(file, &text, made, err) < 0)
+        if (read_text(fd, &text, err) < 0 || compile(file, &text, p->gate, made, err) < 0)
             return -1;
         strcpy(made->name, name);
         keep_text(p, made, &text);
@@ -202,7 +202,7 @@ static int compile_kept(struct profiles *p, struct kept *set, uint64_t number, c
     if (!made)
         return err_nomem(err);
     snprintf(file, sizeof(file), "%s.sb", name);
-    if (read_kept(set, &text, err) < 0 || compile(file, &text, made, err) < 0)
+    if (read_kept(set, &text, err) < 0 || compile(file, &text, p->gate, made, err) < 0)
         return -1;
     snprintf(made->name, sizeof(made->name), "%s", name);
     made->number = number;

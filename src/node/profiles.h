@@ -30,6 +30,7 @@ struct node_profile {
 
 struct profiles {
     int folder;
+    bool gate;                  /* set before: containers can have one (pod-gate.h) */
     const struct keep *keep;    /* gets texts that containers use; or NULL */
     uint64_t *numbers;          /* counts versions */
     struct node_profile *first; /* current versions */

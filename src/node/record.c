@@ -16,7 +16,7 @@
 
 #include "base/own.h"
 
-enum { RECORD_MAGIC = 0x626b7201 }; /* another layout: another number */
+enum { RECORD_MAGIC = 0x626b7202 }; /* another layout: another number */
 
 #define BOOK_NAME "buckle-calls"
 #define RECORD_NAME "buckle-record"

@@ -15,6 +15,7 @@ struct record {
     uint64_t profile; /* number of its version */
     uint64_t cookie;  /* of the agent's end of the events */
     uint64_t denied;
+    uint64_t network; /* the namespace that leads to its gate; 0: none */
     uint32_t audit;
     struct state state;
 };

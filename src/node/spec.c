@@ -303,7 +303,7 @@ int spec_print(const struct graph *g, const struct spec_options *o, struct buf *
                struct bk_err *err)
 {
     struct plan p;
-    if (plan_for_container(g, &p, err) < 0)
+    if (plan_for_container(g, o->gate, &p, err) < 0)
         return -1;
     if (o->seccomp_only)
         put_seccomp(&p, o, out);
@@ -314,10 +314,10 @@ int spec_print(const struct graph *g, const struct spec_options *o, struct buf *
     return buf_ok(out) ? 0 : err_nomem(err);
 }
 
-int spec_print_plan(const struct graph *g, struct buf *out, struct bk_err *err)
+int spec_print_plan(const struct graph *g, bool gate, struct buf *out, struct bk_err *err)
 {
     struct plan p;
-    if (plan_for_container(g, &p, err) < 0)
+    if (plan_for_container(g, gate, &p, err) < 0)
         return -1;
     for (size_t op = 0; op < OP_COUNT; op++) {
         enum how h = how(&p, (enum vocab_op)op);

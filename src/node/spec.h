@@ -38,6 +38,7 @@ struct spec_options {
     const char *socket;   /* of the node agent */
     const char *profile;  /* its name there */
     bool seccomp_only;    /* what engines take as a seccomp profile */
+    bool gate;            /* the container network leads to a gate */
     const char *landlock; /* landlockconfig's JSON for the same policy, or NULL */
     size_t nlandlock;
 };
@@ -47,6 +48,6 @@ struct spec_options {
 int spec_print(const struct graph *g, const struct spec_options *o, struct buf *out,
                struct bk_err *err);
 /* Appends a table: what is judged, what the filter refuses, and what cannot be had. */
-int spec_print_plan(const struct graph *g, struct buf *out, struct bk_err *err);
+int spec_print_plan(const struct graph *g, bool gate, struct buf *out, struct bk_err *err);
 
 #endif

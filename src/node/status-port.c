@@ -203,7 +203,8 @@ static int read_address(const char *text, struct sockaddr_storage *to, socklen_t
     snprintf(whole, sizeof(whole), "%s%.50s", strchr(text, ':') ? "" : "127.0.0.1:", text);
     if (strlen(text) > 50 || !peer_parse_authority(whole, strlen(whole), 0, &host, &port) ||
         !host.address)
-        return err_set(err, BK_E_INPUT, "--metrics wants ADDRESS:PORT or PORT, not %.60s", text);
+        return err_set(err, BK_E_INPUT,
+                       "the address of the metrics must be ADDRESS:PORT or PORT, not %.60s", text);
     *n = addr_to_sockaddr(host.addr, port, to);
     return 0;
 }

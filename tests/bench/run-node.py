@@ -30,7 +30,7 @@ QUICK = "--quick" in sys.argv
 ROUNDS = 1 if QUICK else 3
 MANY = 20 if QUICK else 100
 CALLS = 1000
-PAUSE_US = 20000
+PAUSE_US = 10000
 MIB = 1 << 20
 # a pattern, so that no wall can decide
 PROFILE = """(version 1)

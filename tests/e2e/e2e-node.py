@@ -173,6 +173,8 @@ def hostile(agent):
         reason = agent.events("refused")[-1]["reason"] if told else None
         tap.ok(told and words in reason, f"refused: {what}", reason)
     os.close(null)
+    # the reason is printed before the connection is closed
+    agent.wait(lambda _: len(os.listdir(f"/proc/{agent.child.pid}/fd")) <= at_first)
     open_now = len(os.listdir(f"/proc/{agent.child.pid}/fd"))
     tap.ok(open_now <= at_first, "none of their descriptors is left", at_first, open_now)
     nobody = subprocess.run(["/usr/bin/python3", "-c", f"import socket; socket.socket(socket.AF_UNIX).connect({agent.socket!r})"], user=65534, group=65534,

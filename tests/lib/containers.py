@@ -64,6 +64,8 @@ def bundle(name, args, seccomp=None, debian=False, **more):
               "root": {"path": "rootfs"}, "hostname": "inside", "mounts": mounts, "annotations": more.pop("annotations", {}),
               "linux": {"namespaces": [{"type": t} for t in ("pid", "network", "ipc", "uts", "mount")],
                         "resources": {"devices": [{"allow": False, "access": "rwm"}]}}}
+    for source, place, options in more.pop("binds", ()):
+        config["mounts"].append({"destination": place, "type": "bind", "source": source, "options": options.split(",")})
     config["process"].update(more)
     if seccomp:
         config["linux"]["seccomp"] = seccomp
@@ -176,6 +178,23 @@ def judges_of(agent_pid):
         except FileNotFoundError:
             pass
     return found
+
+
+class Done:
+    """How a container ended, like drive.Ran."""
+
+    def __init__(self, status, out, err, name):
+        self.status, self.out, self.err, self.name = status, out, err, name
+
+    def __str__(self):
+        return f"status {self.status}\nout: {self.out[:2000]}\nerr: {self.err[:2000]}"
+
+
+class Containers(Agent):
+    """An agent, and containers with more than a command."""
+
+    def ran(self, words, profile, timeout=120, mounts=(), **more):
+        return Done(*self.run(profile, words, timeout=timeout, binds=mounts, **more))
 
 
 # ---- engines ----

@@ -26,6 +26,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/magic.h>
 #include <poll.h>
 #include <sched.h>
@@ -236,10 +237,25 @@ static struct sys_action action_for(const struct request *r)
               : (struct sys_action){is_exec(r) ? SYS_ALLOW : SYS_ERRNO, EPERM};
 }
 
+/* A process could remove the routes to the gate. By its first execve() its capabilities are final.
+ */
+static bool may_change_network(const struct judge *j, const struct request *r)
+{
+    char text[64];
+    return proc_status_field(j->proc, r->tid, "\nCapBnd:", text, sizeof(text)) < 0 ||
+           (strtoull(text, NULL, 16) >> CAP_NET_ADMIN & 1);
+}
+
 /* The first program is judged as any other. What starts it, the runtime, is not. A signal can
  * interrupt the call, which is made again then; so it has started when the stack is another. */
 static void start(struct judge *j, const struct request *r)
 {
+    if (judged->plan->gate && may_change_network(j, r)) {
+        static const char why[] = "Fits network leads to a gate, but it has CAP_NET_ADMIN";
+        fd_pass_send(judged->events, why, sizeof(why) - 1, -1);
+        judge_send(j->listener, r->id, -EPERM);
+        return;
+    }
     bool callers = j->execs.judged;
     uint64_t stack = exec_stack(j, judged->pid);
     atomic_store(&judged->book->stack, stack ? stack : 1); /* unreadable: the next call tells */
@@ -382,7 +398,7 @@ void container_judge(const struct container *c)
     if (!book_claim(c->book, in.proc))
         _exit(0); /* one that an earlier agent started came first */
     enter(&in);
-    judge_limit(); /* not before: until then it has the descriptors of all other containers */
+    judge_limit(in.proc); /* not before other containers' descriptors are closed */
     prepare(&in);
     book_keep(c->book);
     answer_leftovers(c);

@@ -47,10 +47,10 @@ static void limit(int what, rlim_t most)
 }
 
 /* Beyond what it has got from the agent. The sanitizers map terabytes. */
-static void limit_memory(void)
+static void limit_memory(int proc)
 {
     char text[4096];
-    const char *at = proc_read(-1, text, sizeof(text), "/proc/self/status") < 0
+    const char *at = proc_read(proc, text, sizeof(text), "self/status") < 0
                          ? NULL
                          : proc_field(text, "\nVmSize:");
     rlim_t size = at ? (rlim_t)strtoull(at, NULL, 10) * 1024 : 0;
@@ -58,13 +58,13 @@ static void limit_memory(void)
         limit(RLIMIT_AS, size + MORE_MEMORY);
 }
 
-void judge_limit(void)
+void judge_limit(int proc)
 {
     static const struct itimerval second = {{1, 0}, {1, 0}};
     struct sigaction act = {.sa_handler = on_second, .sa_flags = SA_RESTART};
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_NOFILE, FILES);
-    limit_memory();
+    limit_memory(proc);
     sigaction(SIGPROF, &act, NULL);
     setitimer(ITIMER_PROF, &second, NULL);
 }

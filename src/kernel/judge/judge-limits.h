@@ -5,7 +5,7 @@
 
 /* Bounds this process, a container's judge: its memory, its descriptors, and the time on a
  * processor without finishing a call. Past a bound it dies, and has a successor. */
-void judge_limit(void);
+void judge_limit(int proc);
 /* Call it for each finished call. */
 void judge_went_on(void);
 

@@ -149,6 +149,10 @@ void plan_network(struct plan *p, const struct graph *g, bool net_ns)
     p->publish_all =
         p->net_ns && judge && reaches_addresses(p, g, OP_NETWORK_INBOUND) && rules_publish_all(g);
     p->session = p->opt.session && p->net_ns && judge;
+    if (p->opt.pod_gate) { /* the judge and that gate know nothing of each other */
+        p->local_all = p->publish_all = false;
+        p->nlocal = p->npublished = 0;
+    }
     p->gate = (hosts && (p->net_ns || p->dials)) || p->npublished || p->publish_all || p->session;
     p->isolated = p->net_ns && !hosts && !p->npublished;
     if (hosts && p->net_ns)

@@ -282,7 +282,7 @@ static void plan_namespaces(struct plan *p, const struct graph *g)
     p->pid_ns = s.pid;
     p->ipc_ns = s.ipc;
     p->uts_ns = s.uts;
-    plan_network(p, g, s.net);
+    plan_network(p, g, s.net || p->opt.pod_gate);
 }
 
 /* Something the policy needs and the host lacks: an error, or a note if the user accepts it. */

@@ -190,8 +190,9 @@ struct plan {
 int plan_make(const struct graph *g, const struct plan_options *opt, const struct host *host,
               struct plan *out, struct bk_err *err);
 void plan_free(struct plan *p);
-/* The plan for a container that an OCI runtime starts (plan-container.c). */
-int plan_for_container(const struct graph *g, struct plan *out, struct bk_err *err);
+/* The plan for a container that an OCI runtime starts (plan-container.c). gate: its network leads
+ * to a gate, if the policy allows any host. */
+int plan_for_container(const struct graph *g, bool gate, struct plan *out, struct bk_err *err);
 
 /* For a sandbox inside another one: adds the outer one's layers, so that the same files are
  * visible.
