@@ -74,7 +74,7 @@ static int newest_copy(const struct world *w, int folder)
 static int begin_place(const struct world *w, const struct world *on, const struct world_place *p)
 {
     char name[NAME];
-    bool differs;
+    bool differs = false;
     snprintf(name, sizeof(name), "%d", p->number);
     OWN(fd) int theirs = open_in(on->fd, name);
     OWN(fd) int folder = make_in(w->fd, name);

@@ -314,7 +314,7 @@ static int make_empty(const struct world_place *p, int folder)
 
 static int copy_back(const struct world *w, const struct world_place *p, unsigned number)
 {
-    bool differs;
+    bool differs = false;
     OWN(fd) int folder = open_place_folder(w, p);
     OWN(fd) int copy = open_copy(w, p, number);
     if (folder < 0)

@@ -350,6 +350,6 @@ int snapshot_copy(int from, int above, const char *name, int earlier, bool *diff
 
 int snapshot_link(int from, int above, const char *name)
 {
-    bool differs;
+    bool differs = false;
     return snapshot(from, above, name, -1, true, &differs);
 }
