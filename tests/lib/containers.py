@@ -113,7 +113,7 @@ class Agent:
     def events(self, kind=None, container=None):
         with open(self.log, encoding="utf-8") as f:
             text = f.read()
-        found = [json.loads(line) for line in text[:text.rfind("\n") + 1].splitlines()]
+        found = [json.loads(line) for line in text[:text.rfind("\n") + 1].splitlines() if line]
         return [e for e in found if (not kind or e["event"] == kind) and (not container or e.get("container") == container)]
 
     def wait(self, test, seconds=10):
