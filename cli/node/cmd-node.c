@@ -87,15 +87,15 @@ static int about_profile(struct cli_args *args)
     return spec ? print_spec(args, l.graph, path) : print_plan(l.graph, args_has(args, "gate"));
 }
 
-static const char *const keepers[] = {[KEEP_AUTO] = "auto",
+static const char *const keep_names[] = {[KEEP_AUTO] = "auto",
                                       [KEEP_SYSTEMD] = "systemd",
                                       [KEEP_HOLDER] = "holder",
                                       [KEEP_NOWHERE] = "none"};
 
-static int find_keeper(const char *name)
+static int find_keep(const char *name)
 {
     int i = 0;
-    while (i < 4 && name && strcmp(keepers[i], name) != 0)
+    while (i < 4 && name && strcmp(keep_names[i], name) != 0)
         i++;
     return i;
 }
@@ -107,7 +107,7 @@ static int cmd_node_run(struct cli_args *args)
     uint64_t wait = WAIT;
     const char *socket = args_value(args, "socket"), *profiles = args_value(args, "profiles");
     const char *seconds = args_value(args, "wait");
-    int keep = find_keeper(args_value(args, "keep"));
+    int keep = find_keep(args_value(args, "keep"));
     if (seconds && !args_number(seconds, LONGEST, &wait))
         return cli_usage(args, "--wait must be between 0 and %d", LONGEST);
     if (keep > KEEP_NOWHERE)
