@@ -405,7 +405,7 @@ def long_suites():
         Suite("learning", [[tests("e2e", "e2e-learn.py"), "whole"]], staged_env(), timeout=900),
         Suite("spares", [[tests("e2e", "e2e-spare.py"), "whole"]], staged_env(), timeout=900),
         Suite("records", [[tests("e2e", "e2e-record-forward.py"), "whole"]], staged_env(), timeout=1800),
-        Suite("containers", [[tests("e2e", name), "whole"] for name in ("e2e-node.py", "e2e-node-restart.py", "e2e-oci.py", "e2e-node-escape.py")], staged_env(), timeout=1800,
+        Suite("containers", [[tests("e2e", name), "whole"] for name in ("e2e-node.py", "e2e-node-restart.py", "e2e-oci.py", "e2e-node-escape.py", "e2e-node-gate.py")], staged_env(), timeout=1800,
               at_once=1),
         Suite("clones", [[tests("e2e", "e2e-clones.py"), "whole"]], staged_env(), timeout=1800),
         Suite("matrix", [[f, "whole"] for f in found("e2e/e2e-matrix-*.py")], staged_env(), timeout=1800),

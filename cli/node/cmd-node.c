@@ -94,15 +94,15 @@ static int about_profile(struct cli_args *args)
     return spec ? print_spec(args, l.graph, path) : print_plan(l.graph, args_has(args, "gate"));
 }
 
-static const char *const keepers[] = {[KEEP_AUTO] = "auto",
+static const char *const keep_names[] = {[KEEP_AUTO] = "auto",
                                       [KEEP_SYSTEMD] = "systemd",
                                       [KEEP_HOLDER] = "holder",
                                       [KEEP_NOWHERE] = "none"};
 
-static int find_keeper(const char *name)
+static int find_keep(const char *name)
 {
     int i = 0;
-    while (i < 4 && name && strcmp(keepers[i], name) != 0)
+    while (i < 4 && name && strcmp(keep_names[i], name) != 0)
         i++;
     return i;
 }
@@ -115,7 +115,7 @@ static int cmd_node_run(struct cli_args *args)
     const char *socket = args_value(args, "socket"), *profiles = args_value(args, "profiles");
     uint64_t sample = 0;
     const char *seconds = args_value(args, "wait");
-    int keep = find_keeper(args_value(args, "keep"));
+    int keep = find_keep(args_value(args, "keep"));
     if (args->npos && kube_is_program(args->pos[0]))
         return kube_execute(args);
     if (seconds && !args_number(seconds, LONGEST, &wait))

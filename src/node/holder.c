@@ -11,6 +11,7 @@
 #include "node/holder.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -202,6 +203,10 @@ static void __attribute__((noreturn)) be_holder(int listener, const char *path, 
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_IGN);
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = 0; fd <= 2 && null >= 0;
+         fd++) /* readers wait for the end of the agent's output */
+        dup2(null, fd);
     dup2(listener, 3);
     syscall(SYS_close_range, 4u, ~0u, 0);
     hold(&h, wait, false);

@@ -6,6 +6,9 @@
  * them on and ends. The second is the gate: it stays in the node's network, dials what the policy
  * allows, and can do nothing else. Nothing of either is inside.
  *
+ * Other interfaces of the namespace are set down, so an address of the pod cannot be reached from
+ * outside any more.
+ *
  * The container must not have CAP_NET_ADMIN there, or it could remove the routes. The judge sees to
  * that before the container's program starts (judge-container.c).
  */
@@ -14,10 +17,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -74,12 +79,32 @@ static void on_denial(void *arg, const struct gate_denial *d)
 
 /* ---- the processes ---- */
 
+/* A socket that is bound to another interface ignores the routes to the gate. */
+static int leave_loopback_only(void)
+{
+    OWN(fd) int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    struct if_nameindex *all = if_nameindex();
+    int err = sock < 0 || !all ? -errno : 0;
+    for (struct if_nameindex *i = all; err == 0 && i->if_index; i++) {
+        struct ifreq req = {0};
+        snprintf(req.ifr_name, sizeof(req.ifr_name), "%s", i->if_name);
+        if (strcmp(i->if_name, "lo") == 0 || ioctl(sock, SIOCGIFFLAGS, &req) < 0)
+            continue;
+        req.ifr_flags &= (short)~IFF_UP;
+        err = ioctl(sock, SIOCSIFFLAGS, &req) < 0 ? -errno : 0;
+    }
+    if (all)
+        if_freenameindex(all);
+    return err;
+}
+
 static void __attribute__((noreturn)) set_up(pid_t pid, int to)
 {
     const struct netns_wishes nothing_more = {0};
     struct netns_sockets net;
     OWN(fd) int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     int err = pidfd < 0 || setns(pidfd, CLONE_NEWNET) < 0 ? -errno : loopback_up();
+    err = err < 0 ? err : leave_loopback_only();
     err = err < 0 ? err : netns_network(&nothing_more, &net);
     _exit(err < 0 || netns_sockets_send(to, &net) < 0);
 }

@@ -51,5 +51,5 @@ int main(int argc, char **argv)
         pause_ns(pause);
     }
     return fwrite(took, sizeof(*took), (size_t)calls, out) == (size_t)calls && fclose(out) == 0 ? 0
-                                                                                               : 5;
+                                                                                                : 5;
 }

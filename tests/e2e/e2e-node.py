@@ -7,6 +7,7 @@ die; many short containers. Prints TAP.
 import concurrent.futures
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,8 +16,10 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 
 import tap
-from containers import Agent, judges_of, root_of, why_not
-from drive import BUCKLE, buckle, write
+from containers import Agent, bundle, judges_of, root_of, why_not
+from drive import BUCKLE, FOLDER, buckle, write
+
+WHOLE = "whole" in sys.argv
 
 PROFILES = {
     "write": """(version 1)
@@ -234,6 +237,67 @@ def many(agent):
     tap.equal(judges_of(agent.child.pid), [], "no judge is left")
 
 
+def short(agent):
+    """Thousands of containers that live for a moment, some of them killed while they start."""
+    n = 10000 if WHOLE else 60
+    section = agent.seccomp("write")
+    began = sum(e["event"] == "started" for e in agent.events())
+
+    def one(i):
+        name = f"short-{i}"
+        folder = bundle(name, ["/bin/true"], section)
+        child = subprocess.Popen(["runc", *root_of("runc"), "run", "-b", folder, name], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if i % 10 == 0:
+            time.sleep(0.005 * (i // 10 % 12))
+            child.kill()
+        status = child.wait(timeout=120)
+        subprocess.run(["runc", *root_of("runc"), "delete", "-f", name], capture_output=True, check=False)
+        shutil.rmtree(folder, ignore_errors=True)
+        return i % 10 == 0 or status == 0
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        good = list(pool.map(one, range(n)))
+    tap.ok(all(good), f"{n} short containers, a tenth of them killed while they start", good.count(False))
+    tap.ok(agent.wait(lambda e: not judges_of(agent.child.pid), 60), "no judge is left of them", judges_of(agent.child.pid))
+    events = agent.events()
+    tap.ok(sum(e["event"] == "started" for e in events) - began >= n * 0.9, "each of the others had a judge")
+    tap.equal(agent.run("write", "echo x > /tmp/x || echo judged")[1], "judged\n", "and the agent goes on")
+
+
+def no_reader(agent):
+    """Events that cannot be written are counted, and containers go on."""
+    disk = os.path.join(FOLDER, "disk")
+    os.mkdir(disk)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], capture_output=True, check=False).returncode:
+        tap.skip("tmpfs cannot be mounted here")
+        return
+    try:
+        full = Agent(PROFILES)
+        full.stop()
+        full.log = os.path.join(disk, "events")
+        full.start()
+        _, out, err, _ = full.run("write", "i=0; while [ $i -lt 400 ]; do echo x > /tmp/n$i; i=$((i+1)); done 2>/dev/null; echo end")
+        tap.equal(out, "end\n", f"a full disk: the container goes on {err[-300:]}")
+        os.truncate(full.log, 0)
+        _, out, _, name = full.run("write", "echo x > /tmp/after || echo no")
+        lost = full.wait(lambda e: any(x["event"] == "lost" and x["count"] > 10 for x in e))
+        tap.ok(out == "no\n" and lost and full.wait(lambda e: any(x.get("path") == "/tmp/after" for x in e)), "and with room again, the number of lost events is there", full.events())
+        full.stop()
+    finally:
+        subprocess.run(["umount", "-l", disk], check=False)
+    read, written = os.pipe()
+    stuck = Agent.__new__(Agent)
+    stuck.__dict__.update(agent.__dict__)
+    stuck.socket = os.path.join(FOLDER, "stuck.sock")
+    with subprocess.Popen([BUCKLE, "node", "--socket", stuck.socket, "--profiles", agent.profiles], stdout=written, stdin=subprocess.DEVNULL) as child:
+        os.close(written)
+        tap.ok(b"ready" in os.read(read, 4096), "an agent whose reader stops")
+        _, out, err, _ = stuck.run("write", "i=0; while [ $i -lt 600 ]; do echo x > /tmp/n$i; i=$((i+1)); done 2>/dev/null; echo end")
+        tap.equal(out, "end\n", f"does not stop containers {err[-300:]}")
+        child.terminate()
+    os.close(read)
+
+
 def changed_profile(agent):
     agent.profile("changing", PROFILES["open"])
     first = agent.run("changing", "echo x > /tmp/a && echo did")[1]
@@ -288,7 +352,7 @@ def main():
         return tap.done()
     agent = Agent(PROFILES)
     try:
-        for part in (rows, confined, debian, refused, hostile, dying_judges, exec_inside, many, changed_profile):
+        for part in (rows, confined, debian, refused, hostile, dying_judges, exec_inside, many, short, no_reader, changed_profile):
             part(agent)
         audited()
     finally:

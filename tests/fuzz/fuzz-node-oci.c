@@ -3,8 +3,8 @@
 
 /*
  * Input: a bundle's config.json. Whatever it says, the result is JSON with our listener, a default
- * that refuses, no call that our section refuses or judges and that passes now, and no member that a
- * runtime could read as a second "linux" or "seccomp".
+ * that refuses, no call that our section refuses or judges and that passes now, and no member that
+ * a runtime could read as a second "linux" or "seccomp".
  */
 
 #include <stdint.h>

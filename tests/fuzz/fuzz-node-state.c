@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Input: what a runtime sends to the node agent. What is accepted names a process, a container and a
- * profile that are safe to use in paths, lines and tables; the same bytes with more behind them, or
- * cut off, are never accepted as something else.
+ * Input: what a runtime sends to the node agent. What is accepted names a process, a container and
+ * a profile that are safe to use in paths, lines and tables; the same bytes with more behind them,
+ * or cut off, are never accepted as something else.
  */
 
 #include <ctype.h>

@@ -64,6 +64,12 @@ def bundle(name, args, seccomp=None, debian=False, **more):
               "root": {"path": "rootfs"}, "hostname": "inside", "mounts": mounts, "annotations": more.pop("annotations", {}),
               "linux": {"namespaces": [{"type": t} for t in ("pid", "network", "ipc", "uts", "mount")],
                         "resources": {"devices": [{"allow": False, "access": "rwm"}]}}}
+    if more.pop("host_network", False):
+        config["linux"]["namespaces"] = [n for n in config["linux"]["namespaces"] if n["type"] != "network"]
+    network = more.pop("network", None)
+    for space in config["linux"]["namespaces"]:
+        if network and space["type"] == "network":
+            space["path"] = network
     for source, place, options in more.pop("binds", ()):
         config["mounts"].append({"destination": place, "type": "bind", "source": source, "options": options.split(",")})
     config["process"].update(more)
@@ -107,7 +113,7 @@ class Agent:
     def events(self, kind=None, container=None):
         with open(self.log, encoding="utf-8") as f:
             text = f.read()
-        found = [json.loads(line) for line in text[:text.rfind("\n") + 1].splitlines()]
+        found = [json.loads(line) for line in text[:text.rfind("\n") + 1].splitlines() if line]
         return [e for e in found if (not kind or e["event"] == kind) and (not container or e.get("container") == container)]
 
     def wait(self, test, seconds=10):
@@ -120,7 +126,7 @@ class Agent:
         return True
 
     def seccomp(self, name, metadata=None):
-        done = subprocess.run([BUCKLE, "node", "spec", "--seccomp", "--socket", self.socket, os.path.join(self.profiles, name + ".sb")], capture_output=True,
+        done = subprocess.run([BUCKLE, "node", "spec", "--seccomp", *[f for f in self.flags if f == "--gate"], "--socket", self.socket, os.path.join(self.profiles, name + ".sb")], capture_output=True,
                               check=True)
         section = json.loads(done.stdout)
         if metadata is not None:

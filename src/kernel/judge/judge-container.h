@@ -14,7 +14,7 @@ struct plan;
 struct graph;
 
 /* Shorter messages than any event: it judges; or why it cannot, as text after this letter. */
-enum judge_says { JUDGE_READY = 'R', JUDGE_FAILED = 'F', JUDGE_SAYS = 256 };
+enum judge_words { JUDGE_READY = 'R', JUDGE_FAILED = 'F', JUDGE_SAYS = 256 };
 
 struct container {
     const struct plan *plan; /* plan_for_container() */
