@@ -80,10 +80,12 @@ static bool inspect_web(struct conn *c, const char *data, size_t n)
     }
     if (n < enough && (begins(data, n, ssh) || begins(data, n, h2)))
         return false;
-    if (begins(data, n, ssh) && is_judged(c))
+    if (begins(data, n, ssh) && is_judged(c)) {
         plain_http_refuse(c, "only requests are allowed, and this is ssh");
+        return false; /* and data is gone */
+    }
     if (begins(data, n, ssh))
-        return !c->dead && inspect_ssh(c);
+        return inspect_ssh(c);
     c->state = begins(data, n, h2) ? CONN_H2 : CONN_HTTP;
     return true;
 }

@@ -16,6 +16,8 @@ enum { HEADER = 16, SMALLEST = 1024 - HEADER };
 
 int queue_add(struct queue *q, const void *data, size_t n)
 {
+    if (n == 0)
+        return 0;
     if (q->from == q->to)
         q->from = q->to = 0;
     if (n > q->cap - q->to && q->from > 0) {

@@ -280,7 +280,7 @@ def test_seen_bodies(user, ask, server, decider):
                "sum <large; " + " & ".join([post.replace("a -w", f"a{i} -w") + "--data-binary @large URL/all" for i in range(3)]) + "; wait")
     shown = [hashlib.sha256(base64.b64decode(q["data"])).hexdigest() for q in decider.asked if q["t"] == "body"]
     lines = done.out.split()
-    tap.ok(lines[0] == "200" and shown[0] == lines[1] and sorted(lines[2:]) in (["200", "200", "200"], ["200", "200", "503"]),
+    tap.ok(lines[0] == "200" and shown[0] == lines[1] and "200" in lines[2:] and set(lines[2:]) <= {"200", "503"},
            f"{user.name}: 30 megabytes, and not too many at once", done.out, done.err[-300:])
 
 

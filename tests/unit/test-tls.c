@@ -24,6 +24,7 @@
 #endif
 
 #include "net/tls-end.h"
+#include "net/tls-turn.h"
 #include "tls/serve.h"
 #include "tls/tls.h"
 #include "tap.h"
@@ -312,8 +313,47 @@ static void test_helper(void)
     unlink(path);
 }
 
+/* What one end reads is encrypted for another one of the same process. */
+static void test_pass(struct tls_end *server, struct tls_end *client, struct tls_helper *h,
+                      struct tls_helper *k)
+{
+    struct peer host = named("a.test");
+    struct tls_end *server2 = tls_end_accept(h, &host),
+                   *client2 = tls_end_connect(k, &host, TLS_HTTP1);
+    char text[64];
+    size_t n;
+    is_int(shake_ends(server2, client2), TLS_DONE, "another connection");
+    ok(tls_end_write(client, "hello", 5), "bytes");
+    carry_end(client, server);
+    is_int(tls_end_pass(server, server2, text, sizeof(text), &n), TLS_DONE, "are passed on");
+    ok(n == 5 && memcmp(text, "hello", 5) == 0, "and read");
+    is_int(tls_end_pass(server, server2, text, sizeof(text), &n), TLS_MORE, "once");
+    carry_end(server2, client2);
+    is_int(tls_end_read(client2, text, sizeof(text), &n), TLS_DONE, "the other end");
+    ok(n == 5 && memcmp(text, "hello", 5) == 0, "gets them");
+    tls_end_feed(server, "what is no TLS at all", 21);
+    is_int(tls_end_pass(server, server2, text, sizeof(text), &n), TLS_FAILED, "no TLS");
+    ok(n == 0 && tls_end_wrong(server)[0], "is not passed on: %s", tls_end_wrong(server));
+    ok(tls_end_write(server2, "x", 1), "and the other connection is as before");
+    tls_end_free(server2);
+    tls_end_free(client2);
+}
+
+static const struct tls_means means = {NULL, tls_turn_wait, tls_turn_wake};
+
+/* With calls in memory. */
+static void test_death(struct tls_helper *h, pid_t pid)
+{
+    struct peer host = named("a.test");
+    struct tls_end *t = tls_end_connect(h, &host, TLS_HTTP1);
+    ok(t && tls_end_shake(t) == TLS_MORE, "an end");
+    kill(pid, SIGKILL);
+    ok(tls_end_feed(t, "x", 1) && tls_end_shake(t) == TLS_FAILED, "of a process that dies");
+    tls_end_free(t);
+}
+
 /* Both ends in helpers: the client's trusts the authority of the server's. */
-static void test_through(void)
+static void test_through(bool quick)
 {
     struct peer host = named("a.test");
     struct buf pem = {0}, other = {0};
@@ -325,6 +365,10 @@ static void test_through(void)
     ok(h && fd >= 0 && write(fd, pem.s, pem.n) == (ssize_t)pem.n, "a store");
     setenv("SSL_CERT_FILE", path, 1);
     struct tls_helper *k = start(&two, NULL, &other);
+    if (quick) {
+        tls_helper_use(h, &means);
+        tls_helper_use(k, &means);
+    }
     struct tls_end *server = tls_end_accept(h, &host),
                    *client = tls_end_connect(k, &host, TLS_H2 | TLS_HTTP1);
     is_int(shake_ends(server, client), TLS_DONE, "a handshake");
@@ -336,6 +380,14 @@ static void test_through(void)
     carry_end(client, server);
     is_int(tls_end_read(server, text, sizeof(text), &n), TLS_CLOSED, "the end");
     is_int(tls_end_read(server, text, sizeof(text), &n), TLS_CLOSED, "stays the end");
+    tls_end_free(server);
+    tls_end_free(client);
+    server = tls_end_accept(h, &host);
+    client = tls_end_connect(k, &host, TLS_HTTP1);
+    is_int(shake_ends(server, client), TLS_DONE, "a resumed session");
+    test_pass(server, client, h, k);
+    if (quick)
+        test_death(k, two);
     tls_end_free(server);
     tls_end_free(client);
     tls_helper_free(h);
@@ -374,7 +426,8 @@ int main(void)
     ok(leaf != tls_authority_leaf(a, &other), "one for each host");
     tls_engine_free(e);
     test_helper();
-    test_through();
+    test_through(false);
+    test_through(true);
     close(fd);
     unlink(path);
     buf_free(&pem);

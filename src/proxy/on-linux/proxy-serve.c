@@ -267,7 +267,8 @@ int proxy_serve(const struct proxy_options *o, struct bk_err *err)
     static struct listeners l;
     OWN(buf) struct buf pem = {0};
     sigset_t signals;
-    struct proxy_gate *gates = calloc(o->npolicies, sizeof(*gates)); /* used to the end */
+    static struct proxy_gate *gates; /* used to the end */
+    gates = calloc(o->npolicies, sizeof(*gates));
     if (!gates)
         return err_nomem(err);
     block(&signals);
