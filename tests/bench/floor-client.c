@@ -47,7 +47,8 @@ static void send_streams(int to)
                                .cmsg_type = SCM_RIGHTS},
                       .fds = {0, 1, 2}}};
     struct iovec v = {&byte, 1};
-    struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &c, .msg_controllen = sizeof(c)};
+    struct msghdr m = {
+        .msg_iov = &v, .msg_iovlen = 1, .msg_control = &c, .msg_controllen = sizeof(c)};
     if (syscall(SYS_sendmsg, to, &m, 0) != 1)
         leave(2);
 }

@@ -41,7 +41,8 @@ static ssize_t pass(int with, int fds[STREAMS], int send)
                                 .cmsg_level = SOL_SOCKET,
                                 .cmsg_type = SCM_RIGHTS}};
     struct iovec v = {&byte, 1};
-    struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &c, .msg_controllen = sizeof(c)};
+    struct msghdr m = {
+        .msg_iov = &v, .msg_iovlen = 1, .msg_control = &c, .msg_controllen = sizeof(c)};
     if (send)
         memcpy(CMSG_DATA(&c.head), fds, STREAMS * sizeof(int));
     ssize_t n = send ? sendmsg(with, &m, 0) : recvmsg(with, &m, MSG_CMSG_CLOEXEC);
@@ -80,7 +81,8 @@ int main(int argc, char **argv)
         return 2;
     size_t n = strlen(argv[1]);
     memcpy(name.sun_path + 1, argv[1], n);
-    if (bind(from, (void *)&name, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n)) < 0 ||
+    if (bind(from, (void *)&name, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n)) <
+            0 ||
         listen(from, 8) < 0)
         give_up("listen");
     for (struct waiting w = make_waiting(argv + 2);; w = make_waiting(argv + 2)) {
