@@ -88,9 +88,9 @@ static int about_profile(struct cli_args *args)
 }
 
 static const char *const keep_names[] = {[KEEP_AUTO] = "auto",
-                                      [KEEP_SYSTEMD] = "systemd",
-                                      [KEEP_HOLDER] = "holder",
-                                      [KEEP_NOWHERE] = "none"};
+                                         [KEEP_SYSTEMD] = "systemd",
+                                         [KEEP_HOLDER] = "holder",
+                                         [KEEP_NOWHERE] = "none"};
 
 static int find_keep(const char *name)
 {
