@@ -63,7 +63,7 @@ struct connection {
 struct agent {
     const struct node_options *o;
     int epoll, proc; /* proc: /proc */
-    struct source listener, signals, holder;
+    struct source listener, signals, holder, changes;
     struct keep keep;
     uint64_t numbers; /* of sets, so far */
     struct profiles profiles;
@@ -85,6 +85,9 @@ void agent_forget(struct agent *a, struct source *s); /* closes it */
 void agent_set_name(char kind, uint64_t number, char out[KEEP_NAME]);
 /* Stores everything again: the holder is another one. */
 void agent_store_all(struct agent *a);
+
+/* profiles-watch.c. Reports changed profiles; without a watch, nothing. */
+void profiles_watch(struct agent *a);
 
 /* agent-connections.c */
 int connections_listen(struct agent *a, struct bk_err *err);

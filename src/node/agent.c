@@ -251,6 +251,7 @@ int node_serve(const struct node_options *o, struct bk_err *err)
     if (connections_listen(a, err) < 0)
         return -1;
     keep_close_rest(&a->keep);
+    profiles_watch(a);
     keep_notify("READY=1");
     agent_print(a, "ready", NULL, "");
     loop(a);

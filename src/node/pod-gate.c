@@ -60,10 +60,8 @@ struct reporter {
 static void on_denial(void *arg, const struct gate_denial *d)
 {
     struct reporter *t = arg;
-    char name[PEER_TEXT], what[PEER_TEXT + 400];
-    if (d->port)
-        peer_text(d->host, d->port, name);
-    snprintf(what, sizeof(what), d->why ? "%s (%s)" : "%s", d->port ? name : d->host->name, d->why);
+    char what[GATE_WHAT];
+    gate_process_describe(d, what);
     struct graph_verdict v = d->verdict;
     v.flags |= VOCAB_FLAG_REPORT;
     struct event_facts facts = {.pid = t->pid,

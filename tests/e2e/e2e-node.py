@@ -304,6 +304,12 @@ def changed_profile(agent):
     agent.profile("changing", PROFILES["write"])
     second = agent.run("changing", "echo x > /tmp/a && echo did")[1]
     tap.equal((first, second), ("did\n", ""), "a changed profile counts for the next container")
+    agent.profile("changing", PROFILES["broken"])
+    told = agent.wait(lambda e: any(x["event"] == "profile" and x["name"] == "changing" and "changing.sb:2" in x.get("problem", "") for x in e))
+    tap.ok(told, "a change with mistakes is reported before a container needs it", agent.events("profile"))
+    agent.profile("changing", PROFILES["open"])
+    told = agent.wait(lambda e: [x for x in e if x["event"] == "profile"][-1].get("problem") is None)
+    tap.ok(told, "and so is one without", agent.events("profile"))
 
 
 def audited():

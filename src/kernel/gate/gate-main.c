@@ -119,13 +119,19 @@ static pid_t process_of(const struct reporter *t, bool udp, const struct gate_cl
 
 /* ---- reporting ---- */
 
+void gate_process_describe(const struct gate_denial *d, char what[GATE_WHAT])
+{
+    char name[PEER_TEXT];
+    if (d->port)
+        peer_text(d->host, d->port, name);
+    snprintf(what, GATE_WHAT, d->why ? "%s (%s)" : "%s", d->port ? name : d->host->name, d->why);
+}
+
 static void on_denial(void *arg, const struct gate_denial *d)
 {
     struct reporter *t = arg;
-    char name[PEER_TEXT], what[PEER_TEXT + 400];
-    if (d->port)
-        peer_text(d->host, d->port, name);
-    snprintf(what, sizeof(what), d->why ? "%s (%s)" : "%s", d->port ? name : d->host->name, d->why);
+    char what[GATE_WHAT];
+    gate_process_describe(d, what);
     struct graph_verdict v = d->verdict;
     v.flags |= VOCAB_FLAG_REPORT;
     pid_t pid = process_of(t, d->udp, &d->client);

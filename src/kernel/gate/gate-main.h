@@ -65,6 +65,10 @@ void gate_process_announce_server(const struct gate_process *n, uint16_t port);
  * to an open port of the host stay. Returns NULL without memory. */
 char **gate_process_environ(const struct gate_process *n, const struct setup *s);
 
+/* What a report says about a denied host: its name and port, and why. */
+enum { GATE_WHAT = PEER_TEXT + 400 };
+void gate_process_describe(const struct gate_denial *d, char what[GATE_WHAT]);
+
 /* Gives up, in the gate's process, what it does not need. caps: what the command keeps, so that the
  * gate can find the process that connects. */
 int gate_process_confine(uint64_t caps, bool at_ports);
