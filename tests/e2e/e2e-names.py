@@ -574,18 +574,19 @@ def test_case(user, t):
 
 def try_case(user, t, kind, at):
     home = Home(user)
-    home.top = at + "/Home"
+    # as such a file system lists it: the kernel calls a folder by the name that was looked up last
+    home.top = at + "/home"
     os.makedirs(home.top, exist_ok=True)
     home.env = {"HOME": home.top}
-    home.work = home.top + "/Work"
+    home.work = home.top + "/work"
     os.makedirs(home.work)
     user.own(home.work)
     try:
         home.write(".aws/credentials")
         home.write(".netrc")
         home.write("Private/a")
-        home.write("Work/.bashrc", "old\n")
-        home.write("Work/README", "text\n")
+        home.write("work/.bashrc", "old\n")
+        home.write("work/README", "text\n")
         user.sh(f"git init -q {home.work}")
         for tier, flags in TIERS.items():
             flags = (*flags, "--deny-read", home.path("Private"))
@@ -595,12 +596,12 @@ def try_case(user, t, kind, at):
         for path in ".BASHRC", ".Bashrc", ".GIT/hooks/x", ".git/HOOKS/x", ".VSCODE/tasks.json", ".Claude/Settings.json", \
                 ".con\ufb01g/buckle/x", ".ba\u017fhrc", ".git/\u200chooks/x":
             r = home.sh(f"mkdir -p $(dirname {path}); echo PLANTED >>{path}")
-            with open(home.path("Work/.bashrc"), encoding="utf-8") as f:
+            with open(home.path("work/.bashrc"), encoding="utf-8") as f:
                 t.ok(r.status != 0 and f.read() == "old\n", f"{kind}: {path!a} is not written", r)
         r = home.sh("cat README && echo x >Makefile && mkdir -p Src/Sub && echo x >Src/Sub/File && git add . && "
                     "rm -r Src Makefile")
         t.quiet(r, f"{kind}: everything else is written", "text\n")
-        r = home.sh("echo x >keep/x", "--deny-write", home.path("Work/Keep"))
+        r = home.sh("echo x >keep/x", "--deny-write", home.path("work/Keep"))
         t.ok(r.status != 0, f"{kind}: --deny-write", r)
     finally:
         unmount(at)
