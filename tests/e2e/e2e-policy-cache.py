@@ -12,6 +12,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 
+import apart  # first: it starts the program again
 import running
 import tap
 from running import ORDINARY, PEOPLE, eventually, for_everybody

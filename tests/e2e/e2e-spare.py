@@ -16,6 +16,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import apart  # first: it starts the program again
 import running
 from agents import Client, settings
 from running import eventually, for_everybody
