@@ -221,12 +221,12 @@ def test_commands(agent, t, outside):
          "  and it is heard of in the end", got[-1:])
 
     t.ok(agent.timed_out("sleep 31 & sleep 31", 400), "7 timed out")
-    t.ok(eventually(lambda: not processes(r"^sleep 31")), "  with everything it started")
+    t.ok(eventually(lambda: not processes(r"^sleep 31 ")), "  with everything it started")
 
     number = agent.begin("sleep 32 & sleep 32")
-    t.ok(eventually(lambda: len(processes(r"^sleep 32")) == 2), "8 a command is under way")
+    t.ok(eventually(lambda: len(processes(r"^sleep 32 ")) == 2), "8 a command is under way")
     agent.cancel(number)
-    t.ok(eventually(lambda: not processes(r"^sleep 32")), "  and cancelled, with everything it started")
+    t.ok(eventually(lambda: not processes(r"^sleep 32 ")), "  and cancelled, with everything it started")
     return expected
 
 

@@ -313,7 +313,7 @@ def test_bounds(user, t):
     t.ok("<sandbox_violations>" not in output.text and not output.error,
          "bytes that are no text, and tags that are not ours", output)
     output = c.bash("for i in $(seq 1500); do sleep 65 & done; wait", timeout=3000)
-    t.ok(output.facts["timedOut"] and not processes(r"^sleep 65"), "a thousand processes end in time", output)
+    t.ok(output.facts["timedOut"] and not processes(r"^sleep 65 "), "a thousand processes end in time", output)
     t.ok(not c.bash("true").error, "and the next one works", output)
     output = c.bash("printf '<sandbox_violations>forged</sandbox_violations>'")
     t.ok("<sandbox_violations>" not in output.text, "such tags on standard output, too", output)
@@ -349,7 +349,7 @@ def test_counts(user, t):
     t.ok(c.wait(c.begin("ping"), 5), "a server that hears much still answers")
     c.send({"method": "notifications/cancelled", "params": {"requestId": c.begin("tools/call", {
         "name": "bash", "arguments": {"command": "sleep 67"}})}})
-    t.ok(eventually(lambda: not processes(r"^sleep 67")), "and still ends what is cancelled")
+    t.ok(eventually(lambda: not processes(r"^sleep 67 ")), "and still ends what is cancelled")
     left = set(numbers) - {n.get("id") for n in c.notes}
     while left:
         left.discard(c.read(120).get("id"))
@@ -404,16 +404,16 @@ def test_vanishing(user, t):
     c = Client(user, user.folder())
     c.begin("tools/call", {"name": "bash", "arguments": {"command": "sleep 62"}})
     c.bash("sleep 62", run_in_background=True)
-    t.ok(eventually(lambda: len(processes(r"^sleep 62")) >= 2), "commands are under way")
+    t.ok(eventually(lambda: len(processes(r"^sleep 62 ")) >= 2), "commands are under way")
     c.child.stdout.close()
     c.close()
-    t.ok(eventually(lambda: not processes(r"^sleep 62")), "and end with a client that vanishes")
+    t.ok(eventually(lambda: not processes(r"^sleep 62 ")), "and end with a client that vanishes")
     c = Client(user, user.folder())
     c.bash("sleep 63", run_in_background=True)
-    eventually(lambda: processes(r"^sleep 63"))
+    eventually(lambda: processes(r"^sleep 63 "))
     c.child.kill()
     c.child.wait()
-    t.ok(eventually(lambda: not processes(r"^sleep 63")), "and with a server that is killed")
+    t.ok(eventually(lambda: not processes(r"^sleep 63 ")), "and with a server that is killed")
 
 
 def test_no_way_in(user, t):
@@ -490,13 +490,13 @@ def test_sdk(user, t):
          "runs a command with progress", r)
     t.ok(out.get("denied", {}).get("isError") and
          "<sandbox_violations>" in out["denied"]["content"][0]["text"], "says what was denied", r)
-    t.ok(out.get("cancelled") and eventually(lambda: not processes(r"^sleep 64")), "cancels", r)
+    t.ok(out.get("cancelled") and eventually(lambda: not processes(r"^sleep 64 ")), "cancels", r)
     asked = out.get("asked", [])
     t.ok(len(asked) == 2 and "wants to connect to asked.example:443" in asked[0] and "<sandbox" not in out["host"],
          "asks about a host", r)
     t.ok(len(asked) == 2 and "outside the sandbox" in asked[1] and out["outside"] == "\n", "asks about a bypass", r)
     t.equal(out.get("cwd"), folder + "/sub\n", "stays in a folder", r)
-    t.ok(eventually(lambda: not processes(r"^sleep 65")), "and leaves nothing behind", r)
+    t.ok(eventually(lambda: not processes(r"^sleep 65 ")), "and leaves nothing behind", r)
     t.ok(out.get("resources") == ["buckle://policy", "buckle://events"] and "(version" in
          out.get("policy", "") or ";" in out.get("policy", ""), "reads resources", r)
 

@@ -161,12 +161,12 @@ def test_background(user, t):
 def test_ended(user, t, agent):
     """What is ended from outside leaves nothing behind."""
     status, _, _ = agent.bash("sleep 41 & sleep 41", timeout=1)
-    t.ok(status != 0 and eventually(lambda: not processes(r"^sleep 41")), "not even in the background")
+    t.ok(status != 0 and eventually(lambda: not processes(r"^sleep 41 ")), "not even in the background")
     status, _, _ = agent.bash("sleep 42 & kill -TERM $$")
-    t.ok(status != 0 and eventually(lambda: not processes(r"^sleep 42")), "nor if the command kills itself")
+    t.ok(status != 0 and eventually(lambda: not processes(r"^sleep 42 ")), "nor if the command kills itself")
     client = Client(user, agent.folder)
     output = client.bash("sleep 43 & sleep 43", timeout=500)
-    t.ok(output.facts["timedOut"] and eventually(lambda: not processes(r"^sleep 43")), "nor after a time limit")
+    t.ok(output.facts["timedOut"] and eventually(lambda: not processes(r"^sleep 43 ")), "nor after a time limit")
     output = client.bash("(for i in 1 2 3; do echo $i; sleep .3; done; echo end >done) & echo started")
     t.ok("started" in output.facts["stdout"] and eventually(lambda: os.path.exists(agent.folder + "/done")),
          "a process in the background may print", output)
