@@ -26,6 +26,7 @@ class Helper:
 
 
 HELPERS = (
+    Helper("buckle-client", "buckle-client"),
     # loads the system's OpenSSL
     Helper("buckle-tls", "src/tls/buckle-tls",
            glibc=["src/tls/*.c", "src/base/*.c", "src/graph/peer.c", "src/net/on-linux/tls-turn.c", "src/kernel/shared/own-filter.c",

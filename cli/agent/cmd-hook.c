@@ -25,6 +25,8 @@
 #include "cli/agent/hook-foreign.h"
 #include "cli/agent/hook-install.h"
 #include "cli/agent/hook-root.h"
+#include "cli/args.h"
+#include "cli/agent/client-path.h"
 #include "macos/sandbox-exec.h"
 #include "system/process.h"
 
@@ -158,7 +160,8 @@ static void rewrite_command(struct answering *a, const struct decision *d, struc
         a->root.session > 0 ? a->root.session : hook_session(a->program, args_has(a->args, "try"));
     const struct cli_args *args = a->args;
     const struct hook_call *call = &a->call;
-    shell_word(out, a->program);
+    char client[PATH_MAX];
+    shell_word(out, session > 0 && client_path(a->program, client) ? client : a->program);
     buf_str(out, " run --annotate --watch-net --root ");
     shell_word(out, a->root.path);
     if (args_has(args, "here"))

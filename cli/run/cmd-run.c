@@ -28,19 +28,6 @@
 #include "run/left-out.h"
 #include "vocab/protected-classes.h"
 
-const char run_cap_words[] =
-#define CAP(name, number, kind, words) #name " "
-#define LIFTS(cap, call)
-#include "command/capabilities.def"
-    ;
-
-const char run_socket_words[] =
-#define SOCKET(name, paths, keeps, sets, words) name " "
-#include "run/sockets.def"
-    ;
-
-static const struct cli_option options[] = {RUN_OPTIONS, {0}};
-
 /* as in env(1), if the command is not what failed */
 enum { FAILED = 125 };
 
@@ -555,7 +542,7 @@ const struct cli_command cmd_run = {
         "\n"
         "Exit status: the command's; 124 after --timeout; 125 if the sandbox could not be set up;\n"
         "126 if the command could not be run, 127 if it was not found.",
-    .options = options,
+    .options = run_options,
     .complete = "command",
     .takes_command = true,
     .run = run_main,

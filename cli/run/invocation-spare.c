@@ -147,21 +147,9 @@ void invocation_started(void *arg)
 
 /* ---- a run that may use one ---- */
 
-static struct spare_call call_of(const struct cli_args *args)
-{
-    const char *text = args_value(args, "command-text");
-    bool shell = args->npos == 3 && strcmp(args->pos[1], "-c") == 0;
-    return (struct spare_call){.args = args,
-                               .name = "run",
-                               .argv = (char *const *)args->pos,
-                               .text = text    ? text
-                                       : shell ? args->pos[2]
-                                               : ""};
-}
-
 bool invocation_take_spare(struct invocation *r, int *status)
 {
-    struct spare_call c = call_of(r->args);
+    struct spare_call c = spare_call_of_run(r->args);
     struct launch_end end = {0};
     bool taken = args_has(r->args, "session") && spare_take(&c, &end.status);
     r->may_use_spare = c.possible;
@@ -172,7 +160,7 @@ bool invocation_take_spare(struct invocation *r, int *status)
 
 void invocation_next_spare(const struct invocation *r)
 {
-    struct spare_call c = call_of(r->args);
+    struct spare_call c = spare_call_of_run(r->args);
     if (r->live.wants_spare && r->may_use_spare &&
         spare_can_wait(r->settings.now, r->spec.record.path))
         spare_start_next(&c);

@@ -11,6 +11,7 @@
 /* The options of `buckle run`, for all commands that run another one. */
 
 extern const char run_cap_words[], run_socket_words[];
+extern const struct cli_option run_options[]; /* those of `buckle run` itself */
 
 /* clang-format off */
 #define RUN_OPTIONS \

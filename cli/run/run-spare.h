@@ -73,17 +73,20 @@ void spare_started(struct spare *s); /* for launch.on_start */
 void spare_end(struct spare *s, int status);
 void spare_free(struct spare *s);
 
-/* ---- spare-client.c: who has a command ---- */
+/* ---- who has a command: spare-client.c, spare-key.c, spare-next.c ---- */
 
 /* A run that may use a spare of its session. */
 struct spare_call {
     const struct cli_args *args;
+    const char *program; /* that runs spares; NULL: this one */
     const char *name;
     char *const *argv; /* SHELL -c LINE */
     const char *text;  /* for the session */
     bool possible;     /* set by spare_take(): nothing here is special */
 };
 
+/* `buckle run`'s, from its options. */
+struct spare_call spare_call_of_run(const struct cli_args *args);
 /* Runs the command in the session's spare, and sets how it ended (waitpid). Returns false if it has
  * to run as usual; nothing has happened then. */
 bool spare_take(struct spare_call *c, int *status);

@@ -19,15 +19,26 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/control-server.h"
+#include "agent/control-socket.h"
 #include "base/own.h"
-#include "cli/agent/control-client.h"
 #include "cli/run/spare-words.h"
 #include "system/descriptors.h"
 #include "system/inherited.h"
 #include "system/process.h"
 
 /* ---- whether ---- */
+
+struct spare_call spare_call_of_run(const struct cli_args *args)
+{
+    const char *text = args_value(args, "command-text");
+    bool shell = args->npos == 3 && strcmp(args->pos[1], "-c") == 0;
+    return (struct spare_call){.args = args,
+                               .name = "run",
+                               .argv = (char *const *)args->pos,
+                               .text = text    ? text
+                                       : shell ? args->pos[2]
+                                               : ""};
+}
 
 static bool is_listed(const char *name, const char *const *list)
 {
@@ -40,27 +51,6 @@ static bool is_listed(const char *name, const char *const *list)
 /* What a spare cannot do, and what means something else in another folder. */
 static const char *const never[] = {"spare", "dry-run", "debug",     "control-fd", "keep-fd",
                                     "ask",   "record",  "updatable", "cap",        NULL};
-static const char *const own_words[] = {"command-text", "command", NULL}; /* not the spare's */
-
-bool spare_words(const struct spare_call *c, struct buf *out)
-{
-    char program[PATH_MAX];
-    if (process_own_path(program) < 0)
-        return false;
-    buf_add(out, program, strlen(program) + 1);
-    buf_add(out, c->name, strlen(c->name) + 1);
-    for (size_t i = 0; i < c->args->ngiven; i++) {
-        const struct cli_given *g = &c->args->given[i];
-        if (is_listed(g->option->name, own_words) || strcmp(g->option->name, "spare") == 0)
-            continue;
-        buf_fmt(out, "--%s%s%s", g->option->name, g->value ? "=" : "", g->value ? g->value : "");
-        buf_add(out, "", 1);
-    }
-    buf_str(out, "--spare=session");
-    buf_add(out, "", 1);
-    buf_add(out, c->argv[0], strlen(c->argv[0]) + 1);
-    return buf_ok(out);
-}
 
 /* Whether the command would inherit it: not a folder, a socket or a device (docs/linux.md). */
 static bool is_passed_on(int fd)
@@ -166,14 +156,16 @@ static bool ask_session(const struct spare_call *c, int session, const char *key
 {
     char folder[PATH_MAX];
     OWN(buf) struct buf text = {0};
+    OWN(buf) struct buf m = {0};
     buf_safe(&text, c->text, strnlen(c->text, 4000));
     if (!getcwd(folder, sizeof(folder)))
         return false;
-    OWN(json)
-    json_t *m =
-        json_pack("{s:s, s:s, s:s}", "take", key, "command", text.s ? text.s : "", "cwd", folder);
-    OWN(mem) char *line = m ? json_dumps(m, JSON_COMPACT) : NULL;
-    return line && fd_packet_send(session, line, strlen(line), passed, true) > 0;
+    buf_fmt(&m, "{\"take\": \"%s\", \"command\": ", key);
+    buf_json(&m, text.s ? text.s : "", text.n);
+    buf_str(&m, ", \"cwd\": ");
+    buf_json(&m, folder, strlen(folder));
+    buf_chr(&m, '}');
+    return buf_ok(&text) && buf_ok(&m) && fd_packet_send(session, m.s, m.n, passed, true) > 0;
 }
 
 static const int forwarded[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
@@ -197,6 +189,14 @@ static void forward_signals(int to)
             sigaction(forwarded[i], &pass, NULL);
 }
 
+static int connect_session(const struct cli_args *args, struct bk_err *err)
+{
+    uint64_t pid;
+    return args_number(args_value(args, "session"), INT_MAX, &pid) && pid
+               ? control_socket_connect("session", (pid_t)pid, err)
+               : -1;
+}
+
 /* Without the answer that it is taken the command has not started, and will not. */
 static bool is_taken(int from)
 {
@@ -217,7 +217,7 @@ bool spare_take(struct spare_call *c, int *status)
     if (!c->possible)
         return false;
     /* first: the spare looks meanwhile whether it can be used */
-    OWN(fd) int session = control_client_session(args_value(c->args, "session"), &err);
+    OWN(fd) int session = connect_session(c->args, &err);
     if (session < 0 || !spare_key(c, key) || fd_packet_pair(ends) < 0)
         return false;
     OWN(fd) int theirs = ends[1];
@@ -243,45 +243,4 @@ bool spare_take(struct spare_call *c, int *status)
         *status = 125 << 8;
     }
     return true;
-}
-
-/* ---- the next one ---- */
-
-static void __attribute__((noreturn)) exec_next(struct buf *words, const struct spare_call *c)
-{
-    char *argv[256], dash[] = "-c", end[] = "--", nothing[] = "";
-    size_t n = 0;
-    bool named = strcmp(c->name, "run") != 0; /* its command is an option */
-    char *at = words->s, *last = words->s + words->n - strlen(c->argv[0]) - 1;
-    for (; at < last && n < 250; at += strlen(at) + 1)
-        argv[n++] = at;
-    if (!named) {
-        argv[n++] = end;
-        argv[n++] = last;
-    }
-    argv[n++] = dash;
-    argv[n++] = nothing;
-    argv[n] = NULL;
-    OWN(fd) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    process_restore_signals();
-    setsid();
-    for (int fd = 0; fd <= STDERR_FILENO && null >= 0; fd++)
-        dup2(null, fd);
-    fd_close_range(STDERR_FILENO + 1, -1);
-    execv(argv[0], argv);
-    _exit(127);
-}
-
-bool spare_can_wait(const struct assembly *now, const char *record)
-{
-    return !record && !(now && now->result.policy.ncommands);
-}
-
-void spare_start_next(const struct spare_call *c)
-{
-    OWN(buf) struct buf words = {0};
-    if (!spare_words(c, &words))
-        return;
-    if (fork() == 0)
-        exec_next(&words, c);
 }

@@ -14,6 +14,7 @@
 #include "base/sha256.h"
 #include "cli/run/spare-words.h"
 #include "system/inherited.h"
+#include "system/process.h"
 
 extern char **environ;
 
@@ -26,6 +27,38 @@ static bool is_volatile(const char *variable)
         if (strlen(*v) == n && memcmp(*v, variable, n) == 0)
             return true;
     return false;
+}
+
+/* ---- the spare's command line ---- */
+
+static bool is_for_spare(const char *option)
+{
+    static const char *const others[] = {"command-text", "command", "spare"};
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (strcmp(others[i], option) == 0)
+            return false;
+    return true;
+}
+
+bool spare_words(const struct spare_call *c, struct buf *out)
+{
+    char own[PATH_MAX];
+    const char *program = c->program ? c->program : process_own_path(own) == 0 ? own : NULL;
+    if (!program)
+        return false;
+    buf_add(out, program, strlen(program) + 1);
+    buf_add(out, c->name, strlen(c->name) + 1);
+    for (size_t i = 0; i < c->args->ngiven; i++) {
+        const struct cli_given *g = &c->args->given[i];
+        if (!is_for_spare(g->option->name))
+            continue;
+        buf_fmt(out, "--%s%s%s", g->option->name, g->value ? "=" : "", g->value ? g->value : "");
+        buf_add(out, "", 1);
+    }
+    buf_str(out, "--spare=session");
+    buf_add(out, "", 1);
+    buf_add(out, c->argv[0], strlen(c->argv[0]) + 1);
+    return buf_ok(out);
 }
 
 /* Names in these are looked up in the working folder. */

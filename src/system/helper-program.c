@@ -28,6 +28,12 @@ static int open_program(const char *path)
     return ours ? steal_fd(&fd) : -1;
 }
 
+bool helper_program_is_ours(const char *path)
+{
+    OWN(fd) int fd = open_program(path);
+    return fd >= 0;
+}
+
 /* What has this path from the folder of a file, which is named by its full path. */
 static int open_beside(const char *file, const char *below)
 {

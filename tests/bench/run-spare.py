@@ -24,6 +24,7 @@ import tap  # noqa: E402
 
 BUILD = os.environ.get("BENCH_BUILD", os.path.join(TOP, "build", "bench"))
 BUCKLE = os.environ.get("BUCKLE", os.path.join(BUILD, "buckle"))
+CLIENT = os.path.join(os.path.dirname(BUCKLE), "..", "libexec", "buckle", "buckle-client")  # if it is installed
 SHELL = ["/bin/sh", "-c", "true"]
 PAUSE = 0.06
 
@@ -43,7 +44,8 @@ class Session:
     def __init__(self, work, *words):
         self.owner = subprocess.Popen(["sleep", "3600"])
         pid = subprocess.check_output([BUCKLE, "session", *words, "--for", str(self.owner.pid)], cwd=work, text=True)
-        self.words = [BUCKLE, "run", "--annotate", "--watch-net", "--root", work, "--session", pid.strip(),
+        program = os.path.realpath(CLIENT) if os.path.exists(CLIENT) else BUCKLE
+        self.words = [program, "run", "--annotate", "--watch-net", "--root", work, "--session", pid.strip(),
                       "--ask-session", "--leave-background", "--folder-of", "x", "--", *SHELL]
         spawn(self.words)
 

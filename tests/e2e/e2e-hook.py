@@ -29,7 +29,7 @@ def test_decisions(user, t):
     settings(user, autoAllowBashIfSandboxed=True, excludedCommands=["docker:*"])
     r, a = hook(user, call("make", folder))
     t.ok(r.status == 0 and hook_output(a)["permissionDecision"] == "allow" and
-         hook_output(a)["updatedInput"]["command"].startswith(running.BUCKLE + " run ") and
+         hook_output(a)["updatedInput"]["command"].startswith(running.CLIENT + " run ") and
          hook_output(a)["updatedInput"]["description"] == "d", "a command is put into the sandbox", r)
     for mode in ("default", "bypassPermissions"):
         _, a = hook(user, call("docker ps", folder, mode=mode))

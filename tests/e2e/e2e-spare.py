@@ -87,12 +87,13 @@ class Session:
 
     def __init__(self, user, folder, *words):
         self.user, self.folder = user, folder
+        self.program = running.CLIENT
         self.owner = user.start(["sleep", "600"])
         self.pid = user.call([running.BUCKLE, "session", *words, "--for", str(self.owner.pid)],
                              cwd=folder).out.strip()
 
     def words(self, command, *more):
-        return [running.BUCKLE, "run", "--annotate", "--watch-net", "--root", self.folder, *more,
+        return [self.program, "run", "--annotate", "--watch-net", "--root", self.folder, *more,
                 "--session", self.pid, "--ask-session", "--leave-background", "--folder-of", "x",
                 "--", "/bin/sh", "-c", command]
 
@@ -185,6 +186,34 @@ def test_same(user, t):
         same_rows(user, t, folder, spare, plain)
     spare.end()
     plain.end()
+
+
+def test_programs(user, t):
+    """The client is a small program; whatever it cannot do, the whole one does."""
+    folder = user.folder()
+    s = Session(user, folder)
+    if s.program == running.BUCKLE:
+        tap.skip("buckle-client is not installed")
+        return s.end()
+    s.run("true")
+    for program in (running.BUCKLE, running.CLIENT, running.BUCKLE):
+        held = s.ready()
+        s.program = program
+        t.ok(s.uses(held), f"a spare is for both programs: {os.path.basename(program)}", held)
+    s.program = running.CLIENT
+    held = s.ready()
+    r = s.run("echo $0; exit 4", "--deny-read", folder + "/closed")
+    t.ok((r.status, r.out) == (4, "/bin/sh\n"), "other options: the whole program runs it", r)
+    r = user.call([running.CLIENT, "--version"])
+    t.ok(r.status == 0 and r.out.startswith("buckle "), "other commands, too", r)
+    r = user.call([running.CLIENT, "run", "--no-such-option", "true"])
+    t.ok(r.status == 2 and "unknown option" in r.err, "which says what is wrong", r)
+    alone = user.folder("alone") + "/buckle-client"
+    shutil.copy(running.CLIENT, alone)
+    os.chmod(alone, 0o755)
+    r = user.call([alone, "run", "true"])
+    t.ok(r.status == 125 and "not beside buckle" in r.err, "alone it runs nothing", r)
+    return s.end()
 
 
 def same_rows(user, t, folder, spare, plain):
@@ -524,7 +553,7 @@ def test_not_started(user, t):
 
 
 if __name__ == "__main__":
-    for_everybody((test_same, test_clients, test_grant_meanwhile, test_changes, test_inside, test_end, test_mcp,
-                   test_not_started) if WHOLE else
-                  (test_same, test_grant_meanwhile, test_changes, test_inside, test_not_started))
+    for_everybody((test_same, test_programs, test_clients, test_grant_meanwhile, test_changes, test_inside, test_end,
+                   test_mcp, test_not_started) if WHOLE else
+                  (test_same, test_programs, test_grant_meanwhile, test_changes, test_inside, test_not_started))
     sys.exit(done())

@@ -29,14 +29,18 @@ def _program():
     shutil.copy(drive.BUCKLE, path)
     os.chmod(path, 0o755)
     # what it starts, except for the large one
-    helper = os.path.join(os.path.dirname(drive.BUCKLE), "..", "libexec", "buckle", "buckle-tls")
-    if os.path.exists(helper):
-        os.makedirs(os.path.join(drive.FOLDER, "libexec", "buckle"), exist_ok=True)
-        shutil.copy(helper, os.path.join(drive.FOLDER, "libexec", "buckle"))
+    for name in ("buckle-client", "buckle-tls"):
+        helper = os.path.join(os.path.dirname(drive.BUCKLE), "..", "libexec", "buckle", name)
+        if os.path.exists(helper):
+            os.makedirs(os.path.join(drive.FOLDER, "libexec", "buckle"), exist_ok=True)
+            shutil.copy(helper, os.path.join(drive.FOLDER, "libexec", "buckle"))
     return path
 
 
 BUCKLE = _program()
+# the client of a session's spare, as the hook runs it; a program that is not installed has none
+CLIENT = os.path.join(drive.FOLDER, "libexec", "buckle", "buckle-client")
+CLIENT = CLIENT if os.path.exists(CLIENT) else BUCKLE
 
 
 class User:
