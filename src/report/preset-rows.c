@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "base/path.h"
 #include "graph/net.h"
 #include "report/report-int.h"
 
@@ -34,19 +35,15 @@ static bool is_open_to_presets(const struct policies *p, const struct group *gro
     return group->op == OP_NETWORK_OUTBOUND || !rule_protects(g, group->rule);
 }
 
-static bool is_below(const char *path, size_t n, const char *folder, size_t m)
-{
-    return n >= m && memcmp(path, folder, m) == 0 && (n == m || path[m] == '/');
-}
-
 /* exact: not the folders on the way to a cache. */
 static bool has_path(const struct preset_hint *h, const struct group *group, bool exact)
 {
     bool creates = group->op == OP_FILE_WRITE_CREATE;
     for (size_t i = 0; i < h->npaths; i++) {
         size_t n = strlen(h->paths[i]);
-        if (is_below(group->path, group->path_len, h->paths[i], n) ||
-            (!exact && creates && is_below(h->paths[i], n, group->path, group->path_len)))
+        if (path_is_at_or_below(group->path, group->path_len, h->paths[i], n) ||
+            (!exact && creates &&
+             path_is_at_or_below(h->paths[i], n, group->path, group->path_len)))
             return true;
     }
     return false;

@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "base/path.h"
 #include "kernel/host/kabi.h"
 
 /* ---- names ---- */
@@ -38,16 +39,6 @@ static int open_plain(const char *path)
                            .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
     int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
     return fd < 0 ? -errno : fd;
-}
-
-static bool is_below(const char *path, size_t len, const char *folder, size_t n)
-{
-    return len > n && path[n] == '/' && memcmp(path, folder, n) == 0;
-}
-
-static bool is_at_or_below(const char *path, size_t len, const char *folder, size_t n)
-{
-    return is_below(path, len, folder, n) || (len == n && memcmp(path, folder, n) == 0);
 }
 
 /* ---- what stays real ---- */
@@ -74,17 +65,9 @@ static int copy_tree(const char *path)
     return tree < 0 ? -errno : tree;
 }
 
-static bool is_back(const struct layer *l, const char *path, size_t len)
-{
-    for (size_t i = 0; i < l->nback; i++)
-        if (is_at_or_below(path, len, l->back[i], l->back_len[i]))
-            return true;
-    return false;
-}
-
 static int put_aside(struct layer *l, struct copies *c, const char *path)
 {
-    if (is_back(l, path, strlen(path)))
+    if (layers_is_back(l, path, strlen(path)))
         return 0;
     if (l->nback == LAYER_BACK)
         return -E2BIG;
@@ -102,7 +85,7 @@ static int put_aside_mounts(struct layer *l, struct copies *c, const struct moun
 {
     for (size_t i = 0; view && i < view->now.n; i++) {
         const struct mount_at *m = &view->now.list[i];
-        if (!is_below(m->at, m->at_len, l->plan->path, l->plan->len))
+        if (!path_is_below(m->at, m->at_len, l->plan->path, l->plan->len))
             continue;
         int err = put_aside(l, c, m->at);
         if (err < 0 && err != -ENOENT && err != -EACCES && err != -ELOOP)
@@ -295,7 +278,7 @@ static int is_for(int folder, const char *path)
         if ((size_t)n == len && memcmp(text, path, len) == 0)
             return 1;
         bool overlaps =
-            is_below(path, len, text, (size_t)n) || is_below(text, (size_t)n, path, len);
+            path_is_below(path, len, text, (size_t)n) || path_is_below(text, (size_t)n, path, len);
         return overlaps && faccessat(folder, "below", F_OK, AT_SYMLINK_NOFOLLOW) == 0 ? -EXDEV : 0;
     }
     if (errno != ENOENT)
@@ -576,91 +559,4 @@ int layers_copy(int layer)
     int tree =
         (int)syscall(SYS_open_tree, layer, "", KABI_OPEN_TREE_CLONE | O_CLOEXEC | AT_EMPTY_PATH);
     return tree < 0 ? -errno : tree;
-}
-
-/* ---- asking ---- */
-
-/* An inherited file below the layer has the same path as one in it, but another device. All devices
- * of an overlay and of memory have no major number. */
-static bool is_in(const struct layer *l, const char *path, size_t len, const struct stat *st)
-{
-    if (!is_below(path, len, l->plan->path, l->plan->len) || is_back(l, path, len))
-        return false;
-    for (size_t i = l->plan->nopened; i < l->plan->nreal; i++)
-        if (is_at_or_below(path, len, l->plan->real[i], strlen(l->plan->real[i])))
-            return false;
-    return !st || (major(st->st_dev) == 0 && st->st_dev != l->lower);
-}
-
-const char *layers_cover(const struct layers *l, const char *path, size_t len,
-                         const struct stat *st)
-{
-    for (size_t i = 0; i < l->n; i++)
-        if (!l->at[i].plan->shown && is_in(&l->at[i], path, len, st))
-            return plan_layer_extensions[l->at[i].plan->kind];
-    return NULL;
-}
-
-const struct layer *layers_world_at(const struct layers *l, const char *path, size_t len,
-                                    const struct stat *st)
-{
-    for (size_t i = 0; i < l->n; i++)
-        if (l->at[i].plan->kind == LAYER_TRY && is_in(&l->at[i], path, len, st))
-            return &l->at[i];
-    return NULL;
-}
-
-bool layers_same(const struct layers *l, const char *one, size_t n, const char *other, size_t m)
-{
-    for (size_t i = 0; i < l->n; i++)
-        if (!l->at[i].plan->shown && is_in(&l->at[i], one, n, NULL))
-            return is_in(&l->at[i], other, m, NULL);
-    return false;
-}
-
-void layers_note_move(const struct layers *l, const char *from, const char *to)
-{
-    char line[4 * WORLD_PATH + 4], *at = line, *end = line + sizeof(line);
-    if (l->moves <= 0)
-        return;
-    for (; *from && end - at > 8; from++)
-        at += snprintf(at, 3, "%02x", (unsigned char)*from);
-    *at++ = ' ';
-    for (; *to && end - at > 4; to++)
-        at += snprintf(at, 3, "%02x", (unsigned char)*to);
-    *at++ = '\n';
-    (void)!write(l->moves, line, (size_t)(at - line)); /* at worst it shows as two changes */
-}
-
-bool layers_has_bound(const struct layers *l, const char *path, size_t len, int fd)
-{
-    struct stat st, below;
-    if (!l->session || fstat(fd, &st) < 0 || !S_ISSOCK(st.st_mode))
-        return false;
-    for (size_t i = 0; i < l->n; i++) {
-        const struct layer *one = &l->at[i];
-        if (one->shared && is_in(one, path, len, &st))
-            return fstatat(one->below, path + one->plan->len + 1, &below, AT_SYMLINK_NOFOLLOW) <
-                       0 &&
-                   errno == ENOENT;
-    }
-    return false;
-}
-
-int layers_open_socket(const struct layers *l, const char *path, size_t len)
-{
-    struct open_how how = {.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
-                           .resolve =
-                               RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
-    struct stat st;
-    for (size_t i = 0; i < l->n; i++) {
-        const struct layer *one = &l->at[i];
-        if (!is_below(path, len, one->plan->path, one->plan->len) || is_back(one, path, len))
-            continue;
-        OWN(fd)
-        int fd =
-            (int)syscall(SYS_openat2, one->below, path + one->plan->len + 1, &how, sizeof(how));
-        return fd >= 0 && fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode) ? steal_fd(&fd) : -1;
-    }
-    return -1;
 }

@@ -79,6 +79,9 @@ int layers_mount(const struct plan *p, const struct layers_mounting *m, struct l
 enum { LAYER_NAME = 256 };
 int layers_name(const char *path, char out[LAYER_NAME]);
 
+/* Whether a canonical path is in what was put back over a layer, or is it. */
+bool layers_is_back(const struct layer *l, const char *path, size_t len);
+
 /* The extension that a canonical path gets; NULL: it is in no layer. st: what is there, or NULL. */
 const char *layers_cover(const struct layers *l, const char *path, size_t len,
                          const struct stat *st);
