@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-#ifndef BUCKLE_SETTINGS_CHECKER_H
-#define BUCKLE_SETTINGS_CHECKER_H
+#ifndef BK_SETTINGS_CHECK_INT_H
+#define BK_SETTINGS_CHECK_INT_H
 
 /* A check of a settings text under way, shared by those of keys and of values. */
 

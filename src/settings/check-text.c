@@ -7,7 +7,7 @@
  * disk; using them reports the rest.
  */
 
-#include "settings/checker.h"
+#include "settings/check-int.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * tables in checker_value() lead from a key's shape to its check.
  */
 
-#include "settings/checker.h"
+#include "settings/check-int.h"
 
 #include <stdio.h>
 #include <string.h>
