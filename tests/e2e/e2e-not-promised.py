@@ -8,6 +8,7 @@ import glob
 import os
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import fusable  # first: it may start the program again
@@ -128,6 +129,16 @@ def status_of(path):
         return dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
 
 
+def threads_with_filter(pid):
+    """The threads of a process; the one that mounts takes its filter a moment after the start."""
+    for _ in range(50):
+        threads = [status_of(task) for task in glob.glob(f"/proc/{pid}/task/*")]
+        if all(one["Seccomp"] == "2" for one in threads):
+            break
+        time.sleep(0.1)
+    return threads
+
+
 def test_helpers(user, t):
     """What an attacker gains by taking over the judge, or one of the sentry's threads."""
     if not fusable.usable():
@@ -143,7 +154,7 @@ def test_helpers(user, t):
     caps = int(status_of(f"/proc/{judge}")["CapEff"], 16)
     t.equal(caps, look_in | (file_work if user.uid == 0 else 0),
             "the judge looks into processes; for root it works on files")
-    threads = [status_of(task) for task in glob.glob(f"/proc/{sentry}/task/*")]
+    threads = threads_with_filter(sentry)
     t.equal([one["Seccomp"] for one in threads], ["2", "2"], "both of the sentry's have a filter")
     if user.uid != 0:
         t.equal(sorted(int(one["CapEff"], 16) for one in threads), [0, mount],
