@@ -151,9 +151,20 @@ int test_server_start(struct test_server *s, struct bk_err *err)
     return s->pid < 0 ? err_sys(err, "cannot start a server") : 0;
 }
 
-bool test_server_runs(const struct test_server *s)
+/* A process that was killed may take a moment to end, but answers nobody any more. */
+bool test_server_answers(const struct test_server *s)
 {
-    return waitpid(s->pid, NULL, WNOHANG) == 0;
+    static const char request[] = "CONNECT this:1 HTTP/1.1\r\n\r\n";
+    const struct timeval patience = {.tv_sec = TEST_RUN_MS / 1000};
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_port = htons((uint16_t)s->port),
+                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    char first;
+    OWN(fd) int fd = fd_socket(AF_INET, SOCK_STREAM, FD_BLOCK);
+    return fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) == 0 &&
+           connect(fd, (struct sockaddr *)&a, sizeof(a)) == 0 &&
+           send(fd, request, sizeof(request) - 1, MSG_NOSIGNAL) == sizeof(request) - 1 &&
+           read(fd, &first, 1) == 1;
 }
 
 void test_server_stop(struct test_server *s)

@@ -35,7 +35,7 @@ struct test_server {
     unsigned port;
 };
 int test_server_start(struct test_server *s, struct bk_err *err);
-bool test_server_runs(const struct test_server *s);
+bool test_server_answers(const struct test_server *s);
 void test_server_stop(struct test_server *s);
 
 /* The mounts that this process sees; empty where the system does not list them. */

@@ -152,7 +152,7 @@ static int write_value(const struct element *e, int depth, struct buf *out)
 int der_to_json(const unsigned char *bytes, size_t n, struct buf *json, struct bk_err *err)
 {
     struct der d = {bytes, bytes, n, err};
-    struct element all, version, pairs;
+    struct element all = {0}, version, pairs;
     if (want(&d, DER_APPLICATION_16, &all) < 0)
         return -1;
     if (d.n)

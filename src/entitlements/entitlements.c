@@ -62,7 +62,7 @@ static int read_whole(int fd, uint64_t size, struct buf *out, struct bk_err *err
 static int executable_name(const char *info, char out[NAME_MAX + 1], struct bk_err *err)
 {
     OWN(buf) struct buf text = {0}, json = {0};
-    uint64_t size;
+    uint64_t size = 0;
     OWN(fd) int fd = open_file(info, &size, err);
     if (fd < 0)
         return -1;
@@ -160,7 +160,7 @@ static int read_file(int fd, uint64_t size, struct buf *json, struct bk_err *err
 int entitlements_read(const char *path, struct buf *json, struct bk_err *err)
 {
     char program[PATH_MAX];
-    uint64_t size;
+    uint64_t size = 0;
     OWN(buf) struct buf mine = {0};
     if (entitlements_executable(path, program, sizeof(program), err) < 0)
         return -1;

@@ -118,7 +118,7 @@ static int tidy(struct imp *im, const char *text, uint32_t line, const char **ou
 int imp_path(struct imp *im, const char *text, uint32_t line, const char **out, struct bk_err *err)
 {
     static const char *const homes[] = {"~", "$HOME", "${HOME}"};
-    const char *base = NULL, *rest = text, *whole;
+    const char *base = NULL, *rest = text, *whole = NULL;
     for (size_t i = 0; i < sizeof(homes) / sizeof(homes[0]); i++) {
         size_t n = strlen(homes[i]);
         if (strncmp(text, homes[i], n) == 0 && (text[n] == '/' || !text[n]))

@@ -262,7 +262,7 @@ static int make_lists(char *bytes, size_t n, struct arena *arena, struct nest_sp
 int nest_read(char *bytes, size_t n, struct arena *arena, struct nest_spec *out)
 {
     struct record h;
-    char *name, *text;
+    char *name = NULL, *text = NULL;
     memset(out, 0, sizeof(*out));
     if (make_lists(bytes, n, arena, out) < 0)
         return -1;
