@@ -67,7 +67,7 @@ static int check(struct findings *f, const char *key, const char *text, size_t n
     OWN(sbpl_unit) struct sbpl_unit u;
     struct graph *g;
     static struct plan plan;
-    sbpl_unit_init(&u, &(struct sbpl_options){.shipped_only = true});
+    sbpl_unit_init(&u, &(struct sbpl_options){.os = VOCAB_OS_ANY, .shipped_only = true});
     if (sbpl_add_text(&u, key, text, n, err) < 0 || profile_compile(&u, &g, NULL, err) < 0)
         return -1;
     int made = plan_for_container(g, false, &plan, err);

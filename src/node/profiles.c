@@ -111,7 +111,7 @@ static int compile(const char *file, const struct buf *text, bool gate, struct n
                    struct bk_err *err)
 {
     OWN(sbpl_unit) struct sbpl_unit u;
-    sbpl_unit_init(&u, &(struct sbpl_options){.shipped_only = true});
+    sbpl_unit_init(&u, &(struct sbpl_options){.os = VOCAB_OS_ANY, .shipped_only = true});
     if (sbpl_add_text(&u, file, text->s ? text->s : "", text->n, err) < 0 ||
         profile_compile(&u, &p->graph, NULL, err) < 0)
         return -1;

@@ -85,7 +85,7 @@ def question(data, **changes):
 
 
 def reviews(hook):
-    answer = hook.review({"web.sb": GOOD, "open.sb": "(version 1)(allow default)"})
+    answer = hook.review({"web.sb": GOOD, "open.sb": "(version 1)(allow default)", "names.sb": "(version 1)(allow default)(deny process-info* file-map-executable)"})
     tap.equal(answer, {"uid": "705ab4f5-6393-11e8-b7cc-42010a800002", "allowed": True}, "good profiles are allowed")
     _, text = hook.send("POST", "/validate", json.dumps(question({"web.sb": GOOD})))
     tap.equal({k: v for k, v in json.loads(text).items() if k != "response"}, {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"},

@@ -42,6 +42,8 @@ PROFILES = {
 """,
     "open": "(version 1)\n(allow default)\n",
     "broken": "(version 1)\n(allow default\n",
+    # names that the oldest vocabulary lacks
+    "names": "(version 1)\n(allow default)\n(deny process-info* (target others))\n(deny pseudo-tty file-map-executable (subpath \"/work\"))\n(deny file-write-xattr)\n",
 }
 
 # what a shell does, and the question that it is: (profile, command, operation, path)
@@ -136,6 +138,8 @@ def refused(agent):
     os.symlink("/etc/hostname", os.path.join(agent.profiles, "out.sb"))
     status, out, err, _ = agent.run("open", "echo started", metadata="out")
     tap.ok(status != 0 and "out.sb" in agent.events("refused")[-1]["reason"], "refused: a profile that links out of the folder", out, err)
+    status, out, err, _ = agent.run("names", "echo started")
+    tap.equal((status, out), (0, "started\n"), f"but none for a name that `buckle check` knows {err} {agent.events('refused')[-1:]}")
     status, out, _, _ = agent.run("open", "echo started", metadata="", annotations={"org.buckle.profile": "open"})
     tap.equal((status, out), (0, "started\n"), "an annotation names the profile")
     status, out, _, _ = agent.run("open", "echo started", metadata="write", annotations={"org.buckle.profile": "open"})

@@ -245,7 +245,7 @@ static int start_acceptor(const struct proxy_options *o, const struct listeners 
 {
     /* it decides nothing: connections that it has not handed over reach no host */
     static const char deny_all[] = "(version 1)\n(deny default)\n";
-    static const struct sbpl_options options;
+    static const struct sbpl_options options = {.os = VOCAB_OS_ANY};
     static struct sbpl_unit unit;
     struct graph *closed;
     sbpl_unit_init(&unit, &options);
