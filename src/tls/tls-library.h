@@ -27,6 +27,12 @@ typedef struct evp_md_st EVP_MD;
 typedef struct asn1_string_st ASN1_TIME;
 typedef struct asn1_string_st ASN1_INTEGER;
 typedef struct v3_ext_ctx X509V3_CTX;
+typedef struct x509_store_st X509_STORE;
+typedef struct stack_st OPENSSL_STACK;
+typedef struct ocsp_response_st OCSP_RESPONSE;
+typedef struct ocsp_basic_response_st OCSP_BASICRESP;
+typedef struct ocsp_cert_id_st OCSP_CERTID;
+struct stack_st_X509;
 
 /* result, name, parameters */
 #define TLS_FUNCTIONS(X)                                                                           \
@@ -107,7 +113,30 @@ typedef struct v3_ext_ctx X509V3_CTX;
     X(int, X509_check_private_key, (const X509 *, const EVP_PKEY *))                               \
     X(X509 *, PEM_read_bio_X509, (BIO *, X509 **, void *, void *))                                 \
     X(EVP_PKEY *, PEM_read_bio_PrivateKey, (BIO *, EVP_PKEY **, void *, void *))                   \
-    X(int, PEM_write_bio_X509, (BIO *, const X509 *))
+    X(int, PEM_write_bio_X509, (BIO *, const X509 *))                                              \
+    X(long, SSL_CTX_callback_ctrl, (SSL_CTX *, int, void (*)(void)))                               \
+    X(X509_STORE *, SSL_CTX_get_cert_store, (const SSL_CTX *))                                     \
+    X(int, SSL_session_reused, (const SSL *))                                                      \
+    X(struct stack_st_X509 *, SSL_get0_verified_chain, (const SSL *))                              \
+    X(int, OPENSSL_sk_num, (const OPENSSL_STACK *))                                                \
+    X(void *, OPENSSL_sk_value, (const OPENSSL_STACK *, int))                                      \
+    X(void, OPENSSL_sk_pop_free, (OPENSSL_STACK *, void (*)(void *)))                              \
+    X(void *, X509_get_ext_d2i, (const X509 *, int, int *, int *))                                 \
+    X(long, ASN1_INTEGER_get, (const ASN1_INTEGER *))                                              \
+    X(void, ASN1_INTEGER_free, (ASN1_INTEGER *))                                                   \
+    X(const EVP_MD *, EVP_sha1, (void))                                                            \
+    X(OCSP_RESPONSE *, d2i_OCSP_RESPONSE, (OCSP_RESPONSE **, const unsigned char **, long))        \
+    X(void, OCSP_RESPONSE_free, (OCSP_RESPONSE *))                                                 \
+    X(int, OCSP_response_status, (OCSP_RESPONSE *))                                                \
+    X(OCSP_BASICRESP *, OCSP_response_get1_basic, (OCSP_RESPONSE *))                               \
+    X(void, OCSP_BASICRESP_free, (OCSP_BASICRESP *))                                               \
+    X(int, OCSP_basic_verify,                                                                      \
+      (OCSP_BASICRESP *, struct stack_st_X509 *, X509_STORE *, unsigned long))                     \
+    X(OCSP_CERTID *, OCSP_cert_to_id, (const EVP_MD *, const X509 *, const X509 *))                \
+    X(void, OCSP_CERTID_free, (OCSP_CERTID *))                                                     \
+    X(int, OCSP_resp_find_status,                                                                  \
+      (OCSP_BASICRESP *, OCSP_CERTID *, int *, int *, ASN1_TIME **, ASN1_TIME **, ASN1_TIME **))   \
+    X(int, OCSP_check_validity, (ASN1_TIME *, ASN1_TIME *, long, long))
 
 struct tls_library {
 #define X(result, name, parameters) result(*name) parameters;
@@ -120,6 +149,10 @@ enum {
     TLS_CTRL_MODE = 33,
     TLS_CTRL_SESSION_CACHE = 44,
     TLS_CTRL_HOST_NAME = 55,
+    TLS_CTRL_STATUS_CALL = 63,
+    TLS_CTRL_STATUS_ARG = 64,
+    TLS_CTRL_STATUS_TYPE = 65,
+    TLS_CTRL_STATUS_ANSWER = 70,
     TLS_CTRL_MIN_VERSION = 123,
     TLS_MODE_RELEASE_BUFFERS = 0x10,
     TLS_SESSIONS_OFF = 0,
@@ -146,6 +179,11 @@ enum {
     TLS_NID_NAME_CONSTRAINTS = 666,
     TLS_NID_SUBJECT_KEY = 82,
     TLS_NID_AUTHORITY_KEY = 90,
+    TLS_NID_FEATURE = 1020,
+    TLS_STATUS_OCSP = 1,
+    TLS_OCSP_ANSWERED = 0,
+    TLS_OCSP_GOOD = 0,
+    TLS_OCSP_REVOKED = 1,
 };
 
 /* Returns NULL if it is not installed, or lacks a function. */

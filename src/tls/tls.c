@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tls/tls-staple.h"
+
 enum { SESSIONS = 64 };
 
 struct tls_engine {
@@ -34,6 +36,7 @@ struct tls {
     SSL *ssl;
     BIO *in, *out;
     bool asking, answered, wants_certificate, others, failed;
+    enum staple staple; /* of the server */
     uint8_t offered, protocol;
     char wrong[160];
 };
@@ -103,6 +106,14 @@ static int on_certificate_wanted(SSL *ssl, X509 **x, EVP_PKEY **key)
     return 0;
 }
 
+static int on_staple(SSL *ssl, void *arg)
+{
+    const struct tls_engine *e = arg;
+    struct tls *t = e->lib->SSL_get_ex_data(ssl, 0);
+    t->staple = staple_check(e->lib, e->client, ssl);
+    return t->staple == STAPLE_FINE;
+}
+
 /* ---- sessions ---- */
 
 static struct kept *kept_of(struct tls_engine *e, const struct peer *host)
@@ -166,6 +177,7 @@ struct tls_engine *tls_engine_new(struct tls_authority *a, const struct tls_libr
     l->SSL_CTX_set_client_cert_cb(e->client, on_certificate_wanted);
     l->SSL_CTX_ctrl(e->client, TLS_CTRL_SESSION_CACHE, TLS_SESSIONS_OURS, NULL);
     l->SSL_CTX_sess_set_new_cb(e->client, on_session);
+    staple_ask(l, e->client, on_staple, e);
     return e;
 }
 
@@ -274,6 +286,9 @@ static enum tls_result fail(struct tls *t)
     else if (!t->failed && verified)
         snprintf(t->wrong, sizeof(t->wrong), "the server's certificate: %s",
                  t->lib->X509_verify_cert_error_string(verified));
+    else if (!t->failed && t->staple)
+        snprintf(t->wrong, sizeof(t->wrong), "the server's certificate: %s",
+                 staple_text(t->staple));
     else if (!t->failed)
         snprintf(t->wrong, sizeof(t->wrong), "TLS: %s", reason ? reason : "it ended too early");
     if (t->kept && !t->failed)
@@ -404,6 +419,8 @@ uint8_t tls_alert(const struct tls *server)
         X509_LEAF = 21
     };
     long why = server->lib->SSL_get_verify_result(server->ssl);
+    if (server->staple)
+        return staple_alert(server->staple);
     if (why == X509_EXPIRED || why == X509_NOT_YET)
         return EXPIRED;
     if (why == X509_NO_ISSUER || why == X509_SELF || why == X509_SELF_IN || why == X509_LEAF)

@@ -15,6 +15,7 @@
 
 #if __has_include(<openssl/ssl.h>)
 #include <openssl/err.h>
+#include <openssl/ocsp.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
@@ -97,6 +98,27 @@ static void test_declarations(void)
     SAME(X509_add_ext);
     SAME(X509_EXTENSION_free);
     SAME(PEM_write_bio_X509);
+    SAME(SSL_CTX_callback_ctrl);
+    SAME(SSL_CTX_get_cert_store);
+    SAME(SSL_get0_verified_chain);
+    SAME(OPENSSL_sk_num);
+    SAME(OPENSSL_sk_value);
+    SAME(OPENSSL_sk_pop_free);
+    SAME(X509_get_ext_d2i);
+    SAME(ASN1_INTEGER_get);
+    SAME(ASN1_INTEGER_free);
+    SAME(EVP_sha1);
+    SAME(SSL_session_reused);
+    SAME(d2i_OCSP_RESPONSE);
+    SAME(OCSP_RESPONSE_free);
+    SAME(OCSP_response_status);
+    SAME(OCSP_response_get1_basic);
+    SAME(OCSP_BASICRESP_free);
+    SAME(OCSP_basic_verify);
+    SAME(OCSP_cert_to_id);
+    SAME(OCSP_CERTID_free);
+    SAME(OCSP_resp_find_status);
+    SAME(OCSP_check_validity);
     ok(sizeof(X509V3_CTX) <= 512, "a certificate's context fits into its room");
     is_int(SSL_CTRL_MODE, TLS_CTRL_MODE, "constants");
     is_int(SSL_CTRL_SET_SESS_CACHE_MODE, TLS_CTRL_SESSION_CACHE, "constants");
@@ -119,6 +141,15 @@ static void test_declarations(void)
     is_int(NID_ext_key_usage, TLS_NID_EXTENDED_KEY_USAGE, "constants");
     is_int(NID_subject_key_identifier, TLS_NID_SUBJECT_KEY, "constants");
     is_int(NID_authority_key_identifier, TLS_NID_AUTHORITY_KEY, "constants");
+    is_int(SSL_CTRL_SET_TLSEXT_STATUS_REQ_CB, TLS_CTRL_STATUS_CALL, "constants");
+    is_int(SSL_CTRL_SET_TLSEXT_STATUS_REQ_CB_ARG, TLS_CTRL_STATUS_ARG, "constants");
+    is_int(SSL_CTRL_SET_TLSEXT_STATUS_REQ_TYPE, TLS_CTRL_STATUS_TYPE, "constants");
+    is_int(SSL_CTRL_GET_TLSEXT_STATUS_REQ_OCSP_RESP, TLS_CTRL_STATUS_ANSWER, "constants");
+    is_int(TLSEXT_STATUSTYPE_ocsp, TLS_STATUS_OCSP, "constants");
+    is_int(NID_tlsfeature, TLS_NID_FEATURE, "constants");
+    is_int(OCSP_RESPONSE_STATUS_SUCCESSFUL, TLS_OCSP_ANSWERED, "constants");
+    is_int(V_OCSP_CERTSTATUS_GOOD, TLS_OCSP_GOOD, "constants");
+    is_int(V_OCSP_CERTSTATUS_REVOKED, TLS_OCSP_REVOKED, "constants");
 }
 #else
 static void test_declarations(void)
