@@ -207,10 +207,12 @@ static void handle_server_bytes(struct conn *c, const char *data, size_t n)
 
 void conn_received(struct conn *c, struct side *from, const char *data, size_t n)
 {
-    if (from == &c->client)
+    if (from == &c->client) {
+        c->mute_until_ms = 0;
         handle_client_bytes(c, data, n);
-    else
+    } else {
         handle_server_bytes(c, data, n);
+    }
 }
 
 /* Whether there is room for more bytes from this side. */
@@ -357,6 +359,8 @@ void conn_pump(struct conn *c)
         return;
     if (moved)
         conn_pump_later(c);
+    if (c->client.ended && c->mute_until_ms)
+        terminate_left(c);
     if (c->server.ended)
         plain_http_answer_ended(c);
     if (c->state == CONN_HTTP && c->server.ended && c->server.watch.fd >= 0 && !c->asked &&

@@ -96,6 +96,9 @@ struct conn {
     char first_answer[9];
     bool to_tls; /* only TLS may follow */
 
+    /* terminate.c */
+    uint64_t mute_until_ms; /* the client has said nothing since the handshake; 0: it has */
+
     /* plain-http.c */
     bool sending;   /* a request's body is incomplete */
     bool awaiting;  /* its answer is incomplete */

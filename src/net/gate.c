@@ -26,6 +26,7 @@
 #include "net/hand-over.h"
 #include "net/inbound.h"
 #include "net/packets.h"
+#include "net/terminate.h"
 
 enum { SWEEP_MS = 1000 };
 
@@ -237,7 +238,11 @@ static void sweep_conns(struct gate *g)
     for (struct conn *c = g->conns, *next; c; c = next) {
         next = c->next;
         g->sweeps |= c->deadline_ms != 0;
-        if (c->deadline_ms && g->loop.now_ms >= c->deadline_ms)
+        if (!c->deadline_ms || g->loop.now_ms < c->deadline_ms)
+            continue;
+        if (c->state == CONN_TLS)
+            terminate_expired(c);
+        else
             conn_close(c);
     }
 }

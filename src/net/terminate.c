@@ -20,7 +20,7 @@
 #include "net/handling.h"
 #include "net/plain-http.h"
 
-enum { HANDSHAKE_MS = 30000, WRITE_AT_ONCE = 64 << 10, READ_AT_ONCE = 64 << 10 };
+enum { HANDSHAKE_MS = 30000, LEFT_MS = 1000, WRITE_AT_ONCE = 64 << 10, READ_AT_ONCE = 64 << 10 };
 
 /* ---- moving bytes ---- */
 
@@ -230,6 +230,7 @@ static bool step_server(struct conn *c)
 static void begin_requests(struct conn *c)
 {
     c->deadline_ms = 0;
+    c->mute_until_ms = c->gate->loop.now_ms + LEFT_MS;
     c->state = tls_end_chosen(c->client.tls) == TLS_H2 ? CONN_H2 : CONN_HTTP;
     /* bytes that came along with the handshakes */
     read_plain(&c->server);
@@ -256,6 +257,28 @@ bool terminate_step(struct conn *c)
     }
     begin_requests(c);
     return !c->dead;
+}
+
+void terminate_expired(struct conn *c)
+{
+    plain_http_refuse(c, "the TLS handshake took too long");
+}
+
+/* A client that pins a key looks at it once the handshake is complete, and leaves without saying
+ * why. One that keeps a spare connection does not leave so soon. */
+void terminate_left(struct conn *c)
+{
+    bool soon = c->gate->loop.now_ms < c->mute_until_ms && !c->server.ended;
+    struct gate_denial d = {
+        .host = &c->host,
+        .port = c->port,
+        .why = "the client left after the TLS handshake, without a request: it may expect the "
+               "server's own certificate",
+        .client = c->who,
+        .verdict = {.rule = GRAPH_NO_RULE}};
+    c->mute_until_ms = 0;
+    if (soon)
+        gate_deny(c->gate, &d);
 }
 
 /* ---- the authority ---- */

@@ -21,6 +21,10 @@ bool terminate_begin(struct conn *c, const struct hello *hello);
 bool terminate_is_full(const struct conn *c);
 /* Continues the handshakes; returns false if more bytes are needed. */
 bool terminate_step(struct conn *c);
+/* Ends a connection whose handshakes took too long, and reports it. */
+void terminate_expired(struct conn *c);
+/* The client has ended, and said nothing since the handshake. */
+void terminate_left(struct conn *c);
 /* Encrypted bytes have arrived. */
 void terminate_receive(struct side *from, const char *data, size_t n);
 void terminate_send(struct side *s, const void *data, size_t n);

@@ -196,6 +196,18 @@ def test_terminate(user, server):
     tap.ok("503" in done.out + done.err and "too-many-tunnels" in done.out, f"{user.name}: maxTunnels", done)
 
 
+def test_slow(user):
+    """A server that accepts and then says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        script = f"curl -sS -m 5 -o /dev/null -w '%{{time_total}}' https://localhost:{port}/x"
+        done = run(user, {"allowedDomains": [f"localhost:{port}"], "tlsTerminate": {"handshakeTimeoutMs": 500}}, script)
+        took = float(done.out.replace(",", "."))
+        tap.ok(0.4 < took < 4 and "handshake took too long" in done.err, f"{user.name}: handshakeTimeoutMs ends it, and says so", took, done)
+        done = run(user, {"allowedDomains": [f"localhost:{port}"], "tlsTerminate": {}}, script)
+        tap.ok(float(done.out.replace(",", ".")) > 4.5 and "too long" not in done.err, f"{user.name}: without it, not so soon", done)
+
+
 def test_strip(user, server, plain):
     for scheme, port in (("https", server.server_address[1]), ("http", plain.server_address[1])):
         done = run(user, {"allowedDomains": [f"localhost:{port}"], "tlsTerminate": {},
@@ -364,6 +376,7 @@ def main():
     server, plain = echo(True), echo(False)
     for user in PEOPLE[-1:] if "ONE_USER" in os.environ else PEOPLE:
         test_terminate(user, server)
+        test_slow(user)
         test_strip(user, server, plain)
         test_via(user, server)
         test_decider(user, server, plain)

@@ -4,6 +4,7 @@
 learns nothing about them. Prints TAP.
 """
 
+import json
 import os
 import sys
 
@@ -75,6 +76,21 @@ def test_exceptions(net, who):
         tap.ok(done.out == "hello there\n" and bool(asked[0]) != direct, f"{who.name}: NO_PROXY {text!r}", asked, done)
 
 
+def test_settings(net, who):
+    """parentProxy of settings, whose noProxy is no_proxy."""
+    for text, direct in ((None, False), ("allowed.test", True), (".test", True), ("*", True), ("allowed.test:443", True), ("allowed.test:80", False),
+                         ("lowed.test", False), ("", False)):
+        for key, other in (("http", "https"), ("https", "http")):
+            given = {key: ONE} if text is None else {key: ONE, "noProxy": text}
+            if key == "https":
+                given[other] = TWO  # used only if there is no other
+            policy = json.dumps({"network": {"allowedDomains": ["allowed.test"], "parentProxy": given}}).replace("{", "{{").replace("}", "}}")
+            # the caller's variables count no more
+            done, asked = fetched(net, who, CURL + "https://allowed.test/hello", {"https_proxy": TWO, "no_proxy": "*"}, profile=policy)
+            tap.ok(done.out == "hello there\n" and asked == [[] if direct else ["allowed.test:443"], [], []], f"{who.name}: parentProxy.{key}, noProxy {text!r}",
+                   asked, done)
+
+
 def test_policy_decides(net, who):
     """Neither a proxy nor an exception opens a host, and the command names neither."""
     for extra in ({}, {"no_proxy": "*"}, {"no_proxy": "denied.test"}, {"NO_PROXY": ".test"}):
@@ -119,7 +135,7 @@ def test_failures(net, who):
            f"{who.name}: a proxy of an unknown kind is reported, and not used", done)
 
 
-TESTS = [test_kinds, test_exceptions, test_policy_decides, test_secrets, test_failures]
+TESTS = [test_kinds, test_exceptions, test_settings, test_policy_decides, test_secrets, test_failures]
 
 if __name__ == "__main__":
     sys.exit(netbox.main(TESTS))

@@ -213,11 +213,33 @@ except OSError: print("closed")'"""
     tap.ok(done.status != 0 and "capital letters" in done.err, f"{user.name}: a request that is none", done)
 
 
+def sbpl(user, server):
+    """The same as a rule of a profile."""
+    place = f"localhost:{server.port}"
+    path = user.profile("requests.sb", f"""(version 1)
+(allow default)
+(deny network-outbound (remote ip))
+(allow network-outbound (require-all (remote ip "{place}") (http-request (method "GET" "HEAD") (path "/v1/**"))))
+(deny network-outbound (require-all (remote ip "{place}") (http-request (path "/v1/private/**"))))
+""")
+    calls = (("GET", "/v1/x", "200"), ("PUT", "/v1/x", "403"), ("GET", "/v2", "403"), ("GET", "/v1/private/x", "403"), ("HEAD", "/v1/y", "200"),
+             ("GET", "/v1/%70rivate/x", "403"))
+    server.seen.clear()
+    script = "".join(f"curl -s --path-as-is -m 10 -o /dev/null -w '%{{http_code}} ' {'-I' if method == 'HEAD' else '-X ' + method} http://{place}{target}; "
+                     for method, target, _ in calls)
+    done = user.run("--profile", path, "--report", "json", "--", "sh", "-c", script, cwd=user.folder())
+    tap.equal(done.out.split(), [code for _, _, code in calls], f"{user.name}: (http-request …) in a profile")
+    tap.equal(server.seen, ["GET /v1/x", "HEAD /v1/y"], f"{user.name}: the server sees what it allows")
+    tap.ok(all(text in done.err.replace('": ', '":') for text in ('"detail":"PUT /v1/x"', '"line":3', '"line":5')),
+           f"{user.name}: a report has the request and the rule", done)
+
+
 def main():
     server = Server()
     for user in PEOPLE:
         check(user, server)
         settings(user, server)
+        sbpl(user, server)
     return tap.done()
 
 

@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import sites
 import tap
 from drive import FOLDER
-from running import PEOPLE
+from running import BUCKLE, PEOPLE
 
 PKI = os.path.join(FOLDER, "pki")
 
@@ -275,6 +275,44 @@ def test_pinned(user, server):
     server.seen.clear()
     done = run(user, port, f"openssl x509 -in {PKI}/good.pem -pubkey -noout >key; curl -sS --pinnedpubkey key URL/v1/x || echo status $?")
     tap.ok(done.out == "status 90\n" and not server.seen, f"{user.name}: a client that pins the server's key", done)
+    tap.ok(f"localhost:{port}" in done.err and "expect the server's own certificate" in done.err, f"{user.name}: and the report says why", done)
+    done = run(user, port, "curl -sS URL/v1/x; printf 'GET /v1/y HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n' | timeout 5 openssl s_client -quiet "
+               "-connect localhost:PORT 2>/dev/null")
+    tap.ok("GET /v1/y 0" in done.out and "own certificate" not in done.err, f"{user.name}: no other client's says so", done)
+
+
+# Where other systems keep their bundles: the files, each with its own bundle or a link to another one.
+LAYOUTS = {
+    "Fedora": {"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem": None,
+               "/etc/pki/tls/certs/ca-bundle.crt": "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+               "/etc/pki/tls/cert.pem": "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+               "/etc/ssl/certs/ca-certificates.crt": "/etc/pki/tls/certs/ca-bundle.crt"},
+    "Alpine": {"/etc/ssl/certs/ca-certificates.crt": None, "/etc/ssl/cert.pem": "certs/ca-certificates.crt",
+               "/etc/ssl1.1/cert.pem": "/etc/ssl/cert.pem"},
+    "openSUSE": {"/var/lib/ca-certificates/ca-bundle.pem": None, "/etc/ssl/ca-bundle.pem": "/var/lib/ca-certificates/ca-bundle.pem"},
+    "NixOS": {"/etc/static/ssl/certs/ca-certificates.crt": None, "/etc/static/ssl/certs/ca-bundle.crt": "ca-certificates.crt",
+              "/etc/ssl": "/etc/static/ssl"},
+}
+
+
+def test_layouts(user, server):
+    """Bundles of other systems, made in a mount namespace: each of their names leads to one that has the authority."""
+    if os.geteuid() != 0:
+        tap.skip("only root can make another system's places")
+        return
+    port = server.server_address[1]
+    drop = ["setpriv", f"--reuid={user.uid}", f"--regid={user.uid}", "--clear-groups"] if user.uid != os.geteuid() else []
+    for system, files in LAYOUTS.items():
+        make = "".join(f"mkdir -p {os.path.dirname(path)}; " + (f"ln -s {to} {path}; " if to else f"cp {PKI}/ca.pem {path}; ") for path, to in files.items())
+        # a file's own name and all links to it
+        names = [path for path in files if not path.endswith("/ssl")] + ["/etc/ssl/certs/ca-bundle.crt"] * (system == "NixOS")
+        inside = "".join(f"curl -sS --cacert {path} https://localhost:{port}/v1/x; grep -c BEGIN {path}; " for path in names)
+        script = ("set -e; t=$(mktemp -d); mount -t tmpfs t $t; chmod 755 $t; cp -a /etc/. $t; mount --move $t /etc; mount -t tmpfs t /var/lib; "
+                  f"rm -rf /etc/ssl /etc/pki; {make} cd \"$1\"; shift; exec \"$@\"")
+        done = PEOPLE[0].call(["unshare", "--mount", "sh", "-c", script, "sh", user.folder(), *drop, BUCKLE, "run", "--no-settings",
+                               f"--allow-request=GET,HEAD localhost:{port}/v1/**", "--", "sh", "-c", inside],
+                              env=dict(user.env, SSL_CERT_FILE=os.path.join(PKI, "ca.pem")))
+        tap.equal(done.out, "GET /v1/x 0\n2\n" * len(names), f"{user.name}: the bundles of {system}")
 
 
 def test_browser(user, server):
@@ -397,6 +435,7 @@ def main():
         test_requests(user, server)
         test_servers(user)
         test_pinned(user, server)
+        test_layouts(user, server)
         test_browser(user, server)
         test_trust(user, server)
         test_others(user, server)

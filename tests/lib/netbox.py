@@ -63,10 +63,10 @@ http {{ access_log {FOLDER}/access.log; client_body_temp_path {FOLDER}; proxy_te
             raise RuntimeError("nginx does not start")
 
     def boxed(self, who, script, options=(), way="direct", timeout=40, profile=PROFILE, env=None):
-        """A shell script in a sandbox on the machine at home."""
+        """A shell script in a sandbox on the machine at home. The policy is a profile, or settings as JSON."""
         world = World(who)
         policy = world.profile(profile.replace("{server}", SERVER4))
-        argv = [who.buckle(), "run", "--profile", policy, *options, "--", "sh", "-c",
+        argv = [who.buckle(), "run", "--settings" if profile.startswith("{") else "--profile", policy, *options, "--", "sh", "-c",
                 WAYS[way] + script]
         argv = self.net.argv_in(self.net.home, argv, who.uid)
         env = [f"{name}={value}" for name, value in (env or {}).items()]
