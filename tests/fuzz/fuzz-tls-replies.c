@@ -3,10 +3,12 @@
 
 /*
  * Input: replies of buckle-tls, as if strangers had taken it over: for each a byte of the gate's
- * next step, then what the reply says. They wait in the socket when the gate calls. Nothing is read
- * beyond what was asked for, a reason is a text, and an end that failed stays so.
+ * next step, then what the reply says. They wait in the socket when the gate calls, or come through
+ * the memory that both share. Nothing is read beyond what was asked for, a reason is a text, and an
+ * end that failed stays so.
  */
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -17,6 +19,7 @@
 
 #include "base/own.h"
 #include "net/tls-end.h"
+#include "net/tls-turn.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -35,8 +38,7 @@ static uint32_t number_of(const uint8_t *s)
     return s[0] & 1 ? n % (READ + 2) : s[0] & 2 ? TLS_AREA - 2 + n % 5 : n << 16 | n;
 }
 
-/* The size of a reply is wrong, too, at times. */
-static void say(int to, const uint8_t s[SPOKEN])
+static struct tls_reply read_reply(const uint8_t s[SPOKEN])
 {
     struct tls_reply r = {
         .result = s[1] % 6,
@@ -51,56 +53,116 @@ static void say(int to, const uint8_t s[SPOKEN])
     };
     if (s[12] > 250)
         memset(r.wrong, 'x', sizeof(r.wrong)); /* no end */
+    return r;
+}
+
+/* The size of a reply is wrong, too, at times. */
+static void say(int to, const uint8_t s[SPOKEN])
+{
+    struct tls_reply r = read_reply(s);
     send(to, &r, sizeof(r) - (s[13] == 255), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* failed: a handshake has. Returns whether it has now. */
-static bool step(struct tls_end *t, uint8_t what, bool failed)
+/* ---- the quick way ---- */
+
+struct speaker {
+    struct tls_areas *areas;
+    const uint8_t *data;
+    size_t n;
+    _Atomic bool over;
+};
+
+static const struct tls_reply fine = {.result = TLS_DONE}, over = {.result = TLS_FAILED};
+
+/* Replies in memory, one after the other: the first makes an end, the last ones are failures. */
+static void *speak(void *arg)
 {
+    struct speaker *s = arg;
+    for (size_t i = 0; !atomic_load(&s->over);) {
+        tls_turn_wait(&s->areas->turn, TLS_WATCHED, 1);
+        if (atomic_load(&s->areas->turn) != TLS_CALLED)
+            continue;
+        s->areas->reply = i == 0 ? fine : i <= s->n ? read_reply(s->data + (i - 1) * SPOKEN) : over;
+        i++;
+        atomic_store(&s->areas->turn, TLS_WATCHED);
+        tls_turn_wake(&s->areas->turn);
+    }
+    return NULL;
+}
+
+/* ---- the gate ---- */
+
+/* failed: a handshake has. Returns whether it has now. */
+static bool step(struct tls_end *t, struct tls_end *other, uint8_t what, bool failed)
+{
+    enum { SHAKE, FEED, READS, WRITE, CLOSE, PASS, STEPS_OF };
     static char out[READ + 1];
     size_t got = 0, n;
     enum tls_result result = TLS_DONE;
+    unsigned how = (what & 0x7f) % STEPS_OF;
     out[READ] = 'e';
-    if (what % 5 == 0)
+    if (how == SHAKE)
         result = tls_end_shake(t);
-    else if (what % 5 == 1)
+    else if (how == FEED)
         tls_end_feed(t, out, READ);
-    else if (what % 5 == 2)
+    else if (how == READS)
         result = tls_end_read(t, out, READ, &got);
-    else if (what % 5 == 3)
+    else if (how == WRITE)
         result = tls_end_write(t, out, READ) ? TLS_DONE : TLS_FAILED;
+    else if (how == PASS)
+        result = tls_end_pass(t, other, out, READ, &got);
     else
         tls_end_close(t);
     require(got <= READ && out[READ] == 'e' && result <= TLS_FAILED);
-    require(!failed || what % 5 == 1 || what % 5 == 4 || result == TLS_FAILED);
+    require(!failed || how == FEED || how == CLOSE || result == TLS_FAILED);
     require(result != TLS_FAILED || strnlen(tls_end_wrong(t), TLS_WRONG) < TLS_WRONG);
     require(tls_end_output(t, &n) || n == 0);
     if (what & 0x80)
         tls_end_sent(t);
-    return failed || (what % 5 == 0 && result == TLS_FAILED);
+    return failed || (how == SHAKE && result == TLS_FAILED);
+}
+
+static void run_steps(struct tls_helper *h, const uint8_t *data, size_t n)
+{
+    const struct peer host = {.name = "a.b", .len = 3};
+    bool failed = false;
+    struct tls_end *other = tls_end_accept(h, &host),
+                   *t = other ? tls_end_connect(h, &host, 3) : NULL;
+    for (size_t i = 1; i < n && t; i++)
+        failed = step(t, other, data[i * SPOKEN], failed);
+    tls_end_free(t);
+    tls_end_free(other);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static const struct tls_means means = {NULL, tls_turn_wait, tls_turn_wake};
     int ends[2];
     OWN(buf) struct buf pem = {0};
-    const struct peer host = {.name = "a.b", .len = 3};
     const struct tls_reply begun = {.result = TLS_DONE, .nplain = 8};
     size_t n = size / SPOKEN < STEPS ? size / SPOKEN : STEPS;
+    bool quick = n && data[0] & 2;
     struct tls_areas *areas =
         mmap(NULL, sizeof(*areas), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     require(areas != MAP_FAILED && socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) == 0);
     send(ends[1], &begun, sizeof(begun), 0);
-    for (size_t i = 0; i < n; i++)
+    send(ends[1], &fine, sizeof(fine), 0); /* for the end that bytes are passed to */
+    for (size_t i = 0; i < n && !quick; i++)
         say(ends[1], data + i * SPOKEN);
     shutdown(ends[1], SHUT_WR); /* nobody waits for more */
     struct tls_helper *h = tls_helper_new(ends[0], areas, "a.b", NULL, &pem);
+    struct speaker s = {areas, data, n, false};
+    pthread_t other;
     require(h && pem.n == 8);
-    struct tls_end *t = n && data[0] & 1 ? tls_end_accept(h, &host) : tls_end_connect(h, &host, 3);
-    bool failed = false;
-    for (size_t i = 1; i < n && t; i++)
-        failed = step(t, data[i * SPOKEN], failed);
-    tls_end_free(t);
+    if (quick) {
+        tls_helper_use(h, &means);
+        atomic_store(&areas->turn, TLS_WATCHED);
+        require(pthread_create(&other, NULL, speak, &s) == 0);
+    }
+    run_steps(h, data, n);
+    atomic_store(&s.over, true);
+    if (quick)
+        require(pthread_join(other, NULL) == 0);
     tls_helper_free(h);
     close(ends[1]);
     return 0;
