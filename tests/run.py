@@ -314,7 +314,7 @@ SLOW_E2E = ("e2e-self-test.py", "e2e-ask.py", "e2e-ask-session.py", "e2e-attacks
             "e2e-loopback.py", "e2e-nested.py", "e2e-net.py", "e2e-own-record.py",
             "e2e-parent-proxy.py", "e2e-process.py", "e2e-programs.py", "e2e-protected.py", "e2e-record.py", "e2e-record-forward.py",
             "e2e-session-loopback.py", "e2e-session-world.py", "e2e-shared-layers.py", "e2e-spare.py", "e2e-static.py",
-            "e2e-terminal.py", "e2e-traps.py", "e2e-try.py", "e2e-unasked.py", "e2e-window.py", "e2e-window-load.py", "e2e-work.py",
+            "e2e-terminal.py", "e2e-top.py", "e2e-traps.py", "e2e-try.py", "e2e-unasked.py", "e2e-window.py", "e2e-window-load.py", "e2e-work.py",
             *(os.path.basename(f) for f in found("e2e/e2e-matrix-*.py")))
 
 

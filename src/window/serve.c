@@ -45,6 +45,7 @@ struct server {
     struct login login;
     struct window window;
     struct stream stream;
+    struct running_act *acts;
     char opener[4096]; /* the file that leads a browser here; "" if there is none */
     unsigned idle_s;
 };
@@ -119,12 +120,35 @@ static void reply_entry(struct server *s, struct evhttp_request *r)
 /* ---- acts ---- */
 
 struct running_act {
-    struct evhttp_request *request; /* NULL: the page is gone */
+    struct server *server;
+    struct running_act *next;
+    struct evhttp_request *request; /* NULL: the page is gone, and its request with it */
     struct act act;
     struct event *watch[2];
     struct buf text[2]; /* what it printed, and its errors */
     int open;
 };
+
+static void forget_act(struct running_act *a)
+{
+    struct running_act **at = &a->server->acts;
+    while (*at && *at != a)
+        at = &(*at)->next;
+    if (*at)
+        *at = a->next;
+    buf_free(&a->text[0]);
+    buf_free(&a->text[1]);
+    free(a);
+}
+
+/* A connection frees its requests when it ends. */
+static void on_act_closed(struct evhttp_connection *c, void *arg)
+{
+    struct server *s = arg;
+    for (struct running_act *a = s->acts; a; a = a->next)
+        if (a->request && evhttp_request_get_connection(a->request) == c)
+            a->request = NULL;
+}
 
 static void finish_act(struct running_act *a)
 {
@@ -140,9 +164,7 @@ static void finish_act(struct running_act *a)
         reply(a->request, HTTP_OK, "application/json", out.s, out.n);
     else if (a->request)
         reply_text(a->request, HTTP_INTERNAL, "out of memory\n");
-    buf_free(&a->text[0]);
-    buf_free(&a->text[1]);
-    free(a);
+    forget_act(a);
 }
 
 static void on_act_output(evutil_socket_t fd, short what, void *arg)
@@ -172,7 +194,11 @@ static void start_act(struct server *s, struct evhttp_request *r, const json_t *
         free(a);
         return;
     }
+    a->server = s;
+    a->next = s->acts;
+    s->acts = a;
     a->request = r;
+    evhttp_connection_set_closecb(evhttp_request_get_connection(r), on_act_closed, s);
     a->open = 2;
     a->watch[0] = event_new(s->base, a->act.out, EV_READ | EV_PERSIST, on_act_output, a);
     a->watch[1] = event_new(s->base, a->act.err, EV_READ | EV_PERSIST, on_act_output, a);
@@ -302,6 +328,8 @@ static void open_browser(struct server *s)
             s->login.origin, s->login.code);
     if (fd < 0 || fchmod(fd, 0600) < 0 || !buf_ok(&page) ||
         write(fd, page.s, page.n) != (ssize_t)page.n) {
+        if (fd >= 0)
+            (void)unlink(s->opener);
         s->opener[0] = '\0';
         return;
     }

@@ -84,6 +84,18 @@ static void write_source(const struct window_source *s, struct buf *out)
     buf_fmt(out, ", \"runs\": %s}", runs ? runs : "[]");
 }
 
+/* number: 0 for all of them. */
+static void forget_questions(struct stream *t, pid_t pid, uint32_t number)
+{
+    for (size_t i = 0; i < STREAM_QUESTIONS; i++) {
+        struct stream_question *q = &t->questions[i];
+        if (!q->number || q->pid != pid || (number && q->number != number))
+            continue;
+        free(q->text);
+        *q = (struct stream_question){0};
+    }
+}
+
 static void on_source(void *arg, const struct window_source *s, bool gone)
 {
     struct stream *t = arg;
@@ -92,6 +104,8 @@ static void on_source(void *arg, const struct window_source *s, bool gone)
         buf_fmt(&text, "{\"gone\": %d}", (int)s->pid);
     else
         write_source(s, &text);
+    if (gone)
+        forget_questions(t, s->pid, 0);
     if (buf_ok(&text))
         queue(t, text.s);
     t->stale = true;
@@ -115,17 +129,6 @@ static void on_event(void *arg, const struct window_source *s, const char *comma
     *at = steal_ptr(&text.s);
 }
 
-static void forget_question(struct stream *t, pid_t pid, uint32_t number)
-{
-    for (size_t i = 0; i < STREAM_QUESTIONS; i++) {
-        struct stream_question *q = &t->questions[i];
-        if (!q->number || q->pid != pid || q->number != number)
-            continue;
-        free(q->text);
-        *q = (struct stream_question){0};
-    }
-}
-
 static void keep_question(struct stream *t, pid_t pid, uint32_t number, const char *text)
 {
     for (size_t i = 0; i < STREAM_QUESTIONS; i++)
@@ -143,7 +146,7 @@ static void on_question(void *arg, const struct window_source *s, uint32_t numbe
     OWN(mem) char *json = question ? json_dumps(question, JSON_COMPACT) : NULL;
     if (!number)
         return;
-    forget_question(t, s->pid, number);
+    forget_questions(t, s->pid, number);
     if (json) {
         buf_fmt(&text,
                 "{\"source\": %d, \"number\": %u, \"question\": %s, \"command\": ", (int)s->pid,
@@ -166,9 +169,13 @@ static void on_page_closed(struct evhttp_connection *c, void *arg)
 {
     struct stream *t = arg;
     size_t n = 0;
-    for (size_t i = 0; i < t->n; i++)
-        if (evhttp_request_get_connection(t->pages[i]) != c)
+    for (size_t i = 0; i < t->n; i++) {
+        struct evhttp_connection *of = evhttp_request_get_connection(t->pages[i]);
+        if (of && of != c)
             t->pages[n++] = t->pages[i];
+        else if (!of) /* it was left to us, and this frees it */
+            evhttp_send_reply_end(t->pages[i]);
+    }
     t->n = n;
 }
 

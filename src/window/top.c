@@ -27,9 +27,10 @@
 #include "base/own.h"
 #include "system/descriptors.h"
 #include "window/act.h"
+#include "window/asked.h"
 #include "window/window.h"
 
-enum { KEPT = 1000, SECONDS = 10, TEXT = 200, HOSTS = 64, HOST_TEXT = 80 };
+enum { KEPT = 1000, SECONDS = 10, TEXT = 200, HOSTS = 64, HOST_TEXT = 272 };
 
 struct line {
     pid_t source;
@@ -37,12 +38,7 @@ struct line {
     const char *kind;              /* the end of an act's name; NULL: nothing here can allow it */
     char *text, *what, *operation; /* shown; the object and the operation as they are */
     char *class;                   /* of a protected name, or NULL */
-};
-
-struct asked {
-    pid_t source;
-    uint32_t number; /* 0: none */
-    char text[TEXT * 2];
+    char *cwd;                     /* the folder of its run or session */
 };
 
 static struct top {
@@ -51,7 +47,8 @@ static struct top {
     struct line lines[KEPT]; /* a ring */
     uint64_t n, chosen;      /* chosen: a number of 1…n; 0: follows the newest */
     bool paused, filtering, colour;
-    char filter[64], note[TEXT];
+    char filter[64];
+    struct buf note;      /* what came of the last key */
     struct buf explained; /* what `e` shows, until the next key */
     struct asked asked;
     struct host {
@@ -80,6 +77,7 @@ static void free_line(struct line *l)
     free(l->what);
     free(l->operation);
     free(l->class);
+    free(l->cwd);
 }
 
 static const char *kind_of(const struct line *l)
@@ -126,6 +124,7 @@ static void on_event(void *arg, const struct window_source *s, const char *comma
     l->operation = strdup(operation ? operation : "");
     l->what = strdup(path ? path : target ? target : "");
     l->class = class ? strdup(class) : NULL;
+    l->cwd = strdup(s->cwd);
     l->text = safe_text(text);
     l->kind = l->operation && l->what ? kind_of(l) : NULL;
     if (l->kind && strcmp(l->kind, "net") == 0)
@@ -137,18 +136,17 @@ static void on_question(void *arg, const struct window_source *s, uint32_t numbe
 {
     (void)arg;
     (void)command;
-    if (!q) {
-        if (top.asked.source == s->pid && top.asked.number == number)
-            top.asked.number = 0;
-        return;
-    }
-    const char *what = json_text(q, "where"), *path = json_text(q, "path");
-    const char *program = json_text(q, "program");
-    OWN(mem) char *one = safe_text(program && *program ? program : "a program");
-    OWN(mem) char *two = safe_text(what ? what : path ? path : "");
-    top.asked = (struct asked){.source = s->pid, .number = number};
-    snprintf(top.asked.text, sizeof(top.asked.text), "%.120s asks for %.220s", one ? one : "",
-             two ? two : "");
+    if (number && q)
+        asked_add(&top.asked, s->pid, number, q);
+    else if (number)
+        asked_drop(&top.asked, s->pid, number);
+}
+
+static void on_source(void *arg, const struct window_source *s, bool gone)
+{
+    (void)arg;
+    if (gone)
+        asked_drop(&top.asked, s->pid, 0); /* nobody waits for an answer */
 }
 
 /* ---- drawing ---- */
@@ -185,25 +183,32 @@ static void put_cut(int y, int x, const char *text, attr_t how)
         put(y, x, b.s, how);
 }
 
+static void put_buf(int y, const struct buf *b, attr_t how)
+{
+    if (buf_ok(b) && b->s)
+        put_cut(y, 0, b->s, how);
+}
+
 static int draw_tree(int y, int most)
 {
-    char line[TEXT + 64];
     int first = y;
     for (size_t i = 0; i < top.window.n && y - first < most; i++) {
         const struct window_source *s = top.window.sources[i];
         if (!s->known || s->member)
             continue;
-        OWN(mem) char *command = safe_text(s->command);
-        snprintf(line, sizeof(line), "%s %d  %llu denied  %.200s", s->session ? "session" : "run",
-                 (int)s->pid, (unsigned long long)s->denied, command ? command : "");
-        put_cut(y++, 0, line, A_BOLD);
+        OWN(buf) struct buf line = {0};
+        buf_fmt(&line, "%s %d  %llu denied  ", s->session ? "session" : "run", (int)s->pid,
+                (unsigned long long)s->denied);
+        buf_safe(&line, s->command, strlen(s->command));
+        put_buf(y++, &line, A_BOLD);
         for (size_t k = 0; k < json_array_size(s->runs) && y - first < most; k++) {
             const json_t *r = json_array_get(s->runs, k);
             const char *words = json_text(r, "command");
-            OWN(mem) char *text = safe_text(words ? words : "");
-            snprintf(line, sizeof(line), "  run %lld  %.200s",
-                     (long long)json_integer_value(json_object_get(r, "pid")), text ? text : "");
-            put_cut(y++, 0, line, 0);
+            OWN(buf) struct buf text = {0};
+            buf_fmt(&text, "  run %lld  ",
+                    (long long)json_integer_value(json_object_get(r, "pid")));
+            buf_safe(&text, words ? words : "", words ? strlen(words) : 0);
+            put_buf(y++, &text, 0);
         }
     }
     if (y == first)
@@ -248,7 +253,7 @@ static void draw_lines(int from, int to)
 
 static void draw_hosts(int from, int to)
 {
-    char line[TEXT];
+    char line[HOST_TEXT + 16];
     if (!top.hosts[0].n)
         put(from, 0, "No host was denied.", A_DIM);
     for (int i = 0; i < HOSTS && top.hosts[i].n && from + i < to; i++) {
@@ -280,10 +285,24 @@ static void draw_explained(void)
         size_t n = strcspn(at, "\n");
         OWN(buf) struct buf b = {0};
         buf_safe(&b, at, n);
-        if (buf_ok(&b) && b.s)
-            put_cut(y, 0, b.s, 0);
+        put_buf(y, &b, 0);
         at += n + (at[n] == '\n');
     }
+}
+
+static bool draw_question(void)
+{
+    char keys[TEXT];
+    const struct asked_question *q = asked_first(&top.asked);
+    if (!q)
+        return false;
+    snprintf(keys, sizeof(keys), "o once  r for this run  w always  n no");
+    if (top.asked.n > 1)
+        snprintf(keys, sizeof(keys), "o once  r for this run  w always  n no  (%zu more wait%s)",
+                 top.asked.n - 1, top.asked.n == 2 ? "s" : "");
+    put_cut(LINES - 2, 0, q->text, A_BOLD);
+    put_cut(LINES - 1, 0, keys, A_REVERSE);
+    return true;
 }
 
 static void draw(void)
@@ -302,13 +321,10 @@ static void draw(void)
             draw_hosts(y + 1, LINES - 2);
         else
             draw_lines(y + 1, LINES - 2);
-        if (top.asked.number) {
-            put_cut(LINES - 2, 0, top.asked.text, A_BOLD);
-            put_cut(LINES - 1, 0, "o once  r for this run  w always  n no", A_REVERSE);
-        } else {
-            put_cut(LINES - 2, 0, top.note, A_BOLD);
+        if (top.filtering || !draw_question())
+            put_buf(LINES - 2, &top.note, A_BOLD);
+        if (top.filtering || !top.asked.n)
             put_cut(LINES - 1, 0, top.filtering ? "type a filter, then Enter" : keys, A_DIM);
-        }
     }
     refresh();
 }
@@ -319,6 +335,19 @@ static const struct line *chosen_line(void)
 {
     uint64_t at = chosen_number();
     return at ? &top.lines[(at - 1) % KEPT] : NULL;
+}
+
+static void note(const char *text)
+{
+    buf_free(&top.note);
+    buf_str(&top.note, text);
+}
+
+/* Settings are those of the folder where it was denied. */
+static void set_folder(json_t *request, const struct line *l)
+{
+    if (l->cwd && access(l->cwd, X_OK) == 0)
+        json_object_set_new(request, "cwd", json_string(l->cwd));
 }
 
 /* Runs an act on the chosen line, and shows what it printed. here: only for the run or session.
@@ -332,9 +361,7 @@ static void act_on(const char *verb, bool here, const char *seconds)
     bool classed = l && l->class && strcmp(verb, "deny") != 0;
     const char *kind = l && l->class && !classed ? "write" : l ? l->kind : NULL;
     if (!l || !kind || !l->what[0]) {
-        snprintf(top.note, sizeof(top.note),
-                 l ? "only files and hosts can be allowed or denied here"
-                   : "choose a denial first");
+        note(l ? "only files and hosts can be allowed or denied here" : "choose a denial first");
         return;
     }
     const char *subject = classed ? l->class : l->what;
@@ -345,11 +372,17 @@ static void act_on(const char *verb, bool here, const char *seconds)
         json_object_set_new(request, l->session ? "session" : "run", json_string(pid));
     if (seconds)
         json_object_set_new(request, "seconds", json_string(seconds));
+    set_folder(request, l);
     int status = act_wait(top.program, request, &out, &err);
-    OWN(mem) char *said = safe_text(status < 0 ? err.msg : out.s ? out.s : "");
-    OWN(mem) char *what = safe_text(subject);
-    snprintf(top.note, sizeof(top.note), "%s %.60s: %.100s", verb, what ? what : "",
-             said && *said ? said : "done");
+    const char *said = status < 0              ? err.msg
+                       : buf_ok(&out) && out.n ? out.s
+                       : status                ? "failed"
+                                               : "done";
+    note(verb);
+    buf_chr(&top.note, ' ');
+    buf_safe(&top.note, subject, strlen(subject));
+    buf_str(&top.note, ": ");
+    buf_safe(&top.note, said, strcspn(said, "\n"));
 }
 
 static void explain(void)
@@ -361,6 +394,7 @@ static void explain(void)
     OWN(json)
     json_t *request = json_pack("{s:s, s:s, s:s}", "do", "reasons", "operation", l->operation,
                                 "argument", l->what);
+    set_folder(request, l);
     if (act_wait(top.program, request, &top.explained, &err) < 0)
         buf_str(&top.explained, err.msg);
     if (!top.explained.n)
@@ -392,18 +426,15 @@ static void type_filter(int key)
 
 static bool answer(int key)
 {
-    static const struct {
-        int key;
-        const char *word;
-    } words[] = {{'o', "once"}, {'r', "run"}, {'w', "always"}, {'n', "deny"}};
-    for (size_t i = 0; top.asked.number && i < sizeof(words) / sizeof(words[0]); i++)
-        if (words[i].key == key) {
-            window_answer(&top.window, top.asked.source, top.asked.number, words[i].word);
-            snprintf(top.note, sizeof(top.note), "answered: %s", words[i].word);
-            top.asked.number = 0;
-            return true;
-        }
-    return false;
+    const struct asked_question *q = asked_first(&top.asked);
+    const char *word = q ? asked_answer(key) : NULL;
+    if (!word || !asked_listens(&top.asked))
+        return word != NULL;
+    bool sent = window_answer(&top.window, q->source, q->number, word);
+    note(sent ? "answered: " : "nobody waits for this answer: ");
+    buf_str(&top.note, word);
+    asked_drop(&top.asked, q->source, q->number);
+    return true;
 }
 
 static void start_filter(void)
@@ -566,7 +597,8 @@ static void loop(void)
 int top_run(const char *program)
 {
     struct bk_err err;
-    const struct window_calls calls = {.event = on_event, .question = on_question};
+    const struct window_calls calls = {
+        .source = on_source, .event = on_event, .question = on_question};
     top.program = program;
     if (window_open(&top.window, &calls, true, &err) < 0) {
         fprintf(stderr, "buckle: %s\n", err.msg);
@@ -579,5 +611,6 @@ int top_run(const char *program)
     loop();
     endwin();
     window_close(&top.window);
+    asked_free(&top.asked);
     return 0;
 }

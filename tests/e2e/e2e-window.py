@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`buckle ui` and `buckle top`: who may use the page, what it shows and does, and the terminal view.
+"""`buckle ui`: who may use the page, and what it shows and does. e2e-top.py has the terminal view.
 
     e2e-window.py [browser]     browser: the page in Chromium, with playwright-core from npm
 """
@@ -8,7 +8,6 @@
 import json
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
@@ -18,7 +17,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import running
 from running import BUCKLE, eventually, for_everybody
 from tap import done, skip
-from windows import WINDOW, Client, Server, Tmux, loop, on_page
+from windows import WINDOW, Client, Server, loop, on_page
 
 
 def test_login(user, t):
@@ -198,6 +197,141 @@ def test_acts(user, t):
         s.end()
 
 
+# A browser's start by xdg-open: what it was given, and what others can see of it.
+XDG_OPEN = """#!/bin/sh
+{ stat -c '%a %u' "$1"; cat "$1"; echo; tr '\\0' ' ' </proc/$$/cmdline; } > opened.part
+echo "$1" > opened-file
+mv opened.part opened
+sleep 5
+"""
+
+
+def test_opener(user, t):
+    """xdg-open gets a file that only this user can read; the code is in no command line, and the file goes away."""
+    folder, tools = user.folder(), user.folder("tools")
+    user.write(tools + "/xdg-open", XDG_OPEN, 0o755)
+    shown = {"PATH": tools + ":" + running.PATH, "DISPLAY": ":97"}
+
+    def opened(n, words=(), env=shown):
+        """A server, and what its xdg-open wrote: mode and owner, the page, the command line, and the file."""
+        place = folder + "/%d" % n
+        user.sh("mkdir '%s'" % place)
+        child = user.start([BUCKLE, "ui", "--idle", "60", *words], cwd=place, env=env, stdout=subprocess.PIPE)
+        address = child.stdout.readline().decode().strip()
+        if not eventually(lambda: os.path.exists(place + "/opened"), 10 if env is shown and not words else 1):
+            return child, address, None
+        with open(place + "/opened") as f, open(place + "/opened-file") as g:
+            return child, address, (f.readline().split(), f.readline().strip(), f.read(), g.read().strip())
+
+    child, address, saw = opened(1)
+    try:
+        if not t.ok(saw, "xdg-open is started"):
+            return
+        (mode, uid), page, line, path = saw
+        t.equal((mode, int(uid)), ("600", user.uid), "with a file of mode 0600")
+        t.ok(path.startswith(user.sessions + "/"), "in the user's runtime folder", path)
+        t.ok("url=%s" % address in page and "http-equiv" in page, "which leads to the address", page)
+        code = address.split("code=")[1]
+        t.ok(path in line and code not in line, "its command line has the file, and not the code", line)
+        lines = "".join(one for _, one in running.processes("."))
+        t.ok("xdg-open " + path in lines and code not in lines, "nor has that of any process")
+        t.ok(os.path.exists(path), "the file waits for the browser")
+        port = int(address.split(":")[2].split("/")[0])
+        client = Client(user)
+        got = client.ask(port, "GET", "/?code=" + code, [("Host", "127.0.0.1:%d" % port)])
+        client.end()
+        t.ok(got[0] == 200 and not os.path.exists(path), "and is gone when the code was used", got)
+        child.terminate()
+        t.equal(child.wait(10), 0, "the server ends")
+    finally:
+        child.kill()
+        child.wait(10)
+    child, _, saw = opened(2)
+    t.ok(saw and os.path.exists(saw[3]), "a browser that never comes", saw)
+    child.terminate()
+    child.wait(10)
+    t.ok(saw and not os.path.exists(saw[3]), "leaves no file when the server ends")
+    for n, words, env, how in ((3, ["--no-open"], shown, "with --no-open"), (4, [], {**shown, "DISPLAY": "", "WAYLAND_DISPLAY": ""}, "with an empty DISPLAY")):
+        child, address, saw = opened(n, words, env)
+        child.terminate()
+        child.wait(10)
+        t.ok(saw is None and "code=" in address, "%s the address is printed alone" % how, saw)
+
+
+# Reads the stream of events, as a page that is open does.
+OPEN_PAGE = r"""
+import socket, sys
+s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+s.sendall(("GET %sevents HTTP/1.1\r\nHost: 127.0.0.1:%s\r\nCookie: %s\r\n\r\n" % (sys.argv[2], sys.argv[1], sys.argv[3])).encode())
+s.recv(100)
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_idle(user, t):
+    """--idle: the server ends so long after the last page was closed, and not before."""
+    def begin(seconds):
+        s = Server(user, user.folder(), "--idle", str(seconds))
+        return s, time.monotonic()
+
+    def page(s):
+        one = user.start(["/usr/bin/python3", "-c", OPEN_PAGE, str(s.port), s.folder, s.cookie], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        one.stdout.readline()
+        return one
+
+    s, began = begin(2)
+    try:
+        t.equal(s.child.wait(20), 0, "with no page it ends by itself")
+        t.ok(1 <= time.monotonic() - began < 6, "after two seconds", time.monotonic() - began)
+    finally:
+        s.client.end()
+    s, began = begin(2)
+    try:
+        s.enter()
+        pages = [page(s), page(s)]
+        time.sleep(4)
+        t.ok(s.child.poll() is None, "it stays while pages are open")
+        for one, how in zip(pages, ("close", "kill")):
+            t.ok(s.child.poll() is None, "or one of them is")
+            one.stdin.close() if how == "close" else one.kill()
+            one.wait(10)
+            ended = time.monotonic()
+            time.sleep(0 if how == "kill" else 3)
+        t.equal(s.child.wait(20), 0, "and ends after the last was closed")
+        t.ok(1 <= time.monotonic() - ended < 6, "in its time", time.monotonic() - ended)
+    finally:
+        s.child.kill()
+        s.child.wait(10)
+        s.client.end()
+    s, began = begin(0)
+    try:
+        s.enter()
+        for _ in range(20):  # as many as can be open, and more
+            one = page(s)
+            one.kill()
+            one.wait(10)
+        t.equal(s.ask("GET", s.folder, Cookie=s.cookie)[0], 200, "0 never ends it")
+        one = page(s)
+        t.ok(one.poll() is None, "and pages that were closed make room for others")
+        one.kill()
+        one.wait(10)
+        for _ in range(10):  # pages that go while something is done for them
+            gone = socket.create_connection(("127.0.0.1", s.port)) if user.uid == os.geteuid() else None
+            if gone:
+                body = json.dumps({"do": "doctor"})
+                gone.sendall(("POST %sact HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nOrigin: %s\r\nCookie: %s\r\nContent-Type: application/json\r\n"
+                              "Content-Length: %d\r\n\r\n%s" % (s.folder, s.port, s.origin, s.cookie, len(body), body)).encode())
+                time.sleep(0.02)
+                gone.close()
+        t.ok("abilities" in s.act("doctor")["out"] and s.child.poll() is None, "a page that goes while a command runs for it leaves the server whole")
+    finally:
+        t.equal(s.end(), 0, "a signal does")
+    for wrong in ("-1", "x", "1.5", "99999999999"):
+        ran = user.call([BUCKLE, "ui", "--no-open", "--idle", wrong])
+        t.ok(ran.status == 2 and "--idle" in ran.err, "--idle %s is refused" % wrong, ran)
+
+
 # ---- the browser ----
 
 HOSTILE = "<img src=x onerror=document.title='owned'>\u202egpj.exe" + "y" * 60
@@ -284,29 +418,102 @@ def test_protected(user, t, p, b):
     b("click", of=".detail button", has="Write this")
     t.ok(eventually(lambda: "denied.example" in p.settings()), "which settings have then")
     user.call([BUCKLE, "undo"], cwd=p.folder)
+    said = p.folder + "/said"
+    p.run(loop("curl -s -o /dev/null -m 5 -w '%%{http_code}\n' http://granted.example/ >> %s" % said), "--allow-net", "other.example")
+    b("fill", of="#now label:has-text('Filter') input", value="granted.example")
+    t.ok(b.sees(".row", "granted.example") and set(lines_of(said)) == {REFUSED}, "another host is refused", lines_of(said))
+    b("click", of=".row", has="granted.example")
+    b("click", of=".detail button", has="Allow for this run")
+    t.ok(eventually(lambda: NO_HOST in lines_of(said)), "one click lets the run connect to it", lines_of(said), b("text", of="#note"))
+    t.ok("granted.example" not in p.settings(), "and no other")
+
+
+# What the proxy answers for a host that it may not connect to, and for one that does not exist.
+REFUSED, NO_HOST = "403", "502"
+
+
+def lines_of(path):
+    try:
+        with open(path) as f:
+            return f.read().split()
+    except OSError:
+        return []
+
+
+@on_page
+def test_session(user, t, p, b):
+    """What a session is granted its runs have, also later ones, and no others."""
+    owner = user.start(["sleep", "600"])
+    session = user.call([BUCKLE, "session", "--for", str(owner.pid)], cwd=p.folder).out.strip()
+    made = p.outside + "/made"
+    try:
+        first = p.run(loop("touch '%s' 2>/dev/null" % made), "--session", session)
+        t.ok(b.sees("[role=treeitem]", "session " + session), "a session is in the tree", b("text", of="[role=tree]"))
+        t.ok(b.sees("[role=treeitem]", "run %d" % first.pid), "with its run below")
+        t.ok(b.sees(".row", made), "and its denials in the list")
+        b("click", of=".row", has=made)
+        t.ok(b("count", of=".detail button:has-text('Allow for this run')") == 0, "nothing is offered for the run alone")
+        b("click", of=".detail button", has="Allow for the session")
+        t.ok(eventually(lambda: os.path.exists(made)), "one click lets the session's run do it", b("text", of="#note"))
+        first.kill()
+        os.unlink(made)
+        tries = ("--report=none", "--session", session, "--", "touch", made)
+        t.ok(user.run(*tries, cwd=p.folder).status == 0 and os.path.exists(made), "and a later run of it")
+        os.unlink(made)
+        t.ok(user.run("--report=none", "--", "touch", made, cwd=p.folder).status != 0 and not os.path.exists(made), "but no other run")
+        t.ok(made not in p.settings(), "and nothing is written down")
+        owner.kill()
+        owner.wait(10)
+        t.ok(eventually(lambda: "session " + session not in b("text", of="[role=tree]")), "the session leaves the tree with its end")
+        t.ok(b.sees(".detail", "The run has ended."), "and nothing is offered for it any more")
+    finally:
+        owner.kill()
+        owner.wait(10)
 
 
 @on_page
 def test_questions(user, t, p, b):
     """Questions of `buckle run --ask` are answered on the page."""
-    def ask(host):
-        run = p.run("until [ -e go-%s ]; do sleep 0.1; done; curl -s -o /dev/null -m 20 http://%s/; echo $? > said-%s; sleep 30" % (host, host, host), "--ask")
+    def ask(host, times="1"):
+        run = p.run("until [ -e go-%s ]; do sleep 0.1; done; for i in %s; do curl -s -o /dev/null -m 20 -w '%%{http_code}\n' http://%s/ >> said-%s; done; "
+                    "sleep 30" % (host, times, host, host), "--ask")
         b.sees("[role=treeitem]", "run %d" % run.pid)
         user.write(p.folder + "/go-" + host, "")
         return b.sees(".question", host)
 
-    def said(host):
-        path = p.folder + "/said-" + host
-        return eventually(lambda: os.path.exists(path) and open(path).read().strip())
+    def of(host):
+        """Other tests' runs may ask at the same time."""
+        return ".question:has-text('%s')" % host
+
+    def gone(host):
+        return eventually(lambda: b("count", of=of(host)) == 0)
+
+    def said(host, *words):
+        return eventually(lambda: lines_of(p.folder + "/said-" + host) == list(words))
     t.ok(ask("one.example"), "a question appears", b("text", of="#now"))
-    t.ok("curl" in b("text", of=".question"), "with the program", b("text", of=".question"))
-    b("click", of=".question button", has="Deny")
-    t.ok(said("one.example"), "and its answer arrives")
-    t.ok(eventually(lambda: b("count", of=".question") == 0), "the question is gone")
+    t.ok("curl" in b("text", of=of("one.example")), "with the program", b("text", of=".question"))
+    b("click", of=of("one.example") + " button", has="Deny")
+    t.ok(said("one.example", REFUSED), "and its answer arrives")
+    t.ok(gone("one.example"), "the question is gone")
     t.ok(ask("two.example"), "another one")
-    b("click", of=".question button", has="Allow always")
-    t.ok(said("two.example") and eventually(lambda: "two.example" in p.settings()), "can be remembered", p.settings())
+    b("click", of=of("two.example") + " button", has="Allow always")
+    t.ok(said("two.example", NO_HOST) and eventually(lambda: "two.example" in p.settings()), "can be remembered", p.settings())
     user.call([BUCKLE, "settings", "remove", "network.allowedDomains"], cwd=p.folder)
+    t.ok(ask("once.example", "1 2"), "one of a run that asks twice")
+    b("click", of=of("once.example") + " button", has="Allow once")
+    t.ok(said("once.example", NO_HOST), "lets one request through", lines_of(p.folder + "/said-once.example"))
+    t.ok(b.sees(".question", "once.example"), "so that the next one is asked about")
+    b("click", of=of("once.example") + " button", has="Deny")
+    t.ok(said("once.example", NO_HOST, REFUSED), "and refused", lines_of(p.folder + "/said-once.example"))
+    t.ok(ask("run.example", "1 2 3"), "one of a run that asks three times")
+    b("click", of=of("run.example") + " button", has="Allow for this run")
+    t.ok(said("run.example", NO_HOST, NO_HOST, NO_HOST), "lets all of them through", lines_of(p.folder + "/said-run.example"))
+    t.ok("run.example" not in p.settings() and "once.example" not in p.settings(), "and neither is written down")
+    t.ok(ask("gone.example"), "one of a run")
+    p.runs[-1].kill()
+    t.ok(gone("gone.example"), "which is killed disappears")
+    b("eval", code="location.reload()")
+    t.ok(b.sees("[role=treeitem]", "Everything") and b("count", of=of("gone.example")) == 0, "and does not come back")
 
 
 @on_page
@@ -400,7 +607,7 @@ def test_policy_view(user, t, p, b):
 
 @on_page
 def test_other_views(user, t, p, b):
-    """History, Compare and Doctor."""
+    """History and Compare."""
     record = p.folder + "/record.jsonl"
     user.run("--report=none", "--record", record, "--", "sh", "-c", "touch /etc/one /etc/both", cwd=p.folder)
     user.run("--report=none", "--record", record, "--", "sh", "-c", "touch /etc/two /etc/both", cwd=p.folder)
@@ -435,8 +642,32 @@ def test_other_views(user, t, p, b):
     b("fill", of="#compare fieldset:nth-of-type(2) input", value=more)
     b("click", of="#compare button", has="Compare")
     t.ok(b.sees("#compare tr", "/srv/data"), "settings, too", b("text", of="#compare"))
+
+
+MENDED = "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
+LACKING = {"full": False, "summary": "Runs are refused here.", "notes": [], "abilities": [
+    {"name": "userns", "words": "user namespaces", "value": False, "good": False, "use": "private folders", "remedy": "Allow them: %s (until the next boot)" % MENDED},
+    {"name": "landlock", "words": "Landlock", "value": 7, "good": True, "use": "walls"}]}
+
+
+@on_page
+def test_doctor(user, t, p, b):
+    """What this host has and lacks, as the command prints it; and the command that mends what another lacks."""
+    found = json.loads(user.call([BUCKLE, "doctor", "--json"]).out)
     b("click", of="#tab-doctor")
     t.ok(b.sees("#doctor tr", "Landlock"), "doctor shows what the host has")
+    text = b("text", of="#doctor")
+    t.equal([a["words"] for a in found["abilities"] if a["words"] not in text], [], "all that `buckle doctor` knows")
+    lacking = b("eval", code="[...document.querySelectorAll('#doctor h3')].map((h) => h.innerText.split(':')[0])")
+    t.equal(sorted(lacking), sorted(a["words"].split(":")[0] for a in found["abilities"] if not a["good"]), "what is missing has a part of its own")
+    b("doctor", answer=json.dumps({"status": 0, "out": json.dumps(LACKING), "err": ""}))
+    b("click", of="#tab-now")
+    b("click", of="#tab-doctor")
+    t.ok(b.sees("#doctor h3", "user namespaces") and b.sees("#doctor", "Something is missing."), "a host that lacks something", b("text", of="#doctor"))
+    t.equal(b("text", of="#doctor code.command"), MENDED, "has the command that mends it")
+    b("click", of="#doctor button", has="Copy")
+    t.equal(b("clipboard"), MENDED, "which one click copies")
+    t.equal(b("axe"), [], "no serious finding of axe")
 
 
 @on_page
@@ -510,203 +741,6 @@ def test_foreign(user, t, p, b):
         site.wait(10)
 
 
-# ---- the terminal ----
-
-KEYS_LINE = "q quit"
-RED = "\x1b[31m"
-
-
-class Top:
-    """A `buckle top` in tmux, beside a run that is denied something over and over."""
-
-    def __init__(self, user, *words, env="", script=None, ask=()):
-        self.user, self.folder, self.outside = user, user.folder(), user.folder("outside")
-        self.run = user.start([BUCKLE, "run", "--report=none", "--grantable", *ask, "--", "sh", "-c",
-                               script or "while [ ! -e stop ]; do touch '%s/made' 2>/dev/null; sleep 0.3; done" % self.outside],
-                              cwd=self.folder, stdin=subprocess.DEVNULL)
-        self.tmux = Tmux(user, self.folder)
-        self.tmux.keys("stty -g > before; %s %s top; echo ended-$?; stty -g > after" % (env, BUCKLE), "Enter")
-
-    def pid(self):
-        """Of buckle-window."""
-        for p in os.listdir("/proc"):
-            try:
-                with open("/proc/%s/cmdline" % p, "rb") as f:
-                    words = f.read().split(b"\0")
-                if words[:3] == [b"buckle-window", b"top", BUCKLE.encode()]:
-                    return int(p)
-            except OSError:
-                continue
-        return None
-
-    def restored(self):
-        def text(name):
-            with open(self.folder + "/" + name) as f:
-                return f.read()
-        return eventually(lambda: os.path.exists(self.folder + "/after") and text("before") == text("after") != "") and \
-            self.tmux.call("display-message", "-p", "#{alternate_on}#{cursor_flag}").strip() == "01"
-
-    def end(self):
-        self.user.write(self.folder + "/stop", "")
-        self.run.kill()
-        self.run.wait(10)
-        self.tmux.end()
-
-
-def test_top(user, t):
-    """Screens after each key, and a new size."""
-    x = Top(user)
-    m, run, made = x.tmux, x.run, x.outside + "/made"
-    try:
-        t.ok(m.shows(" denied, "), "top starts", m.screen())
-        t.ok(m.shows(made), "shows denials", m.screen())
-        t.ok(m.shows("run %d" % run.pid), "and the run", m.screen())
-        lines = m.screen().splitlines()
-        t.ok(lines[0].startswith("buckle top  ") and KEYS_LINE in lines[-1], "totals are on top, keys at the bottom", m.screen())
-        m.keys("p")
-        t.ok(m.shows("PAUSED"), "p pauses", m.screen())
-        time.sleep(0.3)
-        count = m.screen().count("made")
-        time.sleep(0.9)
-        t.equal(m.screen().count("made"), count, "so that nothing is added", m.screen())
-        m.keys("p")
-        t.ok(eventually(lambda: "PAUSED" not in m.screen() and m.screen().count("made") > count), "and goes on", m.screen())
-        m.keys("/")
-        t.ok(m.shows("type a filter"), "/ asks for a filter", m.screen())
-        m.keys("nomatch", "Enter")
-        t.ok(m.shows("filter: nomatch") and eventually(lambda: made not in m.screen()), "which hides the others", m.screen())
-        m.keys("/")
-        m.keys("Escape")
-        t.ok(m.shows(made) and "filter:" not in m.screen(), "Escape shows all again", m.screen())
-        m.keys("/")
-        m.keys("outside-%s" % x.outside.rsplit("-", 1)[1], "Enter")
-        t.ok(m.shows("filter: outside"), "a filter on this test's folder", m.screen())
-        m.keys("p")
-        m.shows("PAUSED")
-        newest = chosen(m)
-        m.keys("Up")
-        t.ok(eventually(lambda: chosen(m) and chosen(m) != newest), "Up chooses an older one", chosen(m), newest)
-        older = chosen(m)
-        m.keys("p")
-        time.sleep(0.8)
-        t.equal(chosen(m), older, "which stays chosen while others come", m.screen())
-        m.keys("Down")
-        t.ok(eventually(lambda: chosen(m) and chosen(m) != older), "Down a newer one")
-        m.keys("e")
-        t.ok(m.shows("any key: back") and "Decided by" in m.screen() and "deny file-write-create" in m.screen(), "e explains", m.screen())
-        m.keys("x")
-        t.ok(m.shows(made), "and any key leads back", m.screen())
-        m.keys("h")
-        t.ok(m.shows("No host was denied."), "h shows hosts", m.screen())
-        m.keys("h")
-        for columns, rows in ((60, 20), (30, 8), (200, 50), (100, 30)):
-            m.call("resize-window", "-x", str(columns), "-y", str(rows))
-            t.ok(eventually(lambda: len(m.screen().splitlines()) == rows and m.screen().startswith("buckle top") and
-                            max(map(len, m.screen().splitlines())) <= columns and "quit" in m.screen().splitlines()[-1]),
-                 "it takes the size %d×%d" % (columns, rows), m.screen())
-        m.keys("t")
-        t.ok(eventually(lambda: os.path.exists(made)), "t allows it for a minute", m.screen())
-        run.kill()
-        t.ok(eventually(lambda: "run %d" % run.pid not in m.screen()), "a killed run disappears", m.screen())
-        t.ok(made in m.screen(), "and its denials stay", m.screen())
-        m.keys("d")
-        t.ok(eventually(lambda: made in user.call([BUCKLE, "settings"], cwd=x.folder).out), "d denies it for good", m.screen())
-        m.keys("q")
-        t.ok(m.shows("ended-0"), "q ends it", m.screen())
-        t.ok(x.restored(), "and the terminal is as before")
-    finally:
-        user.call([BUCKLE, "undo"], cwd=x.folder)
-        x.end()
-
-
-def chosen(m):
-    """The line in reverse video, without the first."""
-    lines = m.call("capture-pane", "-p", "-e").splitlines()[1:]
-    return "".join(re.sub(r"\x1b\[[0-9;]*m", "", l) for l in lines if re.search(r"\x1b\[(?:[0-9]+;)*7(?:;[0-9]+)*m", l)).strip()
-
-
-def test_top_allows(user, t):
-    """The keys that change what a run may do."""
-    x = Top(user)
-    made = x.outside + "/made"
-    try:
-        t.ok(x.tmux.shows(made), "a denial is there", x.tmux.screen())
-        x.tmux.keys("/")
-        x.tmux.keys("outside-%s" % x.outside.rsplit("-", 1)[1], "Enter")
-        x.tmux.keys("a")
-        t.ok(eventually(lambda: os.path.exists(made)), "a allows it for the run", x.tmux.screen())
-        t.ok(made not in user.call([BUCKLE, "settings"], cwd=x.folder).out, "and for no other")
-        x.tmux.keys("A")
-        t.ok(eventually(lambda: made in user.call([BUCKLE, "settings"], cwd=x.folder).out), "A for good", x.tmux.screen())
-        user.call([BUCKLE, "undo"], cwd=x.folder)
-    finally:
-        x.end()
-
-
-def test_top_protected(user, t):
-    """A protected name is allowed by its class; what only settings can allow says so."""
-    x = Top(user, script="mkdir -p .git/hooks; while [ ! -e stop ]; do touch .git/hooks/made 2>/dev/null; sleep 0.3; done")
-    try:
-        t.ok(x.tmux.shows(".git/hooks/made"), "a denial is there", x.tmux.screen())
-        x.tmux.keys("/")
-        x.tmux.keys(os.path.basename(x.folder) + "/.git", "Enter")
-        t.ok(x.tmux.shows("filter: "), "and chosen", x.tmux.screen())
-        x.tmux.keys("a")
-        t.ok(eventually(lambda: os.path.exists(x.folder + "/.git/hooks/made")), "a allows its class", x.tmux.screen())
-    finally:
-        x.end()
-    x = Top(user, script="exec python3 -c 'import os, time\nwhile not os.path.exists(\"stop\"):\n"
-                         " try: os.mknod(\"d\", 0o20600, os.makedev(1, 3))\n except OSError: pass\n time.sleep(0.3)'")
-    try:
-        if t.ok(x.tmux.shows("mknod"), "a device file is denied", x.tmux.screen()):
-            x.tmux.keys("/")
-            x.tmux.keys("mknod", "Enter", "a")
-            t.ok(x.tmux.shows("only files and hosts"), "which no grant allows", x.tmux.screen())
-    finally:
-        x.end()
-
-
-def test_top_hosts(user, t):
-    """Hosts, questions and colours."""
-    script = "while [ ! -e stop ]; do curl -s -m 2 http://denied.example/ >/dev/null; sleep 0.5; done"
-    x = Top(user, script=script)
-    try:
-        t.ok(x.tmux.shows("network-outbound denied.example"), "a denied host is shown", x.tmux.screen())
-        t.ok(eventually(lambda: RED in x.tmux.call("capture-pane", "-p", "-e")), "in red",
-             x.tmux.call("capture-pane", "-p", "-e"))
-        x.tmux.keys("h")
-        t.ok(eventually(lambda: re.search(r"^ +\d+  denied\.example", x.tmux.screen(), re.M)), "h counts it", x.tmux.screen())
-    finally:
-        x.end()
-    script = "until [ -e go ]; do sleep 0.1; done; curl -s -o /dev/null -m 20 http://asked.example/; touch done"
-    x = Top(user, env="NO_COLOR=1", script=script, ask=["--ask"])
-    try:
-        x.tmux.shows("run %d" % x.run.pid)
-        user.write(x.folder + "/go", "")
-        t.ok(x.tmux.shows("asks for asked.example"), "a question is shown", x.tmux.screen())
-        t.ok("o once" in x.tmux.screen(), "with its keys", x.tmux.screen())
-        t.ok(RED not in x.tmux.call("capture-pane", "-p", "-e"), "NO_COLOR is obeyed")
-        x.tmux.keys("n")
-        t.ok(x.tmux.shows("answered: deny") and eventually(lambda: os.path.exists(x.folder + "/done")), "n answers it", x.tmux.screen())
-    finally:
-        x.end()
-
-
-def test_top_ends(user, t):
-    """Whatever ends it restores the terminal."""
-    for name in ("TERM", "HUP", "INT", "QUIT"):
-        x = Top(user)
-        try:
-            t.ok(x.tmux.shows(" denied, "), "top starts", x.tmux.screen())
-            os.kill(x.pid(), getattr(signal, "SIG" + name))
-            t.ok(x.tmux.shows("ended-0"), "SIG%s ends it" % name, x.tmux.screen())
-            t.ok(x.restored(), "and the terminal is as before")
-        finally:
-            x.end()
-    ran = user.call([BUCKLE, "top"])
-    t.ok(ran.status == 2 and "terminal" in ran.err, "without a terminal it says so", ran)
-
-
 def only(tests):
     """Those named by the environment, to try one."""
     return [one for one in tests if one.__name__ in os.environ["ONLY"].split()] if "ONLY" in os.environ else tests
@@ -715,7 +749,7 @@ def only(tests):
 if not os.path.exists(WINDOW):
     skip("libexec/buckle/buckle-window was not built")
 elif sys.argv[1:] == ["browser"]:
-    for_everybody(only([test_now, test_protected, test_questions, test_hostile, test_policy_view, test_other_views, test_reach, test_foreign]))
+    for_everybody(only([test_now, test_protected, test_questions, test_hostile, test_session, test_policy_view, test_other_views, test_doctor, test_reach, test_foreign]))
 else:
-    for_everybody(only([test_login, test_peers, test_acts, test_top, test_top_allows, test_top_protected, test_top_hosts, test_top_ends]))
-done()
+    for_everybody(only([test_login, test_peers, test_acts, test_opener, test_idle]))
+sys.exit(done())

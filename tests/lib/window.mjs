@@ -81,6 +81,12 @@ const orders = {
     await other.close();
     return got;
   },
+  doctor: async ({ answer }) => { // what another host would have
+    await page.route('**/act', (route) => (JSON.parse(route.request().postData()).do === 'doctor'
+      ? route.fulfill({ contentType: 'application/json', body: answer }) : route.continue()));
+    return true;
+  },
+  clipboard: async () => { await context.grantPermissions(['clipboard-read']); return page.evaluate(() => navigator.clipboard.readText()); },
   errors: () => errors.splice(0),
 };
 

@@ -60,9 +60,9 @@ class Client:
 class Server:
     """A `buckle ui`, and a client that has its cookie."""
 
-    def __init__(self, user, cwd):
+    def __init__(self, user, cwd, *words):
         self.user, self.client = user, Client(user)
-        self.child = user.start([BUCKLE, "ui", "--no-open", "--idle", "120"], cwd=cwd, stdout=subprocess.PIPE)
+        self.child = user.start([BUCKLE, "ui", "--no-open", *(words or ("--idle", "120"))], cwd=cwd, stdout=subprocess.PIPE)
         self.address = self.child.stdout.readline().decode().strip()
         at = urlsplit(self.address)
         self.port, self.code = at.port, at.query

@@ -6,9 +6,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+static bool is_set(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value;
+}
+
 bool browser_is_likely(void)
 {
-    return getenv("DISPLAY") || getenv("WAYLAND_DISPLAY");
+    return is_set("DISPLAY") || is_set("WAYLAND_DISPLAY");
 }
 
 void browser_open(const char *file)
