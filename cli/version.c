@@ -47,10 +47,14 @@ static const char *const targets[] = {
 };
 
 static const char *const features[] = {
-    "ask",    "events",      "grants",   "hooks",    "library",  "mcp",
-    "nested", "own-folders", "presets",  "profiles", "sessions", "settings",
+    "events",   "hooks",       "library",  "mcp",      "presets", "profiles", "record",
+    "sessions", "settings",
 #if defined(__linux__)
-    "gate",   "judge",       "sentries", "walls",
+    "ask",      "credentials", "gate",     "grants",   "judge",   "learning", "nested",
+    "node",     "own-folders", "requests", "sentries", "walls",   "worlds",
+#endif
+#ifdef BK_HAS_WINDOW
+    "page",
 #endif
     NULL,
 };

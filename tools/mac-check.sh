@@ -18,11 +18,11 @@ case $buckle in /*) ;; *) buckle=$PWD/$buckle ;; esac
 work=$(mktemp -d "${TMPDIR:-/tmp}/buckle-check.XXXXXX") && cd "$work" && work=$(pwd -P) || exit 2
 elsewhere="$HOME/.buckle-check /tmp/buckle-check"
 # shellcheck disable=SC2086 # two names
-trap 'cd / && rm -rf "$work" $elsewhere' EXIT
+trap 'cd / && rm -rf "$work" $elsewhere; [ "$page" ] && kill "$page"' EXIT
 trap 'exit 2' INT TERM HUP
 export XDG_STATE_HOME="$work/state" # what sessions keep
 user=$(id -un)
-good=0 bad=0 left=0
+good=0 bad=0 left=0 page=
 
 # What is printed about files and processes goes through this.
 private() { sed -e "s|$work|WORK|g" -e "s|$HOME|~|g" -e "s|$user|USER|g" -e 's/^/        /'; }
@@ -222,6 +222,31 @@ check "the hook answers" $?
 "$buckle" wrap 'echo x >"$TMPDIR/x" && rm "$TMPDIR/x"' >wrapped 2>err && limited /bin/sh wrapped >out 2>err
 check "a wrapped command" $?
 try "self-test" "$buckle" self-test
+
+echo "== what runs"
+limited "$buckle" status >out 2>err </dev/null
+has "session $session,"
+check "status lists the session" $?
+# the pauses are for the view to come, and for its end to be seen
+{ sleep 2 && printf q && sleep 1; } | TERM=vt100 limited script -q /dev/null "$buckle" top >out 2>err &&
+    has 'buckle top' && has "session $session"
+check "top lists it, and ends with q" $?
+"$buckle" ui --no-open >address 2>err </dev/null &
+page=$!
+for _ in 1 2 3 4 5 6 7 8 9 10; do [ -s address ] || sleep 1; done
+# get WORD…: only the status that the page answers with
+get() { limited "$@" curl -sS -m 20 -o /dev/null -w '%{http_code}\n' "$(cat address)" >out 2>err </dev/null; }
+get "$buckle" run --allow-net localhost --
+! has '^200$'
+check "ui refuses its page to a sandbox" $?
+get env
+has '^200$'
+check "and serves it to the user" $?
+get env
+! has '^200$'
+check "whose code works once" $?
+kill "$page" && wait "$page" 2>/dev/null
+page=
 
 echo "== $good good, $bad not, $left left out"
 [ "$bad" -eq 0 ]

@@ -466,23 +466,23 @@ static int show_help(void)
 /* srt's own proxy is the same command, with fewer options. */
 static int run_proxy(int argc, char **argv)
 {
-    const struct cli_command *const *proxy = cli_commands;
+    const struct cli_command *proxy = find_command("proxy");
     struct cli_args args;
     struct bk_err err;
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--version") == 0)
             return printf("srt-proxy %s\n", BK_VERSION) < 0;
-    while (strcmp((*proxy)->name, "proxy") != 0)
-        proxy++;
-    int status = args_parse(&args, *proxy, argc, argv, &err) < 0 ? CLI_ERROR : CLI_OK;
+    if (!proxy)
+        return unknown_command("proxy");
+    int status = args_parse(&args, proxy, argc, argv, &err) < 0 ? CLI_ERROR : CLI_OK;
     if (status == CLI_ERROR) {
         compat_report("srt proxy", NULL, &err);
     } else if (args.help) {
         OWN(buf) struct buf out = {0};
-        help_command(*proxy, &out);
+        help_command(proxy, &out);
         status = cli_emit(&out, CLI_OK);
     } else {
-        status = (*proxy)->run(&args);
+        status = proxy->run(&args);
     }
     args_free(&args);
     return status;

@@ -10,36 +10,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <unistd.h>
-#ifdef __linux__
 #include <linux/fs.h>
 #include <sys/ioctl.h>
-#endif
-
-static int share_blocks(int from, int to)
-{
-#ifdef __linux__
-    return ioctl(to, FICLONE, from);
-#else
-    (void)from;
-    (void)to;
-    return -1;
-#endif
-}
+#include <unistd.h>
 
 static ssize_t copy_in_kernel(int from, int to, off_t at, size_t n)
 {
-#ifdef __linux__
     off_t in = at, out = at;
     return copy_file_range(from, &in, to, &out, n, 0);
-#else
-    (void)from;
-    (void)to;
-    (void)at;
-    (void)n;
-    errno = ENOSYS;
-    return -1;
-#endif
 }
 
 static int copy_range(int from, int to, off_t at, off_t end)
@@ -64,7 +42,7 @@ static int copy_range(int from, int to, off_t at, off_t end)
 
 int copy_bytes(int from, int to, off_t size)
 {
-    if (share_blocks(from, to) == 0)
+    if (ioctl(to, FICLONE, from) == 0)
         return 0;
     if (ftruncate(to, size) < 0)
         return -errno;

@@ -14,37 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/own.h"
+#include "system/files.h"
 
 enum { ENTRIES_MOST = 1000000, FOLDERS_BYTES = 32 << 20 };
 static const uint64_t digest_most = 1ull << 30;
-
-#ifdef CLOCK_REALTIME_COARSE
-static const clockid_t file_clock = CLOCK_REALTIME_COARSE;
-#else
-static const clockid_t file_clock = CLOCK_REALTIME;
-#endif
-
-#ifdef __APPLE__
-#define CHANGED(st) ((st)->st_ctimespec)
-#else
-#define CHANGED(st) ((st)->st_ctim)
-#endif
-
-static uint64_t nanoseconds(struct timespec t)
-{
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-uint64_t record_files_now(void)
-{
-    struct timespec t;
-    clock_gettime(file_clock, &t);
-    return nanoseconds(t);
-}
 
 struct walk {
     const struct record_scan *scan;
@@ -85,7 +61,7 @@ static void take_entry(struct walk *k, const char *path)
             k->left_out++;
         return;
     }
-    if (!S_ISREG(st.st_mode) || nanoseconds(CHANGED(&st)) < k->scan->since_ns)
+    if (!S_ISREG(st.st_mode) || file_changed_ns(&st) < k->scan->since_ns)
         return;
     struct record_written w = {.path = path, .size = (uint64_t)st.st_size};
     digest_file(path, &w);

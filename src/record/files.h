@@ -8,7 +8,7 @@
 
 /* Files that changed since a run began, by their change times. Others may have changed them too. */
 struct record_scan {
-    uint64_t since_ns; /* record_files_now() of the run's start */
+    uint64_t since_ns; /* file_clock_ns() at the run's start */
     const char *skip;  /* a path; what begins with it is left out */
 };
 
@@ -17,9 +17,6 @@ struct record_written {
     uint64_t size;
     char digest[SHA256_HEX + 1]; /* "": it cannot be read, or is too large */
 };
-
-/* The clock that file systems use. */
-uint64_t record_files_now(void);
 
 /* Calls `each` for all of them below a folder, or for a file. Symlinks are not followed. Returns
  * how many entries had to be left out: there are limits. */

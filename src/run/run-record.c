@@ -29,6 +29,7 @@
 #include "record/forward.h"
 #include "command/conceal.h"
 #include "run/run-int.h"
+#include "system/files.h"
 #include "vocab/protected-classes.h"
 
 enum {
@@ -300,7 +301,7 @@ int run_record_begin(struct run *r, struct bk_err *err)
     pthread_mutex_init(&k->lock, NULL);
     k->run = r;
     r->record = k;
-    k->began_ns = record_files_now();
+    k->began_ns = file_clock_ns();
     if (getentropy(&random, sizeof(random)) < 0)
         random = date_ns() ^ (uint64_t)getpid() << 40;
     snprintf(k->id, sizeof(k->id), "%016llx", (unsigned long long)random);

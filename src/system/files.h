@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 /* Which folder it is, whatever its path. */
 struct folder_id {
@@ -21,6 +22,10 @@ int file_rename_new(const char *from, const char *to);
 
 /* A file without a name, in memory where the system can. -1 and errno. */
 int file_unnamed(void);
+
+/* When a file or its metadata changed, in nanoseconds since 1970, and the clock that says so. */
+uint64_t file_changed_ns(const struct stat *st);
+uint64_t file_clock_ns(void);
 
 /* Opens a folder without following a symlink: to list it, or with `pass` only to look up names in
  * it, for which it need not be readable. -1 and errno. */

@@ -64,21 +64,48 @@ def test_texts(root):
         tap.ok(os.path.exists(os.path.join(root, path)), f"installs {path}")
 
 
-def test_units(root):
-    """systemd reads them, and what the service starts tells a sound record from another."""
-    folder = os.path.join(root, "usr/lib/systemd/user")
-    tap.equal(sorted(os.listdir(folder)), ["buckle-verify.service", "buckle-verify.timer"], "units for users")
+def check_units(whose, folder, names):
+    """systemd reads them. Returns the command that the service starts."""
     copied = os.path.join(roots.WORK, "units")
     shutil.rmtree(copied, ignore_errors=True)
-    shutil.copytree(folder, copied)
-    with open(os.path.join(copied, "buckle-verify.service"), encoding="utf-8") as f:
-        text = f.read()
-    command = text.split("ExecStart=")[1].split("\n")[0]
-    with open(os.path.join(copied, "buckle-verify.service"), "w", encoding="utf-8") as f:
-        f.write(text.replace(command, "/bin/true"))  # the program is in the root only
-    done = roots.run(["systemd-analyze", "--user", "--man=no", "verify", *(os.path.join(copied, name) for name in os.listdir(copied))],
+    os.makedirs(copied)
+    command = None
+    for name in names:
+        with open(os.path.join(folder, name), encoding="utf-8") as f:
+            text = f.read()
+        if "ExecStart=" in text:
+            command = text.split("ExecStart=")[1].split("\n")[0]
+            text = text.replace(f"ExecStart={command}", "ExecStart=/bin/true")  # the program is in the root only
+        with open(os.path.join(copied, name), "w", encoding="utf-8") as f:
+            f.write(text)
+    done = roots.run(["systemd-analyze", f"--{whose}", "--man=no", "verify", *(os.path.join(copied, name) for name in names)],
                      env=dict(os.environ, XDG_RUNTIME_DIR=copied))
-    tap.equal((done.returncode, done.stdout), (0, ""), "systemd finds nothing wrong with them")
+    tap.equal((done.returncode, done.stdout), (0, ""), f"systemd finds nothing wrong with {', '.join(names)}")
+    return command
+
+
+def test_node_unit(root):
+    """It is there, and nobody but the machine's owner enables it."""
+    command = check_units("system", os.path.join(root, "usr/lib/systemd/system"), ["buckle-node.service"])
+    done = roots.inside(root, f"{command} --help")
+    tap.ok(done.returncode == 0 and "Usage: buckle node" in done.stdout, "buckle-node.service starts what the package has", done.stdout)
+    links = "find /etc/systemd -name 'buckle*'"
+    tap.equal(roots.inside(root, links).stdout, "", "installing does not enable buckle-node.service")
+    done = roots.inside(root, "cd /var/lib/dpkg/info; grep -hos 'deb-systemd-invoke .*buckle-node[^ ]*' buckle.preinst buckle.postinst")
+    tap.equal(done.stdout, "deb-systemd-invoke try-restart 'buckle-node.service'\n",
+              "nothing starts it, and an upgrade restarts one that runs")
+    # as a maintainer's script does it, and with less than all of systemd
+    done = roots.inside(root, f"DPKG_MAINTSCRIPT_PACKAGE=buckle deb-systemd-helper enable buckle-node.service; {links}")
+    tap.ok("multi-user.target.wants/buckle-node.service" in done.stdout, "it can be enabled; purging has to undo that", done.stdout)
+
+
+def test_units(root):
+    """What the users' service starts tells a sound record from another."""
+    folder = os.path.join(root, "usr/lib/systemd/user")
+    names = sorted(os.listdir(folder))
+    tap.equal(names, ["buckle-verify.service", "buckle-verify.timer"], "units for users")
+    command = check_units("user", folder, names)
+    test_node_unit(root)
     keep = 'mkdir -p ~/.config/buckle ~/kept; cd ~/kept; printf %s \'{"record": {"path": "~/record"}}\' >~/.config/buckle/settings.json; '
     for name, spoil, status in (("sound", "", 0), ("changed", "sed -i 's/kept/other/' ~/record; ", 1)):
         done = roots.inside(root, as_user(f"{keep} rm -rf ~/record; buckle run -- true; {spoil} {command}"))

@@ -99,6 +99,10 @@ def test_weaker(person, t):
     t.ok(done.status == 1 and "✗" in done.out and "buckle doctor" in done.out, "a host that cannot", done)
 
 
+# What a program that finds Buckle may ask for on Linux.
+FEATURES = {"ask", "credentials", "gate", "grants", "judge", "learning", "node", "own-folders", "record", "requests", "worlds"}
+
+
 def test_version():
     done = drive.buckle("--version", "--json")
     about = json.loads(done.out)
@@ -106,6 +110,9 @@ def test_version():
     tap.equal(about["target"]["system"], "linux", "the target")
     tap.ok("linux" in about["targets"] and "judge" in about["features"] and "srt" in about["names"]
            and "self-test" in about["commands"], "targets, features, commands and names", about)
+    tap.equal(FEATURES - set(about["features"]), set(), "a feature for each of these")
+    window = os.path.join(os.path.dirname(os.environ["BUCKLE"]), "..", "libexec", "buckle", "buckle-window")
+    tap.equal("page" in about["features"], os.path.exists(window), "a page, if buckle-window was built")
     if os.path.exists(os.path.join(TOP, ".git")):
         known = subprocess.run(["git", "-C", TOP, "merge-base", "--is-ancestor", about["commit"] or "none", "HEAD"],
                                stderr=subprocess.DEVNULL, check=False)

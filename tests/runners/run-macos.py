@@ -101,9 +101,10 @@ def check_sources(sources):
              "nothing of Linux is in it")
     here = sources_of(NATIVE)
     # a spare's client is another program (cli/run/client-main.c)
-    absent = {os.path.dirname(path) for path in here
-              if path.startswith("cli/") and path not in sources and not path.endswith("-main.c")}
-    tap.equal(sorted(absent), ["cli/learn", "cli/node", "cli/try"], "every command is in it, but those that need what macOS lacks")
+    absent = {path for path in here if path.startswith("cli/") and path not in sources and not path.endswith("-main.c")}
+    whole = ("cli/learn/", "cli/node/", "cli/try/")
+    tap.equal(sorted(path for path in absent if not path.startswith(whole)), ["cli/profile/cmd-export.c", "cli/run/cmd-proxy.c"],
+              "every command is in it, but those that need what macOS lacks")
     missing = []
     for folder, _, names in os.walk(os.path.join(TOP, "src")):
         if folder.endswith("/on-macos"):

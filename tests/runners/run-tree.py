@@ -126,6 +126,20 @@ def check_flags():
     tap.equal(named, [], "no string of the library names a flag of the command line")
 
 
+# docs/architecture.md says why; what else differs between systems is a file that the build chooses.
+KNOW_THE_SYSTEM = {"cli/main.c", "cli/version.c", "src/policy/target.c"}
+
+
+def check_systems():
+    found = set()
+    for path in source_files():
+        shown = os.path.relpath(path, TOP)
+        if shown.startswith(("src/", "cli/", "include/")) and shown.endswith((".c", ".h", ".def")):
+            with open(path, encoding="utf-8") as f:
+                found |= {shown} if re.search(r"\b(__linux__|__APPLE__)\b", f.read()) else set()
+    tap.equal(sorted(found), sorted(KNOW_THE_SYSTEM), "no other file asks for which system it is compiled")
+
+
 # Words that docs/glossary.md has replaced. Names of the kernel and of the C library are not ours.
 RETIRED = set("""behind desk door ground guard guards hear heard hearing hears keeper laid lay meanings
     naming netenv netgate person persons post posts renew renewal renewed said say says seal stage
@@ -290,6 +304,7 @@ def main():
     check_sources()
     check_products()
     check_flags()
+    check_systems()
     check_names()
     check_glossary()
     check_sentences()

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
 int folder_id_get(int folder, const char *name, struct folder_id *id)
@@ -78,4 +79,16 @@ int folder_list(int folder, bool again, folder_fn *fn, void *arg)
 int file_unnamed(void)
 {
     return memfd_create("buckle", MFD_CLOEXEC);
+}
+
+uint64_t file_changed_ns(const struct stat *st)
+{
+    return (uint64_t)st->st_ctim.tv_sec * 1000000000u + (uint64_t)st->st_ctim.tv_nsec;
+}
+
+uint64_t file_clock_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME_COARSE, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }

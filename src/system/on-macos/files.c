@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/own.h"
@@ -69,4 +70,16 @@ int file_unnamed(void)
     if (fd >= 0)
         unlink(path);
     return fd;
+}
+
+uint64_t file_changed_ns(const struct stat *st)
+{
+    return (uint64_t)st->st_ctimespec.tv_sec * 1000000000u + (uint64_t)st->st_ctimespec.tv_nsec;
+}
+
+uint64_t file_clock_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
