@@ -6,11 +6,12 @@
 
 The floor of a hook's command is one without a sandbox: a client of no more than six system calls gives its
 streams to a process that waits to execute the command (floor-client.c, floor-session.c). All take turns, and a pause before each lets the spare get ready. --write puts the table into
-docs/performance.md; --quick repeats less. The program is that of build/bench, or of $BENCH_BUILD, or
-$BUCKLE.
+docs/performance.md; --quick repeats less. The programs are those of build/bench, or of $BENCH_BUILD, put
+where an installation has them; or $BUCKLE, which is installed.
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,9 +25,23 @@ import tap  # noqa: E402
 
 BUILD = os.environ.get("BENCH_BUILD", os.path.join(TOP, "build", "bench"))
 BUCKLE = os.environ.get("BUCKLE", os.path.join(BUILD, "buckle"))
-CLIENT = os.path.join(os.path.dirname(BUCKLE), "..", "libexec", "buckle", "buckle-client")  # if it is installed
 SHELL = ["/bin/sh", "-c", "true"]
 PAUSE = 0.06
+
+
+def install(work):
+    """The program and the hook's client, as they are installed. Without the client it measures something else."""
+    beside = os.path.join(os.path.dirname(BUCKLE), "..", "libexec", "buckle", "buckle-client")
+    if os.path.exists(beside):
+        return os.path.realpath(BUCKLE), os.path.realpath(beside)
+    if os.environ.get("BUCKLE"):
+        raise SystemExit(f"{BUCKLE} has no buckle-client beside it: name the program of an installation")
+    made = []
+    for name in ("bin/buckle", "libexec/buckle/buckle-client"):
+        made.append(os.path.join(work, name))
+        os.makedirs(os.path.dirname(made[-1]))
+        shutil.copy(os.path.join(BUILD, os.path.basename(name)), made[-1])
+    return made
 
 
 def spawn(argv):
@@ -41,11 +56,11 @@ def spawn(argv):
 class Session:
     """Commands as `buckle hook` runs them."""
 
-    def __init__(self, work, *words):
+    def __init__(self, programs, work, *words):
         self.owner = subprocess.Popen(["sleep", "3600"])
-        pid = subprocess.check_output([BUCKLE, "session", *words, "--for", str(self.owner.pid)], cwd=work, text=True)
-        program = os.path.realpath(CLIENT) if os.path.exists(CLIENT) else BUCKLE
-        self.words = [program, "run", "--annotate", "--watch-net", "--root", work, "--session", pid.strip(),
+        buckle, client = programs
+        pid = subprocess.check_output([buckle, "session", *words, "--for", str(self.owner.pid)], cwd=work, text=True)
+        self.words = [client, "run", "--annotate", "--watch-net", "--root", work, "--session", pid.strip(),
                       "--ask-session", "--leave-background", "--folder-of", "x", "--", *SHELL]
         spawn(self.words)
 
@@ -80,9 +95,9 @@ def keep_descriptors():
             os.set_inheritable(int(name), False)
 
 
-def measure(n, work):
-    ends = {"mcp": Server(BUCKLE, work), "mcp without": Server(BUCKLE, work, "--no-spare"),
-            "hook": Session(work), "hook without": Session(work, "--no-spare"), "floor": Floor()}
+def measure(n, programs, work):
+    ends = {"mcp": Server(programs[0], work), "mcp without": Server(programs[0], work, "--no-spare"),
+            "hook": Session(programs, work), "hook without": Session(programs, work, "--no-spare"), "floor": Floor()}
     ways = {"bare": lambda: spawn(SHELL), **{name: end.run for name, end in ends.items()}}
     took = {name: [] for name in ways}
     for turn in range(-2, n):
@@ -101,9 +116,11 @@ def measure(n, work):
 def main(argv):
     quick, targets, page = "--quick" in argv, Targets(), Page("spare")
     keep_descriptors()
-    with tempfile.TemporaryDirectory(dir=os.environ.get("BENCH_WORK", "/var/tmp")) as work:
+    with tempfile.TemporaryDirectory(dir=os.environ.get("BENCH_WORK", "/var/tmp")) as place:
+        programs, work = install(os.path.realpath(place)), os.path.join(os.path.realpath(place), "work")
+        os.mkdir(work)
         os.chdir(work)
-        took = measure(40 if quick else 200, os.path.realpath(work))
+        took = measure(40 if quick else 200, programs, work)
     bare, rows = took["bare"], []
     for name, words in (("mcp", "next command of buckle mcp"), ("hook", "next command of a hook's session")):
         with_one, without = took[name].over(bare), took[name + " without"].over(bare)

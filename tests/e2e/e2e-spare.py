@@ -20,7 +20,7 @@ import apart  # first: it starts the program again
 import running
 from agents import Client, settings
 from running import eventually, for_everybody
-from tap import done
+from tap import done, skip
 
 WHOLE = "whole" in sys.argv[1:]
 SPACE = "readlink /proc/self/ns/pid"  # tells sandboxes apart
@@ -193,7 +193,7 @@ def test_programs(user, t):
     folder = user.folder()
     s = Session(user, folder)
     if s.program == running.BUCKLE:
-        tap.skip("buckle-client is not installed")
+        skip("buckle-client is not installed")
         return s.end()
     s.run("true")
     for program in (running.BUCKLE, running.CLIENT, running.BUCKLE):
