@@ -26,6 +26,8 @@ static void copilot_hooks(struct buf *out, const char *program)
     json_command(out, program, "hook || exit 2");
     buf_str(out, "}],\n    \"sessionStart\": [{\"type\": \"command\", \"bash\": ");
     json_command(out, program, "hook");
+    buf_str(out, "}],\n    \"subagentStart\": [{\"type\": \"command\", \"bash\": ");
+    json_command(out, program, "hook");
     buf_str(out, "}]\n  }\n}\n");
 }
 
@@ -66,22 +68,26 @@ static void cline_hook(struct buf *out, const char *program)
 }
 
 /* The plug-ins ask as any other program does. A command runs inside, or unchanged only if Buckle
- * says so; everything else is an error, so that nothing runs. */
+ * leaves it to the agent's own rules; everything else is an error, so that nothing runs. They
+ * cannot ask the user. */
 static const char ask_buckle[] =
     "const { spawnSync } = require(\"node:child_process\")\n"
     "\n"
     "function ask(command, cwd, session) {\n"
     "  const r = spawnSync(\"sh\", [\"-c\", hook], {\n"
-    "    input: JSON.stringify({ command, cwd, session_id: session }),\n"
+    "    input: JSON.stringify({ command, cwd, session_id: session, mode: \"client\", asks: false "
+    "}),\n"
     "    encoding: \"utf8\",\n"
     "  })\n"
     "  if (r.error || r.status !== 0) throw new Error(\"buckle: \" + (r.stderr || r.error || \"no "
     "answer\"))\n"
     "  const answer = JSON.parse(r.stdout)\n"
-    "  if (answer.sandboxed === true && typeof answer.command === \"string\") return "
-    "answer.command\n"
-    "  if (answer.decision === \"allow\") return command\n"
-    "  throw new Error(\"buckle: \" + (answer.reason || answer.decision))\n"
+    "  const runs = answer.decision === \"allow\" || answer.decision === \"client\"\n"
+    "  if (!runs) throw new Error(\"buckle: \" + (answer.reason || answer.decision))\n"
+    "  if (answer.sandboxed !== true) return command\n"
+    "  if (typeof answer.command !== \"string\") throw new Error(\"buckle: no command in the "
+    "answer\")\n"
+    "  return answer.command\n"
     "}\n"
     "\n";
 

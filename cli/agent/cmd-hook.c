@@ -154,7 +154,7 @@ static void add_inner_tmpdir(const char *tmpdir, struct buf *out)
     shell_word(out, path);
 }
 
-static void rewrite_command(struct answering *a, const struct decision *d, struct buf *out)
+static void rewrite_command(struct answering *a, bool agreed, struct buf *out)
 {
     pid_t session =
         a->root.session > 0 ? a->root.session : hook_session(a->program, args_has(a->args, "try"));
@@ -182,7 +182,7 @@ static void rewrite_command(struct answering *a, const struct decision *d, struc
         buf_str(out, " --folder-of ");
         shell_word(out, call->session ? call->session : "");
     }
-    if (d->row == DECIDE_ROW_COMMAND_ASKED && call->asks)
+    if (agreed)
         line_rules_asked(&a->view.result.policy, call->command, add_agreed, out);
     buf_str(out, " -- ");
     shell_word(out, view_shell(args));
@@ -206,24 +206,45 @@ static int refuse_root(const char *root, const char *all)
     return refuse(buf_ok(&why) ? why.s : "out of memory");
 }
 
+/* Where the answer may be nobody's, the run asks when a rule's command starts. It cannot ask about
+ * other lines. */
+static enum hook_effect effect_of_question(const struct answering *a, const struct decision *d)
+{
+    if (d->row == DECIDE_ROW_COMMAND_ASKED && !a->call.vouches)
+        return HOOK_PASS;
+    return a->call.asks ? HOOK_ASK : HOOK_DENY;
+}
+
 /* The agent's own rules about the original command; it would apply them to ours. */
-static enum hook_effect effect_inside(const struct answering *a, enum decide_action action)
+static enum hook_effect effect_inside(const struct answering *a, const struct decision *d)
 {
     enum client_rule rule = client_rule_about(&a->call, a->root.path);
     const char *mode = a->call.mode;
-    if (rule == CLIENT_DENIES)
+    if (rule == CLIENT_DENIES || (rule == CLIENT_ASKS && !a->call.asks))
         return HOOK_DENY;
-    if (rule == CLIENT_ASKS || action == DECIDE_ASK)
+    if (d->action == DECIDE_ASK)
+        return effect_of_question(a, d);
+    if (rule == CLIENT_ASKS)
         return HOOK_ASK;
     bool open = a->call.rules_tool && mode && strcmp(mode, "bypassPermissions") == 0;
-    return action == DECIDE_SANDBOXED || rule == CLIENT_ALLOWS || open ? HOOK_ALLOW : HOOK_PASS;
+    return d->action == DECIDE_SANDBOXED || rule == CLIENT_ALLOWS || open ? HOOK_ALLOW : HOOK_PASS;
+}
+
+/* Why a command that may run inside does not. */
+static const char *why_not(const struct answering *a)
+{
+    enum client_rule rule = client_rule_about(&a->call, a->root.path);
+    return rule == CLIENT_DENIES ? "the agent's own settings deny this command"
+           : rule == CLIENT_ASKS
+               ? "the agent's own settings ask about this command, and its hooks cannot ask now"
+               : "the settings ask about this command, and this agent cannot ask its user now";
 }
 
 /* What runs outside runs as it is, and the agent's own rules decide about it. */
 static int answer_outside(const struct answering *a, const struct decision *d)
 {
     enum hook_effect effect = d->action == DECIDE_REFUSE ? HOOK_DENY
-                              : d->action == DECIDE_ASK  ? HOOK_ASK
+                              : d->action == DECIDE_ASK  ? (a->call.vouches ? HOOK_ASK : HOOK_DENY)
                                                          : HOOK_LEAVE;
     OWN(buf) struct buf reason = {0};
     decide_reason(d, &reason);
@@ -236,17 +257,16 @@ static int carry_out(struct answering *a, struct decision d)
     OWN(buf) struct buf wrapped = {0};
     if (!d.sandboxed)
         return answer_outside(a, &d);
-    enum hook_effect effect = effect_inside(a, d.action);
+    enum hook_effect effect = effect_inside(a, &d);
     if (effect == HOOK_DENY)
-        return print_answer(
-            hook_answer(&a->call, effect, "the agent's own settings deny this command", NULL),
-            CLI_OK);
+        return print_answer(hook_answer(&a->call, effect, why_not(a), NULL), CLI_OK);
     const char *all = args_has(a->args, "here") ? NULL : view_root_is_all(&a->view, a->root.path);
     if (all)
         return refuse_root(a->root.path, all);
     OWN(buf) struct buf reason = {0};
     decide_reason(&d, &reason);
-    rewrite_command(a, &d, &wrapped);
+    bool agreed = effect == HOOK_ASK && a->call.vouches && d.row == DECIDE_ROW_COMMAND_ASKED;
+    rewrite_command(a, agreed, &wrapped);
     if (!buf_ok(&wrapped) || !buf_ok(&reason))
         return refuse("out of memory");
     return print_answer(hook_answer(&a->call, effect, reason.s, wrapped.s), CLI_OK);
@@ -269,6 +289,8 @@ static int answer_call(const struct cli_args *args, const json_t *message)
         return refuse("out of memory");
     if (hook_read(message, tools, args_count(args, "tool"), call) < 0)
         return refuse("the message is not a tool call; the command does not run");
+    if (!foreign_asks(&foreign))
+        call->asks = call->vouches = call->bypass = false;
     if (!call->shell)
         return print_answer(hook_answer(call, HOOK_LEAVE, NULL, NULL), CLI_OK);
     a.view.mode = hook_mode(call, &a.view.planning);

@@ -58,16 +58,29 @@ static const char *session_of(const json_t *m)
     return id;
 }
 
-/* What any other program sends. */
+/* What any other program sends. The agent's own rules decide whether it asks. */
 static json_t *plain_message(const json_t *m, const char *command)
 {
     const char *cwd = folder_of(m), *session = session_of(m);
-    json_t *plain = command ? json_pack("{s:s}", "command", command) : NULL;
+    json_t *plain =
+        command ? json_pack("{s:s, s:s, s:b}", "command", command, "mode", "client", "asks", false)
+                : NULL;
     if (plain && cwd)
         json_object_set_new(plain, "cwd", json_string(cwd));
     if (plain && session)
         json_object_set_new(plain, "session_id", json_string(session));
     return plain;
+}
+
+/* Copilot CLI: arguments as an object, or as its text. A tool's that takes another text stay. */
+static void read_arguments(json_t *m)
+{
+    const json_t *given = json_object_get(m, "toolArgs");
+    size_t n = json_string_length(given);
+    json_t *read = n ? json_loadb(json_string_value(given), n, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    if (json_is_object(read))
+        json_object_set(m, "toolArgs", read);
+    json_decref(read);
 }
 
 json_t *foreign_message(struct foreign *f, json_t *message, bool by_status)
@@ -89,9 +102,16 @@ json_t *foreign_message(struct foreign *f, json_t *message, bool by_status)
     }
     if (pre && json_object_get(m, "turn_id"))
         f->kind = FOREIGN_CODEX;
+    if (json_text(m, "toolName"))
+        read_arguments(m);
     if (pre && tool && strcmp(tool, "run_shell_command") == 0) /* Qwen's name for it */
         json_object_set_new(m, "tool_name", json_string("bash"));
     return json_incref(m);
+}
+
+bool foreign_asks(const struct foreign *f)
+{
+    return f->kind == FOREIGN_NONE;
 }
 
 /* ---- answers ---- */
@@ -100,12 +120,14 @@ static const char use_server[] = "commands run in Buckle's sandbox, and this hoo
                                  "there: use the bash tool of the "
                                  "buckle MCP server";
 
-/* A command runs unchanged only if it may run outside. */
+/* A command runs unchanged only if it may run outside; the agent's own rules may still refuse it.
+ */
 static json_t *answer_status(const json_t *plain, int *status)
 {
     const char *decision = json_text(plain, "decision"), *reason = json_text(plain, "reason");
     bool inside = json_is_true(json_object_get(plain, "sandboxed"));
-    bool free = decision && strcmp(decision, "allow") == 0 && !inside;
+    bool free =
+        decision && !inside && (strcmp(decision, "allow") == 0 || strcmp(decision, "client") == 0);
     if (!*status && !free)
         fprintf(stderr, "buckle: %s\n", inside ? use_server : reason ? reason : "not allowed");
     *status = free ? *status : SAYS_NO;

@@ -26,6 +26,8 @@ struct foreign {
 
 /* Consumes a message and returns one for hook_read(), or NULL if it is none. */
 json_t *foreign_message(struct foreign *f, json_t *message, bool by_status);
+/* Whether the agent may ask its user if the answer says so. */
+bool foreign_asks(const struct foreign *f);
 /* Consumes an answer and returns the agent's, with its exit status; NULL: print nothing. */
 json_t *foreign_answer(const struct foreign *f, json_t *answer, int *status);
 

@@ -3,7 +3,7 @@
 
 /*
  * The formats are those of Claude Code, Codex and Gemini CLI (SessionStart, SubagentStart,
- * MessageDisplay) and of Cursor and Copilot (sessionStart).
+ * MessageDisplay) and of Cursor and Copilot (sessionStart, subagentStart). Copilot's have no name.
  */
 
 #include "agent/hook-event.h"
@@ -14,7 +14,7 @@
 #include "report/annotate.h"
 
 static const struct row {
-    const char *key, *name;
+    const char *key, *name; /* key: NULL if only its other keys tell */
     enum hook_event event;
     bool nested; /* the answer has an object hookSpecificOutput */
 } rows[] = {
@@ -23,13 +23,28 @@ static const struct row {
     {"hook_event_name", "MessageDisplay", HOOK_DISPLAY, true},
     {"hook_event_name", "sessionStart", HOOK_CONTEXT, false},
     {"hookEventName", "sessionStart", HOOK_CONTEXT, false},
+    {"hookEventName", "subagentStart", HOOK_CONTEXT, false},
+    {NULL, "source", HOOK_CONTEXT, false},
+    {NULL, "agentName", HOOK_CONTEXT, false},
 };
+
+/* Whether a message without a name is one about a start: never if it could be about a tool. */
+static bool has_only(const json_t *message, const char *key)
+{
+    static const char *const others[] = {"hook_event_name", "hookEventName", "toolName",
+                                         "tool_name",       "toolArgs",      "tool_input",
+                                         "command",         "stopReason"};
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (json_object_get(message, others[i]))
+            return false;
+    return json_text(message, "sessionId") && json_text(message, key);
+}
 
 static const struct row *row_of(const json_t *message)
 {
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        const char *name = json_text(message, rows[i].key);
-        if (name && strcmp(name, rows[i].name) == 0)
+        const char *name = rows[i].key ? json_text(message, rows[i].key) : NULL;
+        if (rows[i].key ? name && strcmp(name, rows[i].name) == 0 : has_only(message, rows[i].name))
             return &rows[i];
     }
     return NULL;

@@ -21,7 +21,6 @@ static const struct dialect {
     const char *tools[4];     /* tools that run shell commands */
     const char *variables[2]; /* environment variables with the project's folder */
     const char *mode_key;
-    bool asks;  /* the agent can ask the user about a bypass */
     bool moves; /* its shell tool stays in the folder where the last command ended */
 } dialects[] = {
     {"hook_event_name",
@@ -31,7 +30,6 @@ static const struct dialect {
      {"Bash", "bash", "shell"},
      {"CLAUDE_PROJECT_DIR"},
      "permission_mode",
-     true,
      true},
     {"hook_event_name",
      "BeforeTool",
@@ -40,7 +38,6 @@ static const struct dialect {
      {"run_shell_command"},
      {"GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR"},
      "approval_mode",
-     false,
      false},
     {"hookEventName",
      "preToolUse",
@@ -49,7 +46,6 @@ static const struct dialect {
      {"bash", "shell", "powershell"},
      {NULL},
      "permissionMode",
-     true,
      true},
     {"hook_event_name",
      "beforeShellExecution",
@@ -58,9 +54,8 @@ static const struct dialect {
      {NULL},
      {"CURSOR_PROJECT_DIR", "CLAUDE_PROJECT_DIR"},
      "permission_mode",
-     true,
      false},
-    {NULL, NULL, NULL, NULL, {NULL}, {NULL}, "mode", true, true},
+    {NULL, NULL, NULL, NULL, {NULL}, {NULL}, "mode", true},
 };
 
 enum { PRE_TOOL, BEFORE_TOOL, PRE_TOOL_CAMEL, BEFORE_SHELL, PLAIN, DIALECTS };
@@ -114,6 +109,19 @@ const char *hook_project(const struct hook_call *call)
     return NULL;
 }
 
+/* Claude Code takes "ask" for a yes in modes such as bypassPermissions and auto, and earlier
+ * versions of Gemini CLI did so always. Any other program has to say whether it asks. */
+static void asks_user(const json_t *message, struct hook_call *out)
+{
+    const json_t *said = json_object_get(message, "asks");
+    const char *mode = out->mode ? out->mode : "";
+    bool claude = strcmp(mode, "default") == 0 || strcmp(mode, "acceptEdits") == 0;
+    out->vouches = out->dialect == PRE_TOOL ? claude : out->dialect == PLAIN && json_is_true(said);
+    out->asks = out->vouches || (out->dialect != PRE_TOOL && !said);
+    /* ignore the flag if the user might not be asked */
+    out->bypass = out->vouches && json_is_true(json_object_get(out->input, bypass_key));
+}
+
 int hook_read(const json_t *message, const char *const *tools, size_t ntools, struct hook_call *out)
 {
     int which = dialect_of(message);
@@ -131,9 +139,9 @@ int hook_read(const json_t *message, const char *const *tools, size_t ntools, st
     } else {
         const char *tool = json_text(message, d->tool_key);
         out->input = json_object_get(message, d->input_key);
-        if (!tool || !json_is_object(out->input))
+        out->shell = tool && runs_commands(d, tool, tools, ntools);
+        if (!tool || !out->input || (out->shell && !json_is_object(out->input)))
             return -1;
-        out->shell = runs_commands(d, tool, tools, ntools);
         out->rules_tool = which == PRE_TOOL && strcmp(tool, "Bash") == 0 ? "Bash"
                           : which == BEFORE_TOOL && out->shell           ? "run_shell_command"
                                                                          : NULL;
@@ -141,9 +149,7 @@ int hook_read(const json_t *message, const char *const *tools, size_t ntools, st
     out->command = json_text(out->input, "command");
     /* agents put a sub-agent back into the project's folder after each command */
     out->keeps_folder = d->moves && !out->agent;
-    out->asks = d->asks;
-    /* ignore the flag if the user can't be asked */
-    out->bypass = d->asks && json_is_true(json_object_get(out->input, bypass_key));
+    asks_user(message, out);
     return 0;
 }
 

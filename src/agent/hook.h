@@ -21,7 +21,8 @@ struct hook_call {
     const char *agent;   /* the id of the sub-agent that calls, or NULL */
     const char *mode;    /* the user's permission mode, or NULL */
     bool bypass;
-    bool asks;         /* the agent asks the user if the answer says so */
+    bool vouches;      /* the agent asks the user if the answer says so */
+    bool asks;         /* the same, or it might */
     bool keeps_folder; /* the agent's shell tool promises that `cd` lasts */
     const char
         *rules_tool;     /* the shell tool's name in the agent's rules (client-rules.h), or NULL */

@@ -59,7 +59,7 @@ def by_decide(user, folder, mode, way):
 def by_hook(user, folder, mode, way):
     _, command, bypass, plan = way
     _, a = hook(user, {"command": command, "cwd": folder, "mode": "plan" if plan else mode,
-                       "dangerouslyDisableSandbox": bypass}, cwd=folder)
+                       "dangerouslyDisableSandbox": bypass, "asks": True}, cwd=folder)
     return a["decision"], a["sandboxed"], plain(a["reason"])
 
 

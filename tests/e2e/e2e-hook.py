@@ -41,10 +41,13 @@ def test_decisions(user, t):
          hook_output(a)["updatedInput"]["dangerouslyDisableSandbox"] is False,
          "a bypass that settings do not allow becomes a command inside", a)
     settings(user, autoAllowBashIfSandboxed=True, allowUnsandboxedCommands=True)
-    for mode in ("default", "bypassPermissions"):
+    for mode in ("default", "acceptEdits"):
         _, a = hook(user, call("ls", folder, mode=mode, dangerouslyDisableSandbox=True))
         t.ok(hook_output(a)["permissionDecision"] == "ask" and "updatedInput" not in hook_output(a),
-             f"a bypass is asked about, whatever the mode ({mode})", a)
+             f"a bypass is asked about ({mode})", a)
+    for mode in ("bypassPermissions", "auto"):
+        _, a = hook(user, call("ls", folder, mode=mode, dangerouslyDisableSandbox=True))
+        t.ok("updatedInput" in hook_output(a), f"in a mode in which Claude Code asks nobody it is not heard ({mode})", a)
     _, a = hook(user, call("ls", folder, mode="plan"))
     t.equal(hook_output(a)["permissionDecision"], "deny", "nothing runs while a plan is made")
     _, a = hook(user, call("ls", folder, tool="Read"))
@@ -162,13 +165,21 @@ def test_dialects(user, t):
     _, a = hook(user, {"toolName": "bash", "toolArgs": {"command": "make"}, "cwd": folder})
     t.ok(a["permissionDecision"] == "allow" and " run " in a["modifiedArgs"]["command"],
          "preToolUse", a)
+    _, a = hook(user, {"toolName": "bash", "toolArgs": '{"command": "make", "mode": "sync"}', "cwd": folder})
+    t.ok(a["permissionDecision"] == "allow" and " run " in a["modifiedArgs"]["command"] and
+         a["modifiedArgs"]["mode"] == "sync", "preToolUse with arguments as text", a)
+    for given in ("make", "[]", '{"command": 1', '{"command": "a", "command": "b"}', "", None, 7):
+        r, a = hook(user, {"toolName": "bash", "toolArgs": given, "cwd": folder})
+        t.ok(r.status == 2 and a["permissionDecision"] == "deny", f"preToolUse with arguments that are none: {given!r}", r)
+        r, a = hook(user, {"toolName": "apply_patch", "toolArgs": given, "cwd": folder})
+        t.ok(r.status == 0 and a == {}, f"which another tool may have: {given!r}", r)
     _, a = hook(user, {"hook_event_name": "beforeShellExecution", "command": "make", "cwd": folder})
     t.ok(a["permission"] == "deny" and "MCP" in a["agentMessage"],
          "where a command cannot be replaced it does not run", a)
     _, a = hook(user, {"command": "make", "cwd": folder})
     t.ok(a["decision"] == "allow" and a["sandboxed"] and " run " in a["command"], "any other agent", a)
     settings(user, autoAllowBashIfSandboxed=True, allowUnsandboxedCommands=True)
-    _, a = hook(user, {"command": "make", "cwd": folder, "dangerouslyDisableSandbox": True})
+    _, a = hook(user, {"command": "make", "cwd": folder, "dangerouslyDisableSandbox": True, "asks": True})
     t.ok(a["decision"] == "ask" and not a["sandboxed"] and a["command"] == "make",
          "hears where and what it runs", a)
     _, a = hook(user, {"command": "make", "cwd": folder, "mode": "none"})
@@ -223,6 +234,9 @@ def test_foreign(user, t):
         r = asked("make")
         t.ok(r.status == 2 and not r.out and "MCP" in r.err, f"{agent}: a command for inside is refused, and why", r)
         settings(user, enabled=False)
+        r = asked("make")
+        t.equal(r.status, 0, f"{agent}: without a sandbox its own rules decide", r)
+        settings(user, enabled=False, prompt=True)
         r = asked("make")
         t.equal(r.status, 2, f"{agent}: what would have to be asked is refused", r)
         settings(user)
@@ -583,6 +597,14 @@ def test_events(user, t):
              folder in hook_output(a)["additionalContext"], f"{name} describes the sandbox", r)
     r, a = hook(user, {**common, "hook_event_name": "sessionStart"})
     t.ok(folder in a["additional_context"] and a["additionalContext"] == a["additional_context"], "sessionStart, too", r)
+    copilot = {"sessionId": "one", "timestamp": 1, "cwd": folder}
+    for what, more in {"sessionStart": {"source": "new", "initialPrompt": "x"},
+                       "subagentStart": {"transcriptPath": "/dev/null", "agentName": "explore"}}.items():
+        r, a = hook(user, {**copilot, **more})
+        t.ok(r.status == 0 and folder in a["additionalContext"], f"Copilot's {what}, which has no name", r)
+        for key, value in (("toolName", "bash"), ("tool_name", "Bash"), ("command", 7), ("tool_input", {})):
+            r, a = hook(user, {**copilot, **more, key: value})
+            t.ok(r.status == 2 and a["permissionDecision"] == "deny", f"{what}: never one about a tool ({key})", r)
     settings(user, enabled=False)
     r, a = hook(user, {**common, "hook_event_name": "SessionStart"})
     t.ok(r.status == 0 and a == {}, "without a sandbox there is nothing to describe", r)

@@ -11,6 +11,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import running
+from agents import PLUGIN
 from running import for_everybody
 from tap import done
 
@@ -265,36 +266,6 @@ def test_attacks(user, t):
     t.equal(r.status, 2, "a pipe is not waited for", r)
     r = install(user, "--install", "gemini", env={"HOME": "relative"})
     t.equal(r.status, 2, "a home that is no path", r)
-
-
-PLUGIN = """
-const { spawnSync } = await import("node:child_process")
-const run = async () => {
-  const { default: amp, Buckle } = await import(process.argv[2])
-  const say = (x) => console.log(JSON.stringify(x))
-  if (Buckle) {
-    const hooks = await Buckle({ directory: process.cwd() })
-    for (const [tool, command] of JSON.parse(process.argv[3])) {
-      const output = { args: { command } }
-      try {
-        await hooks["tool.execute.before"]({ tool, sessionID: "s", callID: "c" }, output)
-        say(output.args.command)
-        if (tool === "bash") say(spawnSync("sh", ["-c", output.args.command], { encoding: "utf8" }).stdout)
-      } catch (e) { say({ error: e.message }) }
-    }
-  } else {
-    let handler
-    amp({ on: (name, f) => { handler = f }, helpers: {
-      shellCommandFromToolCall: (e) => e.tool === "bash" ? { command: e.input.cmd } : null } })
-    for (const [tool, cmd] of JSON.parse(process.argv[3])) {
-      const a = await handler({ tool, input: { cmd }, thread: { id: "T-1" } })
-      say(a)
-      if (tool === "bash" && a.input) say(spawnSync("sh", ["-c", a.input.cmd], { encoding: "utf8" }).stdout)
-    }
-  }
-}
-run()
-"""
 
 
 def test_plugins(user, t):

@@ -166,3 +166,34 @@ class HookAgent:
     def close(self):
         self.child.stdin.close()
         self.child.wait(10)
+
+
+# A host of the plug-ins for OpenCode and Amp: loads one, sends it tool calls, and runs what comes back.
+PLUGIN = """
+const { spawnSync } = await import("node:child_process")
+const run = async () => {
+  const { default: amp, Buckle } = await import(process.argv[2])
+  const say = (x) => console.log(JSON.stringify(x))
+  if (Buckle) {
+    const hooks = await Buckle({ directory: process.cwd() })
+    for (const [tool, command] of JSON.parse(process.argv[3])) {
+      const output = { args: { command } }
+      try {
+        await hooks["tool.execute.before"]({ tool, sessionID: "s", callID: "c" }, output)
+        say(output.args.command)
+        if (tool === "bash") say(spawnSync("sh", ["-c", output.args.command], { encoding: "utf8" }).stdout)
+      } catch (e) { say({ error: e.message }) }
+    }
+  } else {
+    let handler
+    amp({ on: (name, f) => { handler = f }, helpers: {
+      shellCommandFromToolCall: (e) => e.tool === "bash" ? { command: e.input.cmd } : null } })
+    for (const [tool, cmd] of JSON.parse(process.argv[3])) {
+      const a = await handler({ tool, input: { cmd }, thread: { id: "T-1" } })
+      say(a)
+      if (tool === "bash" && a.input) say(spawnSync("sh", ["-c", a.input.cmd], { encoding: "utf8" }).stdout)
+    }
+  }
+}
+run()
+"""
