@@ -43,8 +43,17 @@ static const struct sys_rule *rule_of(const struct plan *p, const char *name)
     return NULL;
 }
 
+/* Bits of which one is set in every argument that the test is about; 0: there are none. */
+static uint32_t telling_bits(const struct sys_test *t)
+{
+    uint32_t bits = t->value & t->mask;
+    if (t->how == SYS_ANY)
+        return t->mask;
+    return t->how == SYS_EQUAL && bits ? 1u << (31 - __builtin_clz(bits)) : 0;
+}
+
 /* Whether all that does not pass has one bit or more of one mask set. What passes by an earlier
- * test is judged as well then, and passes there. */
+ * test is judged as well then, and passes there; so does what has a bit, but not the value. */
 static bool split(const struct sys_rule *r, struct spec_call *c)
 {
     bool any = false;
@@ -54,10 +63,10 @@ static bool split(const struct sys_rule *r, struct spec_call *c)
         const struct sys_test *t = sys_test_at(r, i);
         if (t->then.verdict == SYS_ALLOW)
             continue;
-        if (t->how != SYS_ANY || (t->arg & SYS_HIGH) || (any && t->arg != c->arg))
+        if (!telling_bits(t) || (t->arg & SYS_HIGH) || (any && t->arg != c->arg))
             return false;
         c->arg = t->arg;
-        c->any |= t->mask;
+        c->any |= telling_bits(t);
         any = true;
     }
     c->whole = c->any == UINT32_MAX;

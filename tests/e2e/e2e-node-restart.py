@@ -64,16 +64,17 @@ def under_load(agent):
 
 def with_judges(agent):
     """The agent dies, and every judge: what an OOM killer or the end of a service does."""
-    n = 300
+    n = 800
     child, name = agent.begin("write", load(n))
     agent.wait(lambda e: any(x["event"] == "violation" and x["container"] == name for x in e))
-    for _ in range(3):
+    for i in range(3):
         agent.kill()
         for pid in all_judges(FOLDER):
             os.kill(pid, signal.SIGKILL)
         time.sleep(0.3)
         agent.start()
-        agent.wait(lambda e: True, 0.3)
+        agent.wait(lambda e, n=i: sum(x["event"] == "resumed" and x["container"] == name for x in e) > n)
+        time.sleep(0.1)
     out, err = child.communicate(timeout=120)
     agent.wait(lambda e: any(x["event"] == "ended" and x["container"] == name for x in e))
     tap.ok(out.decode().endswith("end\n") and b"WRONG" not in out, "killed with the judges: the container goes on, and nothing is let through", out[-300:], err[-300:])

@@ -62,6 +62,7 @@ void book_received(uint64_t id)
     uint64_t none = 0;
     if (!book)
         return;
+    atomic_store(&book->last, id);
     for (size_t i = 0; i < BOOK_CALLS; i++, none = 0)
         if (atomic_compare_exchange_strong(&book->calls[(id + i) % BOOK_CALLS], &none, id)) {
             atomic_fetch_add(&book->open, 1);

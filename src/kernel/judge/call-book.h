@@ -18,6 +18,7 @@ enum { BOOK_CALLS = 1024, BOOK_BUCKETS = 24 };
 
 struct call_book {
     _Atomic uint64_t calls[BOOK_CALLS]; /* ids; 0: free */
+    _Atomic uint64_t last;              /* the id of the last call that was received; 0: none */
     _Atomic uint64_t judge;             /* the judge's process (call-book.c); 0: none yet */
     _Atomic uint32_t ready;             /* a judge has judged */
     _Atomic uint32_t open;              /* slots in use */

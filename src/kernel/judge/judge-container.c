@@ -55,8 +55,8 @@
 struct inside {
     const struct container *c;
     int proc, null, pidfd, root, mounts, inner;
-    bool pid_ns;
-    unsigned depth; /* levels of its pid namespace below ours */
+    bool pid_ns, ipc_ns; /* it has its own, or shares its pod's */
+    unsigned depth;      /* levels of its pid namespace below ours */
 };
 
 static struct judge the_judge; /* large, and a process has only one */
@@ -199,6 +199,7 @@ static void enter(struct inside *in)
     /* if it is gone, its number may mean another process */
     errno = ESRCH;
     check(c, "the container has ended", is_listening(c) && pidfd_process(in->pidfd) == c->pid);
+    in->ipc_ns = spaces & CLONE_NEWIPC;
     close_others(in);
     check(c, "the container's namespaces", !spaces || setns(in->pidfd, spaces) == 0);
     check(c, "the container's root", fchdir(in->root) == 0 && chroot(".") == 0);
@@ -335,7 +336,8 @@ static void prepare(const struct inside *in)
     j->audit = c->audit;
     if (!in->pid_ns)
         j->applied = (struct applied){.pid = c->pid, .fd = in->pidfd};
-    j->net.datagrams = true; /* it may have been given one */
+    j->sysv.own_ns = in->ipc_ns; /* which of its calls are judged, the plan decided without */
+    j->net.datagrams = true;     /* it may have been given one */
     j->joins_user_ns = true;
     j->creds.vary = j->creds.alone = j->creds.may_ptrace = j->creds.reported = true;
     j->creds.as_of = 1;
@@ -348,9 +350,21 @@ static void prepare(const struct inside *in)
         commands_root(j, c->pid);
 }
 
+/* A judge can die after it received a call, before it noted it. The kernel numbers calls in the
+ * order in which it delivers them, and calls that ended before leave gaps. An answer to a call that
+ * was not delivered yet has no effect. */
+static void answer_unnoted(const struct container *c)
+{
+    enum { GAP = 1024 };
+    uint64_t last = atomic_load(&c->book->last);
+    for (uint64_t i = 0; last && i < GAP; i++)
+        judge_send(c->listener, last + i, -EPERM);
+}
+
 /* What a judge before us received and did not answer. */
 static void answer_leftovers(const struct container *c)
 {
+    answer_unnoted(c);
     for (size_t i = 0; i < BOOK_CALLS; i++) {
         uint64_t id = atomic_load(&c->book->calls[i]);
         if (id)

@@ -39,11 +39,11 @@ void judge_went_on(void)
 static void limit(int what, rlim_t most)
 {
     struct rlimit r;
-    if (getrlimit(what, &r) == 0 && (r.rlim_cur == RLIM_INFINITY || r.rlim_cur > most)) {
-        r.rlim_cur = most;
-        r.rlim_max = r.rlim_max == RLIM_INFINITY || r.rlim_max > most ? most : r.rlim_max;
-        setrlimit(what, &r);
-    }
+    if (getrlimit(what, &r) < 0)
+        return;
+    r.rlim_max = r.rlim_max < most ? r.rlim_max : most; /* RLIM_INFINITY is the largest */
+    r.rlim_cur = r.rlim_cur < r.rlim_max ? r.rlim_cur : r.rlim_max;
+    setrlimit(what, &r);
 }
 
 /* Beyond what it has got from the agent. The sanitizers map terabytes. */
