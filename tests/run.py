@@ -314,7 +314,7 @@ SLOW_E2E = ("e2e-self-test.py", "e2e-ask.py", "e2e-ask-session.py", "e2e-attacks
             "e2e-loopback.py", "e2e-nested.py", "e2e-net.py", "e2e-own-record.py",
             "e2e-parent-proxy.py", "e2e-process.py", "e2e-programs.py", "e2e-protected.py", "e2e-record.py", "e2e-record-forward.py",
             "e2e-session-loopback.py", "e2e-session-world.py", "e2e-shared-layers.py", "e2e-spare.py", "e2e-static.py",
-            "e2e-terminal.py", "e2e-top.py", "e2e-traps.py", "e2e-try.py", "e2e-unasked.py", "e2e-window.py", "e2e-window-load.py", "e2e-work.py",
+            "e2e-terminal.py", "e2e-top.py", "e2e-traps.py", "e2e-try.py", "e2e-try-kills.py", "e2e-unasked.py", "e2e-window.py", "e2e-window-load.py", "e2e-work.py",
             *(os.path.basename(f) for f in found("e2e/e2e-matrix-*.py")))
 
 
@@ -401,7 +401,7 @@ def long_suites():
         Suite("tls", [[tests("e2e", f"e2e-{name}.py"), "heavy"] for name in ("tls", "credentials")], staged_env(), timeout=900),
         Suite("agents", [[tests("e2e", "e2e-whole-agent.py"), "heavy"]], staged_env(), timeout=1800),
         Suite("e2e (everybody)", e2e_programs(but=ALONE + BOTH_USERS), staged_env(), timeout=900),
-        Suite("worlds", [[tests("e2e", "e2e-try.py"), "whole"], [tests("e2e", "e2e-try-tasks.py"), "whole"]], staged_env(), timeout=1800),
+        Suite("worlds", [[tests("e2e", "e2e-try.py"), "whole"], [tests("e2e", "e2e-try-kills.py"), "whole"], [tests("e2e", "e2e-try-tasks.py"), "whole"]], staged_env(), timeout=1800),
         Suite("learning", [[tests("e2e", "e2e-learn.py"), "whole"]], staged_env(), timeout=900),
         Suite("spares", [[tests("e2e", "e2e-spare.py"), "whole"]], staged_env(), timeout=900),
         Suite("records", [[tests("e2e", "e2e-record-forward.py"), "whole"]], staged_env(), timeout=1800),

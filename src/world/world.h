@@ -22,6 +22,7 @@
  *     STATE/buckle/worlds/ID/0/upper   what was written there
  *     STATE/buckle/worlds/ID/0/below/0 what the world below had written, and 1 the one below that
  *     STATE/buckle/worlds/ID/size      in bytes, when a command had ended (room.h)
+ *     STATE/buckle/worlds/ID/undone    what an undone keep has touched (undone.h)
  *     STATE/buckle/worlds/ID/moves     folders that were renamed: both paths, in hexadecimal
  *     STATE/buckle/worlds/ID/checkpoints, ID/0/checkpoint/1    (checkpoints.h)
  *

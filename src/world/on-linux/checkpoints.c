@@ -174,11 +174,11 @@ static int copy_place(const struct world *w, const struct world_place *p, unsign
 /* Whether anything can have changed since the checkpoint before. */
 static bool may_differ(const struct world *w, const struct checkpoint *last)
 {
-    struct timespec since = last->at;
-    since.tv_nsec -= RACY_NS;
-    if (since.tv_nsec < 0) {
-        since.tv_nsec += 1000000000;
-        since.tv_sec--;
+    struct since since = {last->at, NULL};
+    since.time.tv_nsec -= RACY_NS;
+    if (since.time.tv_nsec < 0) {
+        since.time.tv_nsec += 1000000000;
+        since.time.tv_sec--;
     }
     for (size_t i = 0; i < w->nplaces; i++) {
         OWN(fd) int folder = open_place_folder(w, &w->places[i]);

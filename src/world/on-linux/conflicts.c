@@ -45,10 +45,15 @@ static bool is_later(const struct timespec *a, const struct timespec *b)
     return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
 }
 
+static bool has_changed(const struct stat *st, const struct since *since)
+{
+    return is_later(&st->st_ctim, &since->time) && !undone_has(since->undone, st);
+}
+
 /* ---- trees ---- */
 
 /* The user's own tree, or what a command made of it: as deep as descriptors allow. */
-static bool tree_changed(int above, const char *name, const struct timespec *since, int depth)
+static bool tree_changed(int above, const char *name, const struct since *since, int depth)
 {
     struct stat st;
     if (depth > DEPTH_MOST)
@@ -60,8 +65,7 @@ static bool tree_changed(int above, const char *name, const struct timespec *sin
     for (struct dirent *e; (e = readdir(d));) {
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
             continue;
-        if (fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-            is_later(&st.st_ctim, since))
+        if (fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || has_changed(&st, since))
             return true;
         if (S_ISDIR(st.st_mode) && tree_changed(dirfd(d), e->d_name, since, depth + 1))
             return true;
@@ -69,13 +73,13 @@ static bool tree_changed(int above, const char *name, const struct timespec *sin
     return false;
 }
 
-bool conflicts_in_tree(int folder, const char *name, const struct timespec *since, bool inside)
+bool conflicts_in_tree(int folder, const char *name, const struct since *since, bool inside)
 {
     struct stat st;
     if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return true;
     /* entries that came or went changed the folder's mtime, a rename of it did not */
-    if (is_later(inside ? &st.st_mtim : &st.st_ctim, since))
+    if (inside ? is_later(&st.st_mtim, &since->time) : has_changed(&st, since))
         return true;
     return S_ISDIR(st.st_mode) && tree_changed(folder, name, since, 0);
 }
@@ -84,13 +88,14 @@ bool conflicts_in_tree(int folder, const char *name, const struct timespec *sinc
 
 /* Its own mode, owner or attributes: entries that came or went don't matter, and change both
  * times. */
-static bool folder_conflicts(const struct world *w, const struct change *c)
+static bool folder_conflicts(const struct world *w, const struct change *c,
+                             const struct since *since)
 {
     struct stat st;
     if (!(c->differs & ~DIFFERS_TIME))
         return false;
-    return beneath_stat(w->places[c->place].lower, c->path, &st) == 0 &&
-           is_later(&st.st_ctim, &w->begun) && !is_later(&st.st_mtim, &w->begun);
+    return beneath_stat(w->places[c->place].lower, c->path, &st) == 0 && has_changed(&st, since) &&
+           !is_later(&st.st_mtim, &since->time);
 }
 
 /* What was renamed in the world has an origin with another name, which is removed now. A second
@@ -102,17 +107,18 @@ static bool has_vanished(const struct change *c, bool removed_folders)
     return S_ISDIR(c->new_mode) || (c->origin[0] && !c->from && c->links == 1 && !removed_folders);
 }
 
-static bool is_conflict(const struct world *w, const struct change *c, bool removed_folders)
+static bool is_conflict(const struct world *w, const struct change *c, const struct since *since,
+                        bool removed_folders)
 {
     const char *name;
     if (w->on[0])
         return below_conflicts(w, c);
     if (c->kind == CHANGE_FOLDER)
-        return folder_conflicts(w, c);
+        return folder_conflicts(w, c, since);
     if (!c->old_mode)
         return has_vanished(c, removed_folders);
     OWN(fd) int above = beneath_above(w->places[c->place].lower, c->path, &name);
-    return above < 0 || conflicts_in_tree(above, name, &w->begun, false);
+    return above < 0 || conflicts_in_tree(above, name, since, false);
 }
 
 static int by_inode(const void *a, const void *b)
@@ -144,6 +150,9 @@ void conflicts_find(const struct world *w, struct changes *c)
 {
     size_t n = 0;
     bool folders = false;
+    OWN(undone) struct undone undone;
+    undone_read(w, &undone);
+    const struct since since = {w->begun, &undone};
     OWN(mem) struct change **removed = calloc(c->n + 1, sizeof(struct change *));
     for (size_t i = 0; removed && i < c->n; i++) {
         if (c->at[i].kind == CHANGE_REMOVED)
@@ -156,7 +165,7 @@ void conflicts_find(const struct world *w, struct changes *c)
     }
     for (size_t i = 0; i < c->n; i++) {
         struct change *one = &c->at[i];
-        if ((!one->root && one->kind != CHANGE_FOLDER) || !is_conflict(w, one, folders))
+        if ((!one->root && one->kind != CHANGE_FOLDER) || !is_conflict(w, one, &since, folders))
             continue;
         one->marks |= MARK_CONFLICT;
         c->conflicts++;

@@ -17,6 +17,7 @@
 #include "base/own.h"
 #include "base/remove-tree.h"
 #include "world/keep.h"
+#include "world/on-linux/undone.h"
 #include "world/on-linux/upper.h"
 
 static const size_t JOURNAL_MOST = (size_t)1 << 30;
@@ -65,6 +66,14 @@ static void put_op(struct buf *out, const struct op *o, int number)
     buf_str(out, "-\n");
 }
 
+static void put_seen(struct buf *out, size_t i, const struct stat *st)
+{
+    if (st->st_ino)
+        buf_fmt(out, "seen %zu %o %llu %u %u %lld %lld.%09ld\n", i, st->st_mode,
+                (unsigned long long)st->st_ino, st->st_uid, st->st_gid, (long long)st->st_size,
+                (long long)st->st_mtim.tv_sec, st->st_mtim.tv_nsec);
+}
+
 int journal_write(const struct world *w, const struct ops *ops, bool ready)
 {
     OWN(buf) struct buf text = {0};
@@ -72,6 +81,8 @@ int journal_write(const struct world *w, const struct ops *ops, bool ready)
     buf_str(&text, ops->whole ? "whole\n" : "");
     for (size_t i = 0; i < ops->n; i++)
         put_op(&text, &ops->at[i], w->places[ops->at[i].place].number);
+    for (size_t i = 0; i < ops->n; i++)
+        put_seen(&text, i, &ops->at[i].seen);
     buf_str(&text, ready ? "ready\n" : "");
     return buf_ok(&text) ? replace_journal(w, text.s, text.n) : -ENOMEM;
 }
@@ -159,10 +170,13 @@ static void set_times(const struct world *w, const struct ops *ops, bool undone)
     for (size_t i = 0; i < ops->n; i++) {
         const struct op *o = &ops->at[i];
         const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, undone ? o->was : o->is};
+        struct stat st;
         if (o->kind != OP_FOLDER || w->places[o->place].lower < 0)
             continue;
         OWN(fd) int fd = beneath_open(w->places[o->place].lower, o->path, O_RDONLY | O_DIRECTORY);
-        if (fd >= 0)
+        bool same = fd >= 0 && fstat(fd, &st) == 0 && st.st_mtim.tv_sec == times[1].tv_sec &&
+                    st.st_mtim.tv_nsec == times[1].tv_nsec;
+        if (fd >= 0 && !same) /* or it has a new ctime without need */
             futimens(fd, times);
     }
 }
@@ -179,6 +193,7 @@ void journal_undo(const struct world *w, const struct ops *ops)
     }
     set_times(w, ops, true);
     step();
+    undone_note(w, ops);
     if (!stays)
         unlinkat(w->fd, "journal", 0);
 }
@@ -300,6 +315,26 @@ static bool take_op(const struct world *w, const char *line, struct ops *ops)
     return o->path != NULL;
 }
 
+static bool take_seen(const char *line, struct ops *ops)
+{
+    size_t i;
+    unsigned mode, uid, gid;
+    unsigned long long ino;
+    long long size, seconds;
+    long ns;
+    if (sscanf(line, "seen %zu %o %llu %u %u %lld %lld.%ld", &i, &mode, &ino, &uid, &gid, &size,
+               &seconds, &ns) != 8 ||
+        i >= ops->n)
+        return false;
+    ops->at[i].seen = (struct stat){.st_mode = mode,
+                                    .st_ino = ino,
+                                    .st_uid = uid,
+                                    .st_gid = gid,
+                                    .st_size = size,
+                                    .st_mtim = {seconds, ns}};
+    return true;
+}
+
 /* Returns how far it came: 0 nothing has changed, 1 "ready", 2 "done", or -1. */
 static int take_lines(const struct world *w, char *text, struct ops *ops)
 {
@@ -308,6 +343,9 @@ static int take_lines(const struct world *w, char *text, struct ops *ops)
          line = strtok_r(NULL, "\n", &save)) {
         if (strncmp(line, "op ", 3) == 0) {
             if (!take_op(w, line, ops))
+                return -1;
+        } else if (strncmp(line, "seen ", 5) == 0) {
+            if (!take_seen(line, ops))
                 return -1;
         } else if (strcmp(line, "whole") == 0) {
             ops->whole = true;

@@ -14,6 +14,7 @@
  *     buckle-keep 1
  *     whole                       the world is removed at the end
  *     op n 0 STAGED 0 … PATH      one line each; inode numbers, times, and the path in hexadecimal
+ *     seen I MODE INODE UID GID SIZE TIME   how the real one of operation I looked
  *     ready                       the real files change from here on
  *     done                        all are in place; only cleaning up is left
  *
@@ -34,8 +35,8 @@ struct op {
     const char *path;        /* in the place */
     uint64_t staged, old;    /* inode numbers; 0: none */
     struct timespec was, is; /* OP_FOLDER: its time before and afterwards */
+    struct stat seen;        /* the real one, when it was compared; of a journal, a part of it */
     /* only in memory: */
-    struct stat seen;   /* the real one, when it was compared */
     size_t first, rows; /* of the list: the change, and what is in it */
 };
 

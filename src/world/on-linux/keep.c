@@ -32,6 +32,8 @@ struct keeping {
     struct buf *why;
     struct ops ops;
     struct prepared prepared;
+    struct undone undone;
+    struct since since;
     long kept;
 };
 
@@ -182,8 +184,7 @@ static bool see_old(struct keeping *k, struct op *o)
     bool exists = fstatat(above, name, &o->seen, AT_SYMLINK_NOFOLLOW) == 0;
     if (!o->old)
         return !exists;
-    return exists && o->seen.st_ino == o->old &&
-           !conflicts_in_tree(above, name, &k->w->begun, false);
+    return exists && o->seen.st_ino == o->old && !conflicts_in_tree(above, name, &k->since, false);
 }
 
 static bool same_file(const struct stat *a, const struct stat *b)
@@ -200,7 +201,7 @@ static bool is_what_was_seen(const struct keeping *k, const struct op *o, int st
     if (fstatat(staging, as, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return false;
     if (S_ISDIR(st.st_mode))
-        return st.st_ino == o->seen.st_ino && !conflicts_in_tree(staging, as, &k->w->begun, true);
+        return st.st_ino == o->seen.st_ino && !conflicts_in_tree(staging, as, &k->since, true);
     return same_file(&st, &o->seen);
 }
 
@@ -333,9 +334,12 @@ long world_keep(struct world *w, struct changes *c, const struct keep_request *q
                 struct bk_err *err)
 {
     struct keeping k = {.w = w, .c = c, .q = q, .why = why};
+    undone_read(w, &k.undone);
+    k.since = (struct since){w->begun, &k.undone};
     prepare_start(&k.prepared, w, c);
     long kept = keep(&k, err);
     prepare_end(&k.prepared);
+    undone_free(&k.undone);
     free(k.ops.at);
     return kept;
 }

@@ -17,29 +17,134 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/fd.h"
 #include "base/own.h"
 
-enum { DEPTH_MOST = 256, BLOCK = 512, NUMBER = 32 };
+enum { BLOCK = 512, NUMBER = 32, SEARCH = 0500 };
 
-static uint64_t measure(int above, const char *name, int depth)
+/* A folder on the way down. Two descriptors are open at most, whatever the depth: going up is
+ * opening "..". */
+struct level {
+    struct level *above;
+    struct buf folders; /* names of those in it, each with its zero */
+    size_t next;        /* of these names */
+    struct stat st;
+    mode_t restore; /* its mode while it had to be another; 0: it is as it was */
+};
+
+static void add_entry(int folder, const char *name, struct level *l, uint64_t *sum)
 {
     struct stat st;
-    uint64_t sum = 0;
-    int fd = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+        fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return;
+    uint64_t names = S_ISREG(st.st_mode) && st.st_nlink > 1 ? st.st_nlink : 1;
+    *sum += (uint64_t)st.st_blocks * BLOCK / names;
+    if (S_ISDIR(st.st_mode))
+        buf_add(&l->folders, name, strlen(name) + 1);
+}
+
+/* Counts what is in a folder. NULL: there is no memory, or it cannot be read. */
+static struct level *read_level(int folder, struct level *above, uint64_t *sum)
+{
+    struct level *l = calloc(1, sizeof(*l));
+    int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     OWN(dir) DIR *d = fd < 0 ? NULL : fdopendir(fd);
     if (!d && fd >= 0)
         close(fd);
-    for (struct dirent *e; d && (e = readdir(d));) {
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
-            fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-            continue;
-        uint64_t names = S_ISREG(st.st_mode) && st.st_nlink > 1 ? st.st_nlink : 1;
-        sum += (uint64_t)st.st_blocks * BLOCK / names;
-        if (S_ISDIR(st.st_mode) && depth < DEPTH_MOST)
-            sum += measure(dirfd(d), e->d_name, depth + 1);
+    for (struct dirent *e; l && d && (e = readdir(d));)
+        add_entry(folder, e->d_name, l, sum);
+    if (l && d && buf_ok(&l->folders) && fstat(folder, &l->st) == 0) {
+        l->above = above;
+        return l;
     }
-    return sum;
+    if (l)
+        buf_free(&l->folders);
+    free(l);
+    return NULL;
+}
+
+/* Opens a folder that the command made, even if its mode lets nobody look into it. *restore: the
+ * mode to give back, or 0. Nothing is changed by name: a name may lead elsewhere meanwhile. */
+static int open_folder(int above, const char *name, mode_t *restore)
+{
+    char path[48];
+    struct stat st;
+    OWN(fd) int at = openat(above, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    *restore = 0;
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", at);
+    if (at >= 0 && geteuid() != 0 && fstat(at, &st) == 0 && (st.st_mode & SEARCH) != SEARCH &&
+        chmod(path, (st.st_mode & 07777) | SEARCH) == 0)
+        *restore = st.st_mode; /* with its type, so never 0 */
+    return at < 0 ? -1 : openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static struct level *drop_level(struct level *l)
+{
+    struct level *above = l->above;
+    buf_free(&l->folders);
+    free(l);
+    return above;
+}
+
+/* Drops a level. Returns the one above, and *folder is its descriptor then, or -1 if something was
+ * moved meanwhile. */
+static struct level *leave(struct level *l, int *folder)
+{
+    struct stat st;
+    struct level *above = l->above;
+    OWN(fd) int up = above ? openat(*folder, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (l->restore)
+        (void)fchmod(*folder, l->restore & 07777);
+    close(*folder);
+    *folder = -1;
+    if (above && up >= 0 && fstat(up, &st) == 0 && st.st_ino == above->st.st_ino &&
+        st.st_dev == above->st.st_dev)
+        *folder = steal_fd(&up);
+    return drop_level(l);
+}
+
+/* Goes down into the next folder of a level. False: it could not be counted. */
+static bool enter(struct level **l, int *folder, uint64_t *sum)
+{
+    mode_t restore;
+    const char *name = (*l)->folders.s + (*l)->next;
+    (*l)->next += strlen(name) + 1;
+    OWN(fd) int fd = open_folder(*folder, name, &restore);
+    struct level *below = fd < 0 ? NULL : read_level(fd, *l, sum);
+    if (!below) {
+        if (restore && fd >= 0)
+            (void)fchmod(fd, restore & 07777);
+        return false;
+    }
+    below->restore = restore;
+    close(*folder);
+    *folder = steal_fd(&fd);
+    *l = below;
+    return true;
+}
+
+/* What cannot be counted counts as all that there may be. */
+static uint64_t measure(int world)
+{
+    uint64_t sum = 0;
+    bool whole = true;
+    int folder = openat(world, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct level *l = folder < 0 ? NULL : read_level(folder, NULL, &sum);
+    if (!l) {
+        if (folder >= 0)
+            close(folder);
+        return WORLDS_BYTES;
+    }
+    while (l)
+        if (folder >= 0 && l->next < l->folders.n)
+            whole = enter(&l, &folder, &sum) && whole;
+        else if (folder >= 0)
+            l = leave(l, &folder);
+        else
+            whole = false, l = drop_level(l);
+    return whole ? sum : WORLDS_BYTES;
 }
 
 void world_measure(const struct world *w)
@@ -47,7 +152,7 @@ void world_measure(const struct world *w)
     char text[NUMBER];
     if (w->fd < 0)
         return;
-    uint64_t size = measure(w->fd, ".", 0);
+    uint64_t size = measure(w->fd);
     OWN(fd)
     int fd = openat(w->fd, "size", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     int n = snprintf(text, sizeof(text), "%llu\n", (unsigned long long)size);
