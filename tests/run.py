@@ -444,6 +444,7 @@ def bench_suites():
                             [tests("bench", "run-try.py"), *how, *quick],
                             [tests("bench", "run-released.py"), *how, *quick],
                             [tests("bench", "run-patterns.py"), *how, *quick],
+                            [tests("bench", "run-writes.py"), *how, *quick],
                             [tests("bench", "run-node.py"), *how, *quick],
                             [tests("bench", "run-node-scale.py"), *how]],
                   timeout=900, at_once=1)]

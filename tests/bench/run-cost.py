@@ -30,7 +30,7 @@ import tap  # noqa: E402
 from processes import command_name, descendants, memory_of  # noqa: E402
 
 BUILD = os.environ.get("BENCH_BUILD", os.path.join(TOP, "build", "bench"))
-TOOLS = ("bench-launch", "bench-calls", "bench-library", "bench-floor", "bench-floor-static",
+TOOLS = ("bench-launch", "bench-calls", "bench-many", "bench-library", "bench-floor", "bench-floor-static",
          "bench-floor-calls")
 MEMORY = os.environ.get("BENCH_MEMORY", "")  # a folder on tmpfs; not /dev/shm, which is private inside
 PICTURES = os.path.join(TOP, "docs", "performance")
