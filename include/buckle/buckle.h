@@ -244,6 +244,19 @@ BUCKLE_API char *buckle_plan(const struct buckle_command *command, int json,
 BUCKLE_API struct buckle_run *buckle_start(const struct buckle_command *command,
                                            struct buckle_error **error);
 
+/* The same in two steps, for programs that run one command after another: the first makes the whole
+ * sandbox and holds its command right before its exec, while the program does something else; the
+ * second says what to execute there. Only exec is left to wait for then. The command must neither
+ * change nor be freed before the second step. Its environment and its policy are those of the first
+ * step; before the second returns, all that the sandbox was made from is checked, and if anything
+ * has changed since, it is made anew. A prepared run that is freed runs nothing. */
+BUCKLE_API struct buckle_run *buckle_prepare(const struct buckle_command *command,
+                                             struct buckle_error **error);
+/* argv ends in NULL; NULL: the command's own. stdio: three descriptors as of
+ * buckle_command_stdio(), or NULL: the command's. Once for each run. */
+BUCKLE_API int buckle_run_begin(struct buckle_run *run, const char *const *argv, const int *stdio,
+                                struct buckle_error **error);
+
 /* Readable when there is something to dispatch. For poll(); neither read nor close it. */
 BUCKLE_API int buckle_run_fd(const struct buckle_run *run);
 /* Calls back for everything that has come, waiting for it no longer than this (-1: for ever). 1

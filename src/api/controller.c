@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "api/helper.h"
+#include "api/hold.h"
 #include "api/wire.h"
 #include "base/own.h"
 #include "run/grant.h"
@@ -39,6 +39,8 @@ struct policy_finding {
 
 struct controller {
     const struct buckle_command *c;
+    struct hold hold;
+    bool leave_judge; /* else the program would inherit it */
     int sock, group, parent;
     struct buf in, out;
     uint64_t lost;
@@ -250,6 +252,12 @@ static void receive_message(struct controller *k, struct wire_message *m)
     }
 }
 
+static void stop_orders(struct controller *k)
+{
+    if (k->hold.orders >= 0)
+        fd_group_remove(k->group, k->hold.orders);
+}
+
 static bool is_readable(int fd)
 {
     return poll(&(struct pollfd){fd, POLLIN, 0}, 1, 0) == 1;
@@ -261,7 +269,11 @@ static void on_input(void *arg)
     struct wire_message m;
     long size;
     flush(k);
+    hold_receive(&k->hold);
+    if (k->hold.on && k->hold.complete)
+        stop_orders(k);
     if (wire_receive(k->sock, &k->in) < 0 || is_readable(k->parent)) {
+        stop_orders(k);
         fd_group_remove(k->group, k->sock);
         fd_group_remove(k->group, k->parent);
         k->cancelled = true;
@@ -302,7 +314,7 @@ static int by_number(const void *a, const void *b)
 static int close_others(const struct controller *k, struct bk_err *err)
 {
     size_t n = 0;
-    OWN(mem) int *keep = calloc(k->c->nkeep_fds + 3, sizeof(*keep));
+    OWN(mem) int *keep = calloc(k->c->nkeep_fds + 4, sizeof(*keep));
     if (!keep)
         return err_nomem(err);
     for (size_t i = 0; i < k->c->nkeep_fds; i++) {
@@ -313,6 +325,8 @@ static int close_others(const struct controller *k, struct bk_err *err)
     keep[n++] = k->sock;
     keep[n++] = k->parent;
     keep[n++] = k->group;
+    if (k->hold.on)
+        keep[n++] = k->hold.orders;
     qsort(keep, n, sizeof(*keep), by_number);
     int first = 3;
     for (size_t i = 0; i < n; i++) {
@@ -341,27 +355,43 @@ static int watch_program(struct controller *k, int sock, pid_t parent, struct bk
     k->sock = move_up(sock);
     k->parent = move_up(program);
     k->group = move_up(group);
+    if (k->hold.on)
+        k->hold.orders = move_up(k->hold.orders);
     if (k->sock < 0 || fd_group_add(k->group, k->sock, 0) < 0 ||
-        fd_group_add(k->group, k->parent, 0) < 0)
+        fd_group_add(k->group, k->parent, 0) < 0 ||
+        (k->hold.on && fd_group_add(k->group, k->hold.orders, 0) < 0))
         return err_sys(err, "cannot watch the calling program");
     return 0;
 }
 
-static void word_command(struct controller *k)
+static void word_command(struct controller *k, const char *const *argv)
 {
+    k->command.n = 0;
     if (k->c->text)
         buf_str(&k->command, k->c->text);
-    for (size_t i = 0; !k->c->text && k->c->argv[i]; i++)
-        buf_fmt(&k->command, "%s%s", i ? " " : "", k->c->argv[i]);
+    for (size_t i = 0; !k->c->text && argv[i]; i++)
+        buf_fmt(&k->command, "%s%s", i ? " " : "", argv[i]);
 }
 
-static void fill_spec(struct controller *k, pid_t parent)
+static void on_held(void *arg)
 {
-    struct run_spec *s = &k->prepared.spec;
+    struct controller *k = arg;
+    hold_held(&k->hold);
+}
+
+static void on_released(void *arg, char *const *argv)
+{
+    word_command(arg, (const char *const *)argv);
+}
+
+/* Also that of a spec which is only compared. */
+static void fill_spec(void *arg, struct run_spec *s)
+{
+    struct controller *k = arg;
     const struct assembly *a = &k->prepared.policy.assembly;
     bool asks = k->c->on_question && !(a->by_settings && a->result.strict_allowlist);
-    s->launch.leave_judge =
-        parent != 1 && !process_adopts(); /* else the program would inherit it */
+    s->launch.leave_judge = k->leave_judge;
+    s->launch.on_held = k->hold.on ? on_held : NULL;
     s->launch.give_stdio = true;
     s->launch.no_job_control = true;
     s->launch.on_event = on_event;
@@ -386,8 +416,9 @@ static int begin(struct controller *k, int sock, pid_t parent, struct bk_err *er
         setsid();
     if (helper_prepare(&k->prepared, k->c, err) < 0)
         return -1;
-    word_command(k);
-    fill_spec(k, parent);
+    word_command(k, k->c->argv);
+    k->leave_judge = parent != 1 && !process_adopts();
+    fill_spec(k, &k->prepared.spec);
     return 0;
 }
 
@@ -428,6 +459,8 @@ static void run_command(struct controller *k)
     grants_init(&k->grants, &k->run);
     int went = run_go(&k->run, &end, &err);
     run_clean(&k->run);
+    if (went == 0 && k->hold.given_up && hold_was_stale(&k->hold, k->parent))
+        _exit(0);
     if (went < 0 && end.step == STEP_POLICY && k->finding->err.msg[0])
         fail(k, &k->finding->err, k->finding->report, k->finding->n);
     if (went < 0)
@@ -441,11 +474,21 @@ static void run_command(struct controller *k)
     finish(k);
 }
 
-void controller_main(void *command, int sock, pid_t parent)
+void controller_main(void *task, int sock, pid_t parent)
 {
     static struct controller k; /* large, and there is one in a process */
+    const struct controller_task *what = task;
     struct bk_err err = {0};
-    k = (struct controller){.c = command, .sock = sock, .group = -1, .parent = -1, .channel = -1};
+    k = (struct controller){
+        .c = what->command, .sock = sock, .group = -1, .parent = -1, .channel = -1};
+    k.hold = (struct hold){.on = what->orders >= 0,
+                           .orders = what->orders,
+                           .c = what->command,
+                           .prepared = &k.prepared,
+                           .run = &k.run,
+                           .fill = fill_spec,
+                           .begin = on_released,
+                           .arg = &k};
     if (begin(&k, sock, parent, &err) < 0)
         fail(&k, &err, NULL, 0);
     run_command(&k);

@@ -45,6 +45,10 @@ struct prepared {
 int helper_prepare(struct prepared *p, const struct buckle_command *c, struct bk_err *err);
 
 /* controller.c: runs a command, in a child. */
-void controller_main(void *command, int sock, pid_t parent) __attribute__((noreturn));
+struct controller_task {
+    const struct buckle_command *command;
+    int orders; /* the socket of a run that holds its command (hold.h), or -1 */
+};
+void controller_main(void *task, int sock, pid_t parent) __attribute__((noreturn));
 
 #endif

@@ -30,6 +30,9 @@ struct buckle_run {
     uint64_t id;
     char *text;
 
+    const struct buckle_command *command; /* of a run that has been prepared, until it begins */
+    int orders;                           /* then: to the child that holds it, or -1 */
+
     struct helper helper;
     bool by_signal; /* on macOS: it only reacts to signals */
     int group;      /* the socket, the child's end, and: */
@@ -62,5 +65,6 @@ struct buckle_question {
 /* running.c; the lock is held. */
 void run_pump(struct buckle_run *run);
 int run_send(struct buckle_run *run, struct buf *message);
+void run_drop_notes(struct buckle_run *run); /* frees them */
 
 #endif

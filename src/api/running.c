@@ -21,7 +21,6 @@
 #include "base/clock.h"
 #include "base/own.h"
 #include "policy/target.h"
-#include "run/run.h"
 #include "system/condition.h"
 #include "system/fd-group.h"
 #include "system/process.h"
@@ -48,6 +47,13 @@ static struct note *pop(struct notes *list)
     if (one)
         list->first = one->next;
     return one;
+}
+
+void run_drop_notes(struct buckle_run *run)
+{
+    struct note *one;
+    while ((one = pop(&run->waiting)) || (one = pop(&run->replies)))
+        free(one);
 }
 
 /* ---- taking in ---- */
@@ -219,102 +225,4 @@ int buckle_run_wait(struct buckle_run *run, struct buckle_error **error)
 int buckle_run_fd(const struct buckle_run *run)
 {
     return run->group;
-}
-
-/* ---- beginning and end ---- */
-
-static void run_destroy(struct buckle_run *run)
-{
-    struct note *one;
-    while ((one = pop(&run->waiting)) || (one = pop(&run->replies)))
-        free(one);
-    buf_free(&run->in);
-    buckle_error_free(run->failure);
-    int fds[] = {run->helper.sock, run->helper.watch, run->group, run->ready};
-    for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
-        if (fds[i] >= 0)
-            close(fds[i]);
-    pthread_mutex_destroy(&run->lock);
-    pthread_cond_destroy(&run->idle);
-    free(run->text);
-    free(run);
-}
-
-static struct buckle_run *run_new(const struct buckle_command *c)
-{
-    struct buckle_run *run = calloc(1, sizeof(*run));
-    if (!run)
-        return NULL;
-    condition_init(&run->idle);
-    pthread_mutex_init(&run->lock, NULL);
-    run->helper = (struct helper){.watch = -1, .sock = -1};
-    run->group = fd_group_open();
-    run->ready = fd_flag_open();
-    run->by_signal = policy_on_macos();
-    run->on_event = c->on_event;
-    run->on_question = c->on_question;
-    run->event_arg = c->event_arg;
-    run->question_arg = c->question_arg;
-    run->store = c->store;
-    run->manager = c->manager;
-    run->id = c->id;
-    run->text = c->text ? strdup(c->text) : NULL;
-    if (run->group >= 0 && run->ready >= 0 && (run->text || !c->text))
-        return run;
-    run_destroy(run);
-    return NULL;
-}
-
-static void open_group(struct buckle_run *run)
-{
-    int fds[] = {run->helper.sock, run->helper.watch, run->ready};
-    for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
-        if (fds[i] >= 0)
-            fd_group_add(run->group, fds[i], 0);
-    }
-}
-
-struct buckle_run *buckle_start(const struct buckle_command *command, struct buckle_error **error)
-{
-    struct bk_err err;
-    struct buckle_run *run = run_new(command);
-    if (!run) {
-        err_nomem(&err);
-    } else if (!command->argv || !command->argv[0]) {
-        err_set(&err, BK_E_INPUT, "there is no command to run");
-    } else if (run->manager && manager_add_run(run->manager, run) < 0) {
-        err_nomem(&err);
-    } else if (helper_start(&run->helper, controller_main, (void *)command, &err) < 0) {
-        if (run->manager)
-            manager_drop_run(run->manager, run);
-    } else {
-        open_group(run);
-        return run;
-    }
-    if (run)
-        run_destroy(run);
-    api_error(error, &err, NULL);
-    return NULL;
-}
-
-/* Waits a moment for its process to clean up. */
-static void end_at_once(struct buckle_run *run)
-{
-    enum { PATIENCE_MS = 3000 };
-    struct pollfd gone = {run->helper.watch, POLLIN, 0};
-    shutdown(run->helper.sock, SHUT_RDWR); /* it then ends the command */
-    if (run->helper.watch >= 0 && poll(&gone, 1, PATIENCE_MS) == 0)
-        process_watched_kill(run->helper.watch, run->helper.pid, SIGKILL);
-    helper_collect(&run->helper);
-}
-
-void buckle_run_free(struct buckle_run *run)
-{
-    if (!run)
-        return;
-    if (run->manager)
-        manager_drop_run(run->manager, run);
-    if (!run->over)
-        end_at_once(run);
-    run_destroy(run);
 }

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { WORDS = 4000 };
 
@@ -81,4 +82,40 @@ void order_free(struct order *o)
     free(o->argv);
     free(o->env);
     o->argv = o->env = NULL;
+}
+
+/* ---- coming in ---- */
+
+static int take_descriptor(struct order_in *o, int fd)
+{
+    if (!o->order.argv || !o->order.stdio || o->nstdio == ORDER_STDIO) {
+        close(fd);
+        return -1;
+    }
+    o->stdio[o->nstdio++] = fd;
+    return o->nstdio == ORDER_STDIO;
+}
+
+int order_in_take(struct order_in *o, const char *bytes, size_t n, int passed)
+{
+    if (passed >= 0)
+        return take_descriptor(o, passed);
+    if (o->bytes || !n || n > ORDER_MOST || !(o->bytes = malloc(n)))
+        return -1;
+    memcpy(o->bytes, bytes, n);
+    if (!order_read(o->bytes, n, &o->order)) {
+        o->order.argv = NULL;
+        return -1;
+    }
+    return !o->order.stdio;
+}
+
+void order_in_free(struct order_in *o)
+{
+    for (size_t i = 0; i < o->nstdio; i++)
+        close(o->stdio[i]);
+    o->nstdio = 0;
+    order_free(&o->order);
+    free(o->bytes);
+    o->bytes = NULL;
 }

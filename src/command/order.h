@@ -33,4 +33,17 @@ bool order_read(char *bytes, size_t n, struct order *out);
 void order_free(struct order *o);
 #define OWN_order order_free
 
+/* An order that comes in, packet by packet. */
+struct order_in {
+    char *bytes; /* what the order points into */
+    struct order order;
+    int stdio[ORDER_STDIO];
+    size_t nstdio;
+};
+
+/* A packet: bytes, or a descriptor (passed is not -1), which is taken over. Returns 1 if the order
+ * is complete with it, 0 if more has to follow, and -1 if that is no order. */
+int order_in_take(struct order_in *o, const char *bytes, size_t n, int passed);
+void order_in_free(struct order_in *o); /* closes the descriptors */
+
 #endif

@@ -419,8 +419,8 @@ def test_python():
     os.mkdir(work)
     done = call([f"{environment}/bin/python", f"{TOP}/tests/packages/readme.py"], cwd=work, timeout=60)
     want = [[2, "hi\n", [["file-write-create", "out"]], 9, True, ["file-write-create"], ["asked.example"], True,
-             False, 1, 2, 0, True, False], "denied", True, True]
-    tap.equal(json.loads(done.out) if done.status == 0 else str(done), want, "run, judge, events, questions, grants, apply")
+             False, 1, 2, 0, True, False, 3, "sh\n", False], "denied", True, True]
+    tap.equal(json.loads(done.out) if done.status == 0 else str(done), want, "run, judge, events, questions, holding, grants, apply")
     check_helpers(f"{environment}/bin", "pip")
     done = call([f"{environment}/bin/python", "-c", MODULE_TLS], cwd=fresh("tls"))
     tap.ok(done.out == "1\n", "the module finds it, too", done)

@@ -24,6 +24,11 @@ def outcomes() -> List[object]:
 
     buckle.run([os.path.join(os.path.dirname(sys.executable), "buckle"), "connect", "asked.example", "443"],
                on_question=on_question, stderr=buckle.DEVNULL)
+    ready = buckle.Run(["false"], stdout=buckle.PIPE, hold=True)
+    ready.begin(["sh", "-c", "echo $0; exit 3"])
+    later = ready.wait()
+    with buckle.Run(["sh", "-c", "echo x >never"], hold=True):
+        pass  # closed without a command
     with buckle.Judge(text='(version 1) (deny default) (allow file-read* (subpath "/usr"))') as judge:
         yes, no = judge("file-read-data", "/usr/bin/env"), judge("file-read-data", "/etc/passwd")
     try:
@@ -38,7 +43,8 @@ def outcomes() -> List[object]:
             break
         granted = run.wait().status
     return [result.status, (result.stdout or b"").decode(), denied, ended.signal, late.timed_out, lines, hosts,
-            yes.allowed, no.allowed, yes.line, line, granted, os.path.exists("in"), os.path.exists("../out")]
+            yes.allowed, no.allowed, yes.line, line, granted, os.path.exists("in"), os.path.exists("../out"),
+            later.status, (later.stdout or b"").decode(), os.path.exists("never")]
 
 
 def applied() -> str:

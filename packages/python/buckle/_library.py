@@ -8,7 +8,7 @@ from typing import Any, List, Optional, Sequence
 
 P, S, I = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int
 U, U32, U64, SIZE = ctypes.c_uint, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_size_t
-ERROR, WORDS = ctypes.POINTER(P), ctypes.POINTER(S)
+ERROR, WORDS, STDIO = ctypes.POINTER(P), ctypes.POINTER(S), ctypes.POINTER(I)
 EVENT_FN = QUESTION_FN = ctypes.CFUNCTYPE(None, P, P, P)
 
 # Texts that belong to the caller come as pointers, so that they can be freed.
@@ -33,6 +33,7 @@ event_denied I P | event_time U64 P | event_pid I P | event_program S P | event_
 event_target S P | event_line S P | event_json S P | event_lost U64 P
 question_id U32 P | question_withdrawn I P | question_host S P | question_port U P
 question_udp I P | question_program S P | question_pid I P
+prepare P P ERROR | run_begin I P WORDS STDIO ERROR
 plan TEXT P I ERROR | start P P ERROR | run_fd I P | run_dispatch I P I ERROR
 run_status I P | run_signal_number I P | run_timed_out I P | run_cancelled I P | run_cancel I P
 run_signal I P I | run_answer I P U32 I | run_grant I P S S ERROR ERROR

@@ -114,6 +114,8 @@ class Run:
     A command that runs. Iterate over it for events as they happen, or wait() for the end.
 
     In a loop of your own: poll fileno(), and call dispatch() when it is readable.
+
+    With hold=True the whole sandbox is made at once, and begin() says later what to execute in it.
     """
 
     def __init__(self, argv: Sequence[str], policy: Policy = Policy(), *, env: Optional[Mapping[str, str]] = None,
@@ -121,15 +123,17 @@ class Run:
                  stdout: Stream = None, stderr: Stream = None, timeout: Optional[float] = None,
                  max_memory: int = 0, max_procs: int = 0, flags: Iterable[str] = (),
                  on_event: Optional[Callable[[Event], object]] = None,
-                 on_question: Optional[Callable[[Question], bool]] = None, ask_timeout: float = 0) -> None:
+                 on_question: Optional[Callable[[Question], bool]] = None, ask_timeout: float = 0,
+                 hold: bool = False) -> None:
         self.events: List[Event] = []
         self._run: Any = None
         self._ended = False
         self._on_event, self._on_question = on_event, on_question
         self._trouble: Optional[BaseException] = None
         self._pipes: Dict[str, int] = {}
-        command = lib.buckle_command_new(words_of(argv))
-        theirs: List[int] = []
+        self._held: Any = None  # the command of a run that has not begun
+        self._theirs: List[int] = []
+        command = self._held = lib.buckle_command_new(words_of(argv))
         try:
             _fill(command, policy)
             for name, value in (env or {}).items():
@@ -138,30 +142,45 @@ class Run:
                 must(lib.buckle_command_keep_env(command, name.encode()))
             for fd in keep_fds:
                 must(lib.buckle_command_keep_fd(command, fd))
-            out, err = self._pipe("stdout", stdout, 1, theirs), self._pipe("stderr", stderr, 2, theirs)
+            out, err = self._pipe("stdout", stdout, 1), self._pipe("stderr", stderr, 2)
             lib.buckle_command_stdio(command, _descriptor(stdin, 0), out, err)
             lib.buckle_command_timeout(command, int((timeout or 0) * 1000))
             lib.buckle_command_max_memory(command, max_memory)
             lib.buckle_command_max_procs(command, max_procs)
             for flag in flags:
                 must(lib.buckle_command_flag(command, FLAGS[flag], 1))
-            self._start(command, ask_timeout)
+            self._start(command, ask_timeout, lib.buckle_prepare if hold else lib.buckle_start)
         except BaseException:
             self._close_pipes()
+            self._let_go()
             raise
-        finally:
-            for fd in theirs:
-                os.close(fd)
-            lib.buckle_command_free(command)
+        if not hold:
+            self._let_go()
 
-    def _pipe(self, name: str, stream: Stream, standard: int, theirs: List[int]) -> int:
+    def _let_go(self) -> None:
+        for fd in self._theirs:
+            os.close(fd)
+        self._theirs = []
+        if self._held:
+            lib.buckle_command_free(self._held)
+        self._held = None
+
+    def begin(self, argv: Optional[Sequence[str]] = None) -> None:
+        """Executes argv, or the command that it was made with, in a sandbox that was held."""
+        error = P()
+        words = None if argv is None else words_of(argv)
+        if lib.buckle_run_begin(self._run, words, None, ctypes.byref(error)) < 0:
+            raise error_of(error, "the command cannot be started")
+        self._let_go()
+
+    def _pipe(self, name: str, stream: Stream, standard: int) -> int:
         if stream != PIPE:
             return _descriptor(stream, standard)
         self._pipes[name], end = os.pipe()
-        theirs.append(end)
+        self._theirs.append(end)
         return end
 
-    def _start(self, command: Any, ask_timeout: float) -> None:
+    def _start(self, command: Any, ask_timeout: float, start: Any) -> None:
         # the library keeps both for as long as the run
         self._event_fn = EVENT_FN(self._take_event)
         self._question_fn = QUESTION_FN(self._take_question)
@@ -169,7 +188,7 @@ class Run:
         lib.buckle_command_on_event(command, self._event_fn, None)
         if self._on_question:
             lib.buckle_command_on_question(command, self._question_fn, None, int(ask_timeout * 1000))
-        self._run = lib.buckle_start(command, ctypes.byref(error))
+        self._run = start(command, ctypes.byref(error))
         if not self._run:
             raise error_of(error, "the command cannot be started")
 
@@ -295,6 +314,7 @@ class Run:
         if self._run:
             lib.buckle_run_free(self._run)
         self._run = None
+        self._let_go()
 
     def __enter__(self) -> "Run":
         return self
