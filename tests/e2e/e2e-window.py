@@ -161,6 +161,51 @@ def test_peers(user, t):
         s.end()
 
 
+# A service of the user that connects to a port for those who reach its socket.
+RELAY = """
+import os, socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.bind("relay")
+s.listen()
+print("ready", flush=True)
+while True:
+    c, _ = s.accept()
+    d = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+    d.sendall(c.recv(4096))
+    c.sendall(d.recv(4096))
+    c.close()
+    d.close()
+"""
+BY_RELAY = r"""
+import socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+s.sendall(("GET %s HTTP/1.1\r\nHost: 127.0.0.1:%s\r\nCookie: %s\r\n\r\n" % (sys.argv[3], sys.argv[2], sys.argv[4])).encode())
+print(s.recv(100).split()[1].decode())
+"""
+
+
+def test_relay(user, t):
+    """The limit: a process outside that connects for a command is stopped by the cookie alone."""
+    folder, there = user.folder(), user.folder("relay")
+    s = Server(user, folder)
+    relay = user.start(["/usr/bin/python3", "-c", RELAY, str(s.port)], cwd=there, stdout=subprocess.PIPE)
+    try:
+        s.enter()
+        relay.stdout.readline()
+        user.write(folder + "/by-relay.py", BY_RELAY)
+        for cookie, status, what in (("buckle=" + "0" * 32, "403", "without the cookie gets nothing"), (s.cookie, "200", "that has the cookie gets the page")):
+            ran = user.run("--report=none", "--allow-socket=%s/relay" % there, "--", "python3", "by-relay.py", there + "/relay", str(s.port), s.folder, cookie,
+                           cwd=folder)
+            t.equal(ran.out.strip(), status, "a command with a relay outside %s" % what, ran)
+        ran = user.run("--report=none", "--", "python3", "by-relay.py", there + "/relay", str(s.port), s.folder, s.cookie, cwd=folder)
+        t.equal(ran.out.strip(), "", "and a command that may not use the relay gets nothing", ran)
+    finally:
+        relay.kill()
+        relay.wait(10)
+        s.end()
+
+
 def test_acts(user, t):
     """Each act that changes something, by its effect."""
     folder = user.folder()
@@ -751,5 +796,5 @@ if not os.path.exists(WINDOW):
 elif sys.argv[1:] == ["browser"]:
     for_everybody(only([test_now, test_protected, test_questions, test_hostile, test_session, test_policy_view, test_other_views, test_doctor, test_reach, test_foreign]))
 else:
-    for_everybody(only([test_login, test_peers, test_acts, test_opener, test_idle]))
+    for_everybody(only([test_login, test_peers, test_relay, test_acts, test_opener, test_idle]))
 sys.exit(done())
