@@ -38,6 +38,11 @@ static void kiro_hooks(struct buf *out, const char *program)
                  "\"^(shell|execute_bash)$\",\n     \"action\": {\"type\": \"command\", "
                  "\"command\": ");
     json_command(out, program, "hook --by-status || exit 2");
+    buf_str(
+        out,
+        "}},\n    {\"name\": \"buckle-summary\", \"trigger\": \"SessionStart\",\n     \"action\": "
+        "{\"type\": \"command\", \"command\": ");
+    json_command(out, program, "summary");
     buf_str(out, "}}\n  ]\n}\n");
 }
 
@@ -64,6 +69,14 @@ static void cline_hook(struct buf *out, const char *program)
             "#!/bin/sh\n# Runs shell commands in Buckle's sandbox (buckle hook --install cline).\n"
             "%s hook --by-status >&2 || printf '{\"cancel\": true, \"errorMessage\": \"Buckle: use "
             "the bash tool of the buckle MCP server\"}\\n'\n",
+            program);
+}
+
+static void cline_start(struct buf *out, const char *program)
+{
+    buf_fmt(out,
+            "#!/bin/sh\n# Describes Buckle's sandbox (buckle hook --install cline).\n"
+            "%s hook || printf '{\"cancel\": false}\\n'\n",
             program);
 }
 

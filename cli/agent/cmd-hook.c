@@ -325,6 +325,8 @@ static json_t *describe_sandbox(const struct cli_args *args, const json_t *messa
     struct bk_err err;
     char root[PATH_MAX];
     const char *named = getenv("CLAUDE_PROJECT_DIR"), *cwd = json_text(message, "cwd");
+    const json_t *roots = json_object_get(message, "workspaceRoots"); /* Cline's */
+    cwd = cwd ? cwd : json_string_value(json_array_get(roots, 0));
     const char *folder = named && named[0] == '/' ? named : cwd ? cwd : ".";
     if (files && realpath(folder, root) &&
         view_read(&v, root, files, args_count(args, "settings"), &err) == 0)

@@ -3,7 +3,8 @@
 
 /*
  * The formats are those of Claude Code, Codex and Gemini CLI (SessionStart, SubagentStart,
- * MessageDisplay) and of Cursor and Copilot (sessionStart, subagentStart). Copilot's have no name.
+ * MessageDisplay), of Cursor and Copilot (sessionStart, subagentStart; Copilot's have no name), and
+ * of Cline (TaskStart, TaskResume).
  */
 
 #include "agent/hook-event.h"
@@ -13,19 +14,23 @@
 #include "base/own.h"
 #include "report/annotate.h"
 
+enum shape { NESTED, FLAT, CLINE }; /* of the answer */
+
 static const struct row {
     const char *key, *name; /* key: NULL if only its other keys tell */
     enum hook_event event;
-    bool nested; /* the answer has an object hookSpecificOutput */
+    enum shape shape;
 } rows[] = {
-    {"hook_event_name", "SessionStart", HOOK_CONTEXT, true},
-    {"hook_event_name", "SubagentStart", HOOK_CONTEXT, true},
-    {"hook_event_name", "MessageDisplay", HOOK_DISPLAY, true},
-    {"hook_event_name", "sessionStart", HOOK_CONTEXT, false},
-    {"hookEventName", "sessionStart", HOOK_CONTEXT, false},
-    {"hookEventName", "subagentStart", HOOK_CONTEXT, false},
-    {NULL, "source", HOOK_CONTEXT, false},
-    {NULL, "agentName", HOOK_CONTEXT, false},
+    {"hook_event_name", "SessionStart", HOOK_CONTEXT, NESTED},
+    {"hook_event_name", "SubagentStart", HOOK_CONTEXT, NESTED},
+    {"hook_event_name", "MessageDisplay", HOOK_DISPLAY, NESTED},
+    {"hook_event_name", "sessionStart", HOOK_CONTEXT, FLAT},
+    {"hookEventName", "sessionStart", HOOK_CONTEXT, FLAT},
+    {"hookEventName", "subagentStart", HOOK_CONTEXT, FLAT},
+    {"hookName", "TaskStart", HOOK_CONTEXT, CLINE},
+    {"hookName", "TaskResume", HOOK_CONTEXT, CLINE},
+    {NULL, "source", HOOK_CONTEXT, FLAT},
+    {NULL, "agentName", HOOK_CONTEXT, FLAT},
 };
 
 /* Whether a message without a name is one about a start: never if it could be about a tool. */
@@ -62,7 +67,9 @@ json_t *hook_context(const json_t *message, const char *text, size_t n)
     OWN(json) json_t *words = n ? json_stringn(text, n) : NULL;
     if (!row || !words)
         return json_object();
-    if (row->nested)
+    if (row->shape == CLINE)
+        return json_pack("{s:b, s:O}", "cancel", false, "contextModification", words);
+    if (row->shape == NESTED)
         return json_pack("{s:{s:s, s:O}}", "hookSpecificOutput", "hookEventName", row->name,
                          "additionalContext", words);
     /* each of the two agents has its own name for it */

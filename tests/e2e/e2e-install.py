@@ -31,7 +31,8 @@ FILES = {
     "kiro": [".kiro/hooks/buckle.json", ".kiro/settings/mcp.json"],
     "amp": [".config/amp/plugins/buckle.ts"],
     "goose": [".agents/plugins/buckle/plugin.json", ".agents/plugins/buckle/hooks/hooks.json"],
-    "cline": ["Documents/Cline/Hooks/PreToolUse", ".cline/data/settings/cline_mcp_settings.json"],
+    "cline": ["Documents/Cline/Hooks/PreToolUse", "Documents/Cline/Hooks/TaskStart", "Documents/Cline/Hooks/TaskResume",
+              ".cline/data/settings/cline_mcp_settings.json"],
 }
 MCP = {"claude": ".claude.json", "gemini": ".gemini/settings.json", "codex": ".codex/config.toml",
        "cursor": ".cursor/mcp.json", "copilot": ".copilot/mcp-config.json",
@@ -111,6 +112,17 @@ def test_gates(user, t):
     user.write(script, text, 0o755)
     r = user.call(["sh", "-c", f"echo '{{}}' | '{script}'"], env=env)
     t.ok(json.loads(r.out)["cancel"] is True, "cline: without buckle nothing runs", r)
+    start = f"{home}/Documents/Cline/Hooks/TaskStart"
+    message = json.dumps({"hookName": "TaskStart", "taskId": "1", "workspaceRoots": [home], "taskStart": {}})
+    r = user.call(["sh", "-c", f"'{start}'"], stdin=message, env=env)
+    said = json.loads(r.out)
+    t.ok(said["cancel"] is False and home in said["contextModification"], "cline: a task starts with what the sandbox is", r)
+    user.write(start, read(start).decode().replace(running.BUCKLE, "/nonexistent/buckle"), 0o755)
+    r = user.call(["sh", "-c", f"'{start}'"], stdin=message, env=env)
+    t.ok(json.loads(r.out) == {"cancel": False}, "cline: without buckle it starts as well", r)
+    hooks = json.loads(read(f"{home}/.kiro/hooks/buckle.json"))["hooks"]
+    r = user.call(["sh", "-c", next(h for h in hooks if h["trigger"] == "SessionStart")["action"]["command"]], cwd=home, env=env)
+    t.ok(r.status == 0 and home in r.out, "kiro: so does a session", r)
 
 
 COMMENTED = '''// mine
