@@ -25,12 +25,12 @@ static bool is_one_of(const char *word, const char *const *words)
 
 /* ---- messages ---- */
 
-/* Windsurf: tool_info.command_line. Cline: preToolUse. Kiro and goose: tool_input. */
+/* Windsurf: tool_info.command_line. Cline: preToolUse. Kiro, goose and Qwen Code: tool_input. */
 static const char *command_of(const json_t *m, bool *other)
 {
     static const char *const shells[] = {
-        "execute_bash", "shell", "developer__shell", "execute_command", "run_commands",
-        "bash",         NULL};
+        "execute_bash", "shell", "developer__shell",  "execute_command",
+        "run_commands", "bash",  "run_shell_command", NULL};
     const json_t *info = json_object_get(m, "tool_info"), *cline = json_object_get(m, "preToolUse");
     const json_t *input = json_object_get(m, "tool_input");
     const char *tool = json_text(cline ? cline : m, cline ? "toolName" : "tool_name");
@@ -104,14 +104,16 @@ json_t *foreign_message(struct foreign *f, json_t *message, bool by_status)
         f->kind = FOREIGN_CODEX;
     if (json_text(m, "toolName"))
         read_arguments(m);
-    if (pre && tool && strcmp(tool, "run_shell_command") == 0) /* Qwen's name for it */
+    if (pre && tool && strcmp(tool, "run_shell_command") == 0) { /* Qwen's name for it */
+        f->kind = FOREIGN_QWEN;
         json_object_set_new(m, "tool_name", json_string("bash"));
+    }
     return json_incref(m);
 }
 
 bool foreign_asks(const struct foreign *f)
 {
-    return f->kind == FOREIGN_NONE;
+    return f->kind == FOREIGN_NONE || f->kind == FOREIGN_QWEN;
 }
 
 /* ---- answers ---- */
@@ -170,6 +172,18 @@ static json_t *answer_codex(json_t *answer)
     return json_incref(answer);
 }
 
+/* Qwen Code does not look at updatedInput, and runs what the model wrote. */
+static json_t *answer_qwen(json_t *answer)
+{
+    json_t *output = json_object_get(answer, "hookSpecificOutput");
+    if (!json_object_get(output, "updatedInput"))
+        return json_incref(answer);
+    json_object_del(output, "updatedInput");
+    json_object_set_new(output, "permissionDecision", json_string("deny"));
+    json_object_set_new(output, "permissionDecisionReason", json_string(use_server));
+    return json_incref(answer);
+}
+
 json_t *foreign_answer(const struct foreign *f, json_t *answer, int *status)
 {
     OWN(json) json_t *a = answer;
@@ -182,6 +196,8 @@ json_t *foreign_answer(const struct foreign *f, json_t *answer, int *status)
         return answer_cursor(f, a, *status);
     case FOREIGN_CODEX:
         return answer_codex(a);
+    case FOREIGN_QWEN:
+        return answer_qwen(a);
     default:
         return json_incref(a);
     }

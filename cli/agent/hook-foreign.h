@@ -16,6 +16,7 @@ enum foreign_kind {
     FOREIGN_STATUS, /* only the exit status counts (--by-status) */
     FOREIGN_CODEX,  /* no "ask", and a new command only with "allow" */
     FOREIGN_CURSOR, /* preToolUse: flat keys, no "ask", always a decision */
+    FOREIGN_QWEN,   /* Claude Code's format, but it runs the original command */
 };
 
 struct foreign {

@@ -213,13 +213,23 @@ def test_foreign(user, t):
              "Codex: a new command always with allow", r)
         r, a = hook(user, {**codex, "tool_input": {"command": "docker ps"}})
         t.ok(a == {} or hook_output(a)["permissionDecision"] == "deny", "Codex: never an ask, never a bare allow", r)
-    r, a = hook(user, {**codex, "tool_name": "run_shell_command", "turn_id": None})
-    t.ok(" run " in json.dumps(a), "Qwen's name for the shell", r)
+    qwen = {**codex, "tool_name": "run_shell_command"}
+    del qwen["turn_id"]
+    for more in ({}, {"autoAllowBashIfSandboxed": True}, {"prompt": True}):
+        settings(user, excludedCommands=["docker:*"], **more)
+        r, a = hook(user, qwen)
+        t.ok(hook_output(a)["permissionDecision"] == "deny" and "updatedInput" not in hook_output(a) and
+             "MCP" in hook_output(a)["permissionDecisionReason"], "Qwen Code, which would run the original", r)
+    settings(user, excludedCommands=["docker:*"])
+    r, a = hook(user, {**qwen, "tool_input": {"command": "docker ps"}})
+    t.equal(a, {}, "Qwen Code: what runs outside is left alone", r)
+    settings(user, autoAllowBashIfSandboxed=True, excludedCommands=["docker:*"])
     status = {
         "Windsurf": {"agent_action_name": "pre_run_command", "trajectory_id": folder,
                      "tool_info": {"command_line": "COMMAND", "cwd": folder}},
         "Kiro": {"hook_event_name": "preToolUse", "cwd": folder, "session_id": folder, "tool_name": "execute_bash",
                  "tool_input": {"command": "COMMAND"}},
+        "Qwen Code": {**codex, "turn_id": None, "tool_name": "run_shell_command", "tool_input": {"command": "COMMAND"}},
         "Kiro 3": {"hook_event_name": "PreToolUse", "cwd": folder, "session_id": folder, "tool_name": "shell",
                    "tool_input": {"command": "COMMAND"}},
         "goose": {"event": "PreToolUse", "session_id": folder, "working_dir": folder, "tool_name": "developer__shell",

@@ -296,7 +296,29 @@ def test_driven(user, t):
         {"provider": {"fake": provider}, "model": "fake/m", "small_model": "fake/m", "autoupdate": False})}, "run", "do it")
 
 
+def test_refused(user, t):
+    """Qwen Code runs the original command whatever a hook replaces it by: it must not run at all."""
+    program = fetched("qwen")
+    if not program:
+        skip(f"{PACKAGES['qwen']} cannot be installed")
+        return
+    home = user.folder()
+    user.sh(f"mkdir -p {home}/project")
+    provider = Provider(f"echo from-the-tool; touch {home}/outside")
+    env = {"HOME": home, "OPENAI_API_KEY": "k", "OPENAI_BASE_URL": f"http://127.0.0.1:{provider.port}/v1", "OPENAI_MODEL": "m"}
+    words = [program, "--auth-type", "openai", "--yolo", "-p", "run it"]
+    r = user.call(words, cwd=f"{home}/project", env=env, timeout=180)
+    t.ok(os.path.exists(f"{home}/outside"), "qwen: without a hook its command runs", r)
+    user.sh(f"rm -f {home}/outside")
+    user.call([running.BUCKLE, "hook", "--install", "qwen"], env=env)
+    provider.said.clear()
+    r = user.call(words, cwd=f"{home}/project", env=env, timeout=180)
+    provider.end()
+    t.ok(not os.path.exists(f"{home}/outside") and any("MCP server" in s for s in provider.said),
+         "qwen: with it, nothing runs outside, and the model learns why", r, provider.said[-2:])
+
+
 if __name__ == "__main__":
     for_everybody([test_sources, test_state, test_attacks, test_commands] +
-                  ([test_real, test_driven] if "heavy" in sys.argv else []))
+                  ([test_real, test_driven, test_refused] if "heavy" in sys.argv else []))
     sys.exit(done())

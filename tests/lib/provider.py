@@ -32,9 +32,10 @@ def anthropic(question, command):
 def openai(question, command):
     last = json.dumps(question.get("messages", [])[-1:])
     tools = [t["function"]["name"] for t in question.get("tools", [])]
-    calls = "bash" in tools and '"role": "tool"' not in last
-    call = {"index": 0, "id": "c1", "type": "function",
-            "function": {"name": "bash", "arguments": json.dumps({"command": command, "description": "d"})}}
+    name = next((n for n in ("bash", "run_shell_command") if n in tools), None)
+    calls = name and '"role": "tool"' not in last
+    given = {"command": command, "description": "d", **({"is_background": False} if name == "run_shell_command" else {})}
+    call = {"index": 0, "id": "c1", "type": "function", "function": {"name": name, "arguments": json.dumps(given)}}
     delta = {"role": "assistant", **({"tool_calls": [call]} if calls else {"content": "all done"})}
     chunks = [{"delta": delta, "finish_reason": None}, {"delta": {}, "finish_reason": "tool_calls" if calls else "stop"}]
     return "".join("data: " + json.dumps({"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m",
