@@ -161,9 +161,9 @@ bool terminate_begin(struct conn *c, const struct hello *hello)
         refuse_without(c);
         return false;
     }
-    c->client.tls = tls_end_accept(g->tls, name);
+    c->client.tls = tls_end_accept(g->tls, name, queue_data(&c->in), queue_size(&c->in));
     g->nended += c->client.tls != NULL;
-    if (!c->client.tls || !tls_end_feed(c->client.tls, queue_data(&c->in), queue_size(&c->in))) {
+    if (!c->client.tls) {
         plain_http_refuse(c, "no certificate could be made");
         return false;
     }

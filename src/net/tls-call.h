@@ -28,21 +28,24 @@ enum { TLS_HTTP1 = 1, TLS_H2 = 2 };
 enum tls_op {
     TLS_BEGIN,   /* in: the authority's names, "" for all; or, with want, its certificate and key as
                     PEM. plain: its certificate */
-    TLS_ACCEPT,  /* in: the host. The reply has the new end's number */
-    TLS_CONNECT, /* in: the host; protocols: what to offer */
-    TLS_SHAKE,   /* in: encrypted bytes; protocols: the answer, if answered */
+    TLS_ACCEPT,  /* in: the host, host bytes long, and then encrypted bytes. Makes an end, whose
+                    number the reply has if one was made, and is TLS_SHAKE for it */
+    TLS_CONNECT, /* the same; protocols: what to offer */
+    TLS_SHAKE,   /* in: encrypted bytes; protocols: the answer, if answered. Once it is complete, as
+                    TLS_READ, too */
     TLS_READ,    /* in: encrypted bytes. plain: at most want bytes */
     TLS_WRITE,   /* in: decrypted bytes */
     TLS_PASS,    /* as TLS_READ. What was read is also encrypted for the end `to`; out: its bytes */
     TLS_END,     /* announces the end of our direction */
-    TLS_FREE,    /* a packet of it has no reply */
+    TLS_FREE,    /* nothing but what each call does; a packet of it has no reply */
 };
 
-enum { TLS_AREA = 128 << 10, TLS_WRONG = 160 };
+enum { TLS_AREA = 128 << 10, TLS_WRONG = 160, TLS_FREED = 8 };
 
 struct tls_call {
-    uint32_t op, number, to, n, want;
-    uint32_t processor; /* that the gate runs on, from 1; 0: unknown */
+    uint32_t op, number, to, n, want, host;
+    uint32_t processor;                /* that the gate runs on, from 1; 0: unknown */
+    uint32_t nfreed, freed[TLS_FREED]; /* ends that are not used any more */
     uint8_t protocols, answered, address;
 };
 
@@ -50,7 +53,7 @@ struct tls_reply {
     uint32_t result; /* enum tls_result */
     uint32_t after; /* TLS_READ, TLS_SHAKE: what a read would return; TLS_DONE: there may be more */
     uint32_t number, nplain, nout;
-    uint8_t asking, offered, others, chosen, alert;
+    uint8_t created, asking, offered, others, chosen, alert;
     char wrong[TLS_WRONG];
 };
 

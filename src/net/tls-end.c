@@ -26,15 +26,17 @@ struct tls_helper {
     int sock;
     bool gone;
     struct tls_areas *areas;
-    struct tls_means means; /* NULL where there is none */
+    struct tls_means means;            /* NULL where there is none */
+    uint32_t nfreed, freed[TLS_FREED]; /* ends that the next call gives up */
 };
 
 struct tls_end {
     struct tls_helper *helper;
     struct queue in, out;
+    struct queue plain; /* what the handshake's last call has read */
     uint32_t number;
     enum tls_result after; /* what a read without new bytes returns */
-    bool failed, answered;
+    bool failed, answered, accepted;
     bool settled; /* without new bytes, another step of the handshake gets no further */
     uint8_t asking, offered, others, chosen, alert, protocol;
     char wrong[TLS_WRONG];
@@ -93,6 +95,9 @@ static bool call(struct tls_helper *h, const struct tls_call *call_for, struct t
     if (h->gone)
         return false;
     c.processor = h->means.processor ? (uint32_t)(h->means.processor() + 1) : 0;
+    c.nfreed = h->nfreed;
+    memcpy(c.freed, h->freed, h->nfreed * sizeof(c.freed[0]));
+    h->nfreed = 0;
     if (call_quickly(h, &c, r))
         return !h->gone;
     while ((n = send(h->sock, &c, sizeof(c), MSG_NOSIGNAL)) < 0 && errno == EINTR)
@@ -194,38 +199,53 @@ static enum tls_result call_with(struct tls_end *t, struct tls_call c, struct tl
     return send_waiting(t, c, r) ? note(t, r) : fail(t);
 }
 
-static struct tls_end *new_end(struct tls_helper *h, struct tls_call c, const struct peer *host)
+static struct tls_end *new_end(struct tls_helper *h, struct tls_call c, const struct peer *host,
+                               const void *data, size_t n)
 {
     struct tls_reply r;
-    c.n = (uint32_t)host->len;
-    c.address = host->address;
-    memcpy(h->areas->in, host->name, host->len);
-    if (!call(h, &c, &r) || r.result != TLS_DONE)
+    if (n > TLS_AREA - host->len)
         return NULL;
     struct tls_end *t = calloc(1, sizeof(*t));
-    if (t)
-        *t = (struct tls_end){.helper = h, .number = r.number, .after = TLS_MORE};
+    c.host = (uint32_t)host->len;
+    c.n = (uint32_t)(host->len + n);
+    c.address = host->address;
+    memcpy(h->areas->in, host->name, host->len);
+    memcpy(h->areas->in + host->len, data, n);
+    if (!t || !call(h, &c, &r) || !r.created) {
+        free(t);
+        return NULL;
+    }
+    *t = (struct tls_end){.helper = h, .number = r.number, .after = TLS_MORE};
+    t->accepted = c.op == TLS_ACCEPT;
+    t->settled = note(t, &r) == TLS_MORE;
     return t;
 }
 
-struct tls_end *tls_end_accept(struct tls_helper *h, const struct peer *host)
+struct tls_end *tls_end_accept(struct tls_helper *h, const struct peer *host, const void *data,
+                               size_t n)
 {
-    return new_end(h, (struct tls_call){.op = TLS_ACCEPT}, host);
+    return new_end(h, (struct tls_call){.op = TLS_ACCEPT}, host, data, n);
 }
 
 struct tls_end *tls_end_connect(struct tls_helper *h, const struct peer *host, unsigned protocols)
 {
-    return new_end(h, (struct tls_call){.op = TLS_CONNECT, .protocols = (uint8_t)protocols}, host);
+    return new_end(h, (struct tls_call){.op = TLS_CONNECT, .protocols = (uint8_t)protocols}, host,
+                   "", 0);
 }
 
 void tls_end_free(struct tls_end *t)
 {
     if (!t)
         return;
+    struct tls_helper *h = t->helper;
     struct tls_reply ignored;
-    call(t->helper, &(struct tls_call){.op = TLS_FREE, .number = t->number}, &ignored);
+    if (h->nfreed == TLS_FREED)
+        call(h, &(struct tls_call){.op = TLS_FREE}, &ignored);
+    if (!h->gone)
+        h->freed[h->nfreed++] = t->number;
     queue_free(&t->in);
     queue_free(&t->out);
+    queue_free(&t->plain);
     free(t);
 }
 
@@ -241,11 +261,15 @@ enum tls_result tls_end_shake(struct tls_end *t)
     struct tls_reply r;
     if (t->failed || t->settled)
         return t->failed ? TLS_FAILED : TLS_MORE;
+    c.want = t->accepted ? TLS_AREA / 2 : 0; /* a server does not speak first */
     enum tls_result result = call_with(t, c, &r);
     t->settled = result == TLS_MORE;
-    if (result == TLS_DONE)
-        t->after = (enum tls_result)r.after; /* bytes may have come along */
-    return result;
+    if (result != TLS_DONE)
+        return result;
+    t->after = (enum tls_result)r.after; /* bytes may have come along */
+    return r.nplain > c.want || queue_add(&t->plain, t->helper->areas->plain, r.nplain) < 0
+               ? fail(t)
+               : TLS_DONE;
 }
 
 bool tls_end_is_asking(const struct tls_end *t)
@@ -275,6 +299,17 @@ unsigned tls_end_chosen(const struct tls_end *t)
     return t->chosen;
 }
 
+/* Takes of what the handshake has read. Returns whether there was any. */
+static bool take_plain(struct tls_end *t, char *out, size_t n, size_t *got)
+{
+    size_t there = queue_size(&t->plain);
+    *got = there < n ? there : n;
+    memcpy(out, queue_data(&t->plain), *got);
+    if (*got)
+        queue_take(&t->plain, *got);
+    return *got > 0;
+}
+
 static bool has_nothing(const struct tls_end *t)
 {
     return t->failed || (queue_size(&t->in) == 0 && t->after != TLS_DONE);
@@ -296,6 +331,8 @@ enum tls_result tls_end_read(struct tls_end *t, char *out, size_t n, size_t *got
 {
     struct tls_reply r;
     uint32_t want = n < TLS_AREA ? (uint32_t)n : TLS_AREA;
+    if (!t->failed && take_plain(t, out, n, got))
+        return TLS_DONE;
     *got = 0;
     if (has_nothing(t))
         return t->after;
@@ -309,6 +346,8 @@ enum tls_result tls_end_pass(struct tls_end *t, struct tls_end *to, char *out, s
     struct tls_reply r;
     struct tls_call c = {.op = TLS_PASS, .to = to->number};
     c.want = n < TLS_AREA / 2 ? (uint32_t)n : TLS_AREA / 2;
+    if (!t->failed && !to->failed && take_plain(t, out, c.want, got))
+        return tls_end_write(to, out, *got) ? TLS_DONE : fail(t);
     *got = 0;
     if (has_nothing(t) || to->failed)
         return to->failed ? fail(t) : t->after;

@@ -36,8 +36,9 @@ void tls_helper_use(struct tls_helper *h, const struct tls_means *means);
 void tls_helper_free(struct tls_helper *h); /* NULL is fine */
 
 struct tls_end;
-/* Both return NULL on failure. */
-struct tls_end *tls_end_accept(struct tls_helper *h, const struct peer *host);
+/* Both return NULL on failure. data: the client's first bytes. */
+struct tls_end *tls_end_accept(struct tls_helper *h, const struct peer *host, const void *data,
+                               size_t n);
 /* Verifies the server's certificate against the host's store. protocols: what to offer; 0: nothing.
  */
 struct tls_end *tls_end_connect(struct tls_helper *h, const struct peer *host, unsigned protocols);

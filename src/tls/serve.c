@@ -74,15 +74,15 @@ static struct tls *end_of(const struct server *s, uint32_t number)
     return number < s->nends ? s->ends[number] : NULL;
 }
 
-static void forget(struct server *s, const struct tls_call *c)
+static void forget(struct server *s, uint32_t number)
 {
-    struct tls *t = end_of(s, c->number);
+    struct tls *t = end_of(s, number);
     if (!t)
         return;
     tls_free(t);
-    s->ends[c->number] = NULL;
-    if (c->number < s->next)
-        s->next = c->number;
+    s->ends[number] = NULL;
+    if (number < s->next)
+        s->next = number;
 }
 
 /* ---- calls ---- */
@@ -109,21 +109,6 @@ static enum tls_result begin(struct server *s, const struct tls_call *c, struct 
     return TLS_DONE;
 }
 
-static enum tls_result create(struct server *s, const struct tls_call *c, struct tls_reply *r)
-{
-    struct peer host = {.address = c->address};
-    if (!s->engine || c->n == 0 || c->n >= sizeof(host.name))
-        return TLS_FAILED;
-    host.len = (__typeof__(host.len))c->n;
-    memcpy(host.name, s->areas->in, c->n);
-    struct tls *t = c->op == TLS_ACCEPT ? tls_accept(s->engine, &host)
-                                        : tls_connect(s->engine, &host, c->protocols);
-    if (t && keep(s, t, &r->number))
-        return TLS_DONE;
-    tls_free(t);
-    return TLS_FAILED;
-}
-
 /* As much as is there and fits. */
 static enum tls_result read_all(struct server *s, struct tls *t, const struct tls_call *c,
                                 struct tls_reply *r)
@@ -139,10 +124,14 @@ static enum tls_result read_all(struct server *s, struct tls *t, const struct tl
     return r->nplain ? TLS_DONE : got;
 }
 
-static enum tls_result shake(struct tls *t, struct tls_reply *r)
+/* With the last bytes of a handshake, those of a request often come along. */
+static enum tls_result shake(struct server *s, struct tls *t, const struct tls_call *c,
+                             struct tls_reply *r)
 {
     enum tls_result result = tls_handshake(t);
     r->after = tls_has_bytes(t) ? TLS_DONE : TLS_MORE;
+    if (result == TLS_DONE && c->want && r->after == TLS_DONE)
+        read_all(s, t, c, r);
     return result;
 }
 
@@ -156,7 +145,7 @@ static enum tls_result act(struct server *s, struct tls *t, const struct tls_cal
     case TLS_SHAKE:
         if (c->answered)
             tls_answer(t, c->protocols);
-        return shake(t, r);
+        return shake(s, t, c, r);
     case TLS_READ:
         return read_all(s, t, c, r);
     case TLS_WRITE:
@@ -187,6 +176,25 @@ static enum tls_result describe(struct server *s, struct tls *t, enum tls_result
     r->nout = (uint32_t)n;
     tls_sent(t);
     return result;
+}
+
+static enum tls_result create(struct server *s, const struct tls_call *c, struct tls_reply *r)
+{
+    struct peer host = {.address = c->address};
+    if (!s->engine || c->host == 0 || c->host > c->n || c->host >= sizeof(host.name))
+        return TLS_FAILED;
+    host.len = (__typeof__(host.len))c->host;
+    memcpy(host.name, s->areas->in, c->host);
+    struct tls *t = c->op == TLS_ACCEPT ? tls_accept(s->engine, &host)
+                                        : tls_connect(s->engine, &host, c->protocols);
+    if (!t || !keep(s, t, &r->number)) {
+        tls_free(t);
+        return TLS_FAILED;
+    }
+    r->created = true;
+    if (c->n > c->host && !tls_feed(t, s->areas->in + c->host, c->n - c->host))
+        return TLS_FAILED;
+    return describe(s, t, shake(s, t, c, r), r);
 }
 
 /* What has to be sent to `from` itself waits for the next call. */
@@ -220,9 +228,9 @@ static void handle(struct server *s, const struct tls_call *c, struct tls_reply 
 {
     *r = (struct tls_reply){0};
     follow(s, c->processor);
-    if (c->op == TLS_FREE)
-        forget(s, c);
-    else
+    for (uint32_t i = 0; i < c->nfreed && i < TLS_FREED; i++)
+        forget(s, c->freed[i]);
+    if (c->op != TLS_FREE)
         answer(s, c, r);
 }
 

@@ -37,6 +37,7 @@ struct tls {
     BIO *in, *out;
     bool asking, answered, wants_certificate, others, failed;
     enum staple staple; /* of the server */
+    bool keeps;         /* it has given a session */
     uint8_t offered, protocol;
     char wrong[160];
 };
@@ -137,10 +138,12 @@ static int on_session(SSL *ssl, SSL_SESSION *session)
 {
     const struct tls_library *l = tls_library_load();
     struct tls *t = l->SSL_get_ex_data(ssl, 0);
-    if (!t->kept || t->failed || t->wants_certificate || l->SSL_get_verify_result(ssl))
+    /* a server may send several at once; one is enough */
+    if (t->keeps || !t->kept || t->failed || t->wants_certificate || l->SSL_get_verify_result(ssl))
         return 0;
     forget(l, t->kept);
     *t->kept = (struct kept){l->SSL_SESSION_dup(session), t->host};
+    t->keeps = true;
     return 0;
 }
 

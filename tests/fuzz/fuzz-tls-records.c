@@ -41,7 +41,9 @@ static struct tls_call read_call(const uint8_t words[2], uint32_t n)
                              .n = words[1] & 1 ? n : words[1] % (n + 1),
                              .want = words[1] * 64U,
                              .protocols = words[1] >> 6,
-                             .answered = words[0] >> 5 & 1};
+                             .answered = words[0] >> 5 & 1,
+                             .nfreed = words[1] >> 5 == 7 ? TLS_FREED + 1 : words[1] >> 7,
+                             .freed = {words[0] >> 6, words[1] & 3}};
 }
 
 static void check_reply(const struct tls_reply *r)
@@ -106,8 +108,8 @@ static void fuzz_quickly(int ends[2], const uint8_t *words, size_t ncalls, const
     atomic_store(&areas.quick, 1);
     require(pthread_create(&other, NULL, serve, &ends[1]) == 0);
     call_now(ends[0], (struct tls_call){.op = TLS_BEGIN});
-    call_now(ends[0], (struct tls_call){.op = TLS_ACCEPT, .n = 3});
-    call_now(ends[0], (struct tls_call){.op = TLS_CONNECT, .n = 3, .protocols = 3});
+    call_now(ends[0], (struct tls_call){.op = TLS_ACCEPT, .n = 3, .host = 3});
+    call_now(ends[0], (struct tls_call){.op = TLS_CONNECT, .n = 3, .host = 3, .protocols = 3});
     memcpy(areas.in, bytes, n);
     for (size_t i = 0; i < ncalls; i++)
         call_now(ends[0], read_call(words + 2 * i, n));
@@ -123,8 +125,8 @@ static void fuzz_packets(int ends[2], const uint8_t *words, size_t ncalls, const
 {
     size_t asked = 3;
     send_call(ends[0], (struct tls_call){.op = TLS_BEGIN});
-    send_call(ends[0], (struct tls_call){.op = TLS_ACCEPT, .n = 3});
-    send_call(ends[0], (struct tls_call){.op = TLS_CONNECT, .n = 3, .protocols = 3});
+    send_call(ends[0], (struct tls_call){.op = TLS_ACCEPT, .n = 3, .host = 3});
+    send_call(ends[0], (struct tls_call){.op = TLS_CONNECT, .n = 3, .host = 3, .protocols = 3});
     memcpy(areas.in, bytes, n);
     for (size_t i = 0; i < ncalls; i++) {
         struct tls_call c = read_call(words + 2 * i, n);

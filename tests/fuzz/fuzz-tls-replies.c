@@ -46,6 +46,7 @@ static struct tls_reply read_reply(const uint8_t s[SPOKEN])
         .nplain = number_of(s + 3),
         .nout = number_of(s + 6),
         .number = number_of(s + 9),
+        .created = s[0] >> 6 != 3,
         .asking = s[12] & 1,
         .offered = s[12] >> 1,
         .chosen = s[13],
@@ -72,7 +73,8 @@ struct speaker {
     _Atomic bool over;
 };
 
-static const struct tls_reply fine = {.result = TLS_DONE}, over = {.result = TLS_FAILED};
+static const struct tls_reply fine = {.result = TLS_MORE, .created = 1},
+                              over = {.result = TLS_FAILED};
 
 /* Replies in memory, one after the other: the first makes an end, the last ones are failures. */
 static void *speak(void *arg)
@@ -126,7 +128,7 @@ static void run_steps(struct tls_helper *h, const uint8_t *data, size_t n)
 {
     const struct peer host = {.name = "a.b", .len = 3};
     bool failed = false;
-    struct tls_end *other = tls_end_accept(h, &host),
+    struct tls_end *other = tls_end_accept(h, &host, "hello", 5),
                    *t = other ? tls_end_connect(h, &host, 3) : NULL;
     for (size_t i = 1; i < n && t; i++)
         failed = step(t, other, data[i * SPOKEN], failed);

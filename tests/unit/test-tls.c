@@ -312,7 +312,7 @@ static void test_helper(void)
     setenv("SSL_CERT_FILE", path, 1); /* empty */
     struct tls_helper *h = start(&pid, "critical,permitted;DNS:test", &pem);
     ok(h && pem.s && strstr(pem.s, "BEGIN CERTIFICATE"), "a helper");
-    struct tls_end *server = tls_end_accept(h, &host),
+    struct tls_end *server = tls_end_accept(h, &host, "", 0),
                    *client = tls_end_connect(h, &host, TLS_H2 | TLS_HTTP1);
     is_int(shake_ends(server, client), TLS_FAILED, "nobody trusts it yet");
     uint8_t alert[TLS_ALERT];
@@ -325,17 +325,19 @@ static void test_helper(void)
     buf_free(&pem);
 
     h = start(&pid, NULL, &pem);
-    server = tls_end_accept(h, &strange);
+    server = tls_end_accept(h, &strange, "", 0);
     client = tls_end_connect(h, &strange, 0);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
+    is_int(tls_end_shake(client), TLS_MORE, "without bytes there is nothing to do");
+    ok(tls_end_feed(client, "x", 1), "with bytes there is");
     is_int(tls_end_shake(client), TLS_FAILED, "if it dies, its ends fail");
     ok(strstr(tls_end_wrong(client), "ended"), "with a reason");
     is_int(tls_end_read(server, text, sizeof(text), &n), TLS_MORE,
            "without bytes there is nothing");
     ok(tls_end_feed(server, "x", 1), "bytes are accepted");
     is_int(tls_end_read(server, text, sizeof(text), &n), TLS_FAILED, "and fail");
-    ok(!tls_end_accept(h, &host), "there are no new ones");
+    ok(!tls_end_accept(h, &host, "", 0), "there are no new ones");
     tls_end_free(server);
     tls_end_free(client);
     tls_helper_free(h);
@@ -349,7 +351,7 @@ static void test_pass(struct tls_end *server, struct tls_end *client, struct tls
                       struct tls_helper *k)
 {
     struct peer host = named("a.test");
-    struct tls_end *server2 = tls_end_accept(h, &host),
+    struct tls_end *server2 = tls_end_accept(h, &host, "", 0),
                    *client2 = tls_end_connect(k, &host, TLS_HTTP1);
     char text[64];
     size_t n;
@@ -400,7 +402,7 @@ static void test_through(bool quick)
         tls_helper_use(h, &means);
         tls_helper_use(k, &means);
     }
-    struct tls_end *server = tls_end_accept(h, &host),
+    struct tls_end *server = tls_end_accept(h, &host, "", 0),
                    *client = tls_end_connect(k, &host, TLS_H2 | TLS_HTTP1);
     is_int(shake_ends(server, client), TLS_DONE, "a handshake");
     is_int(tls_end_chosen(client), TLS_HTTP1, "with HTTP/1");
@@ -413,7 +415,7 @@ static void test_through(bool quick)
     is_int(tls_end_read(server, text, sizeof(text), &n), TLS_CLOSED, "stays the end");
     tls_end_free(server);
     tls_end_free(client);
-    server = tls_end_accept(h, &host);
+    server = tls_end_accept(h, &host, "", 0);
     client = tls_end_connect(k, &host, TLS_HTTP1);
     is_int(shake_ends(server, client), TLS_DONE, "a resumed session");
     test_pass(server, client, h, k);
