@@ -6,6 +6,7 @@
  *
  *     probe OPERATION ARGUMENT…
  *     probe --batch             one operation per line, words separated by tabs, bytes as \xNN
+ *     probe --init              the same in a child, which then is not the first of its namespace
  *     probe --list
  *
  * Every form of a call is a separate operation and goes to the kernel directly, so that no library
@@ -17,6 +18,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "probe.h"
@@ -115,8 +117,23 @@ static int batch(void)
     return status;
 }
 
+/* Orphans become the first process's children, and no signal that it does not handle reaches it. */
+static int batch_below(void)
+{
+    int status = 0;
+    pid_t gone, child = fork();
+    if (child <= 0) /* without forking, here */
+        return batch();
+    close(STDIN_FILENO);
+    while ((gone = wait(&status)) != child && gone > 0)
+        ;
+    return status;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 2 && strcmp(argv[1], "--init") == 0)
+        return batch_below();
     if (argc == 2 && strcmp(argv[1], "--batch") == 0)
         return batch();
     if (argc == 2 && strcmp(argv[1], "--list") == 0) {

@@ -8,8 +8,8 @@
 table's profile a probe ($TOOLS/probe) attempts the operation of each row, in a file system made for
 it, where the rows' paths exist. Rows that no single Linux call can express are counted with the
 reason (VERBOSE=1 lists them). $BUCKLE_PRETEND (kernel=6.1.0) pretends a less capable host. $TIER is
-judged or sentry: the tier that controls reading. As root, everything runs as root and as an
-ordinary user.
+judged or sentry: the tier that controls reading; or container: runc starts the probe, and the node
+agent judges it. As root, everything runs as root and as an ordinary user.
 """
 
 import ctypes
@@ -28,13 +28,15 @@ import sys
 import tempfile
 import traceback
 
-# The tier that controls reading, where the planner has a choice: judged or sentry.
+# The tier that controls reading, where the planner has a choice: judged or sentry. Or container.
 TIER = os.environ.get("TIER", "judged")
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 if TIER == "sentry":
     import fusable
 import process_rows
 import tap
+if TIER == "container":
+    import verdict_boxes as boxes
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUCKLE = os.path.abspath(os.environ.get("BUCKLE", "buckle"))
@@ -330,11 +332,19 @@ class Probe:
     """A probe under a profile, which answers line by line."""
 
     def __init__(self, options, cwd, home):
+        if TIER == "container":
+            self.child = boxes.Box(options[1], cwd, home, [TOOL + "/probe", "--init"])
+            return
         argv = [*LOADER, TOOL + "/buckle", "run", "--shared-tmp", "--report", "none", *options, "--",
                 TOOL + "/probe", "--batch"]
         env = dict(surroundings(), HOME=home)
         self.child = subprocess.Popen(argv, cwd=cwd, env=env, stdin=subprocess.PIPE,
                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def claims(self, operation):
+        """Whether the plan says that the operation is allowed where the policy allows it."""
+        refused = self.child.operations if TIER == "container" else {}
+        return not any(operation in refused.get(how, ()) for how in ("refused", "judgedRefused"))
 
     def ask(self, *words):
         line = "\t".join("".join(c if " " < c <= "~" and c != "\\" else
@@ -416,6 +426,9 @@ def check_world(world, options, params, expected, odd_errno, on_result, skip):
                 answer == "EPERM" or odd_errno and answer != "no answer") else "neither"
             if answer == "no answer":
                 return gone(world, row, call, probe.end(), on_result, skip)
+            if came == "deny" and expected[row.number] == "allow" and not probe.claims(row.operation):
+                skip(row, "the plan says that a container cannot have it")
+                break
             on_result(row, call, came == expected[row.number], f"{call}: {answer}, eval says "
                  f"{expected[row.number]}")
     probe.end()
@@ -479,7 +492,21 @@ def fits(row, source, folders, name, skip):
     return not why
 
 
+def contained(group, name, skip):
+    """Whether a container can have the group's profile, which becomes a text without parameters."""
+    params, _ = split_options(group)
+    text = group.text and boxes.in_text(group.text, params)
+    why = None if text else "a container's profile has no parameters" if group.text else \
+        "shipped profiles, and those of several files, are tried as they are"
+    for number, question, _, _ in group.rows if why else ():
+        skip(name, number, question, why)
+    group.text = text
+    return not why
+
+
 def check_group(group, name, on_result, skip):
+    if TIER == "container" and not contained(group, name, skip):
+        return
     for about in PRELUDE:
         check_part(group, name, about, on_result, skip)
     check_processes(group, name, on_result, skip)
@@ -503,6 +530,8 @@ def check_processes(group, name, on_result, skip):
 
 def unenforced(options):
     """Operations that the plan does not enforce, as it says itself."""
+    if TIER == "container":
+        return set(boxes.ask({"profile": options[1]})["unavailable"])
     done = subprocess.run([*LOADER, TOOL + "/buckle", "run", "--shared-tmp", "--dry-run", "--json", *options, "--",
                            TOOL + "/probe"], stdout=subprocess.PIPE, cwd=TOOL + "/cwd",
                           timeout=PATIENCE, env=dict(surroundings(), HOME="/nonexistent"))
@@ -539,6 +568,9 @@ def check_asked(group, name, prelude, rows, on_result, skip):
                 on_result(name, row, row.call[0], False, "the probe is gone: " + err)
             return
         came = {"ok": "allow", "EPERM": "deny", **row.means}.get(answer, "neither")
+        if came == "deny" and expected == "allow" and not probe.claims(row.operation):
+            skip(name, row.number, row.question, "the plan says that a container cannot have it")
+            continue
         if came == "allow" and expected == "deny" and row.family() in unenforced(options):
             skip(name, row.number, row.question, "the plan says that this host does not enforce it")
             continue
@@ -660,6 +692,8 @@ def unpack(contents, to):
 def enter(uid, root):
     """Becomes uid, in a mount namespace whose root is a new, empty file system."""
     gid = uid if os.geteuid() == 0 else os.getgid()
+    if TIER == "container":
+        return enter_box(uid, root)
     if os.geteuid() == 0 and uid != 0:
         os.setgroups([])
         os.setresgid(uid, uid, uid)
@@ -672,6 +706,10 @@ def enter(uid, root):
         put("/proc/self/gid_map", f"{gid} {gid} 1")
     mount(None, "/", None, MS_REC | MS_PRIVATE)
     mount("tmpfs", root, "tmpfs", 0)
+    furnish(root)
+
+
+def furnish(root):
     for name in ("dev", "proc", ".host", TOOL[1:] + "/run", TOOL[1:] + "/tables",
                  TOOL[1:] + "/cwd"):
         os.makedirs(f"{root}/{name}", exist_ok=True)
@@ -682,10 +720,25 @@ def enter(uid, root):
         mount(f"/dev/{name}", f"{root}/dev/{name}", None, MS_BIND)
 
 
-def switch(root):
+def enter_box(uid, root):
+    """Enters a copy of a tmpfs that stays mounted where containers start. Everything in it becomes uid's."""
+    boxes.own_mounts()
+    furnish(root)
+    for folder, folders, files in os.walk(root + TOOL):
+        for path in (folder, *(os.path.join(folder, f) for f in files)):
+            os.chown(path, uid, uid)
+    os.chown(root, uid, uid)
+    os.chown(root + "/dev", uid, uid)
+
+
+def switch(root, uid):
     os.chdir(root)
     call("syscall", PIVOT_ROOT[os.uname().machine], b".", b".host")
     os.chdir("/")
+    if TIER == "container" and uid != 0:
+        os.setgroups([])
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
 
 
 def inside(uid, files, root, send):
@@ -694,7 +747,7 @@ def inside(uid, files, root, send):
     contents, LOADER = take_along()
     enter(uid, root)
     unpack(contents, root + TOOL)
-    switch(root)
+    switch(root, uid)
 
     def on_result(name, row, call_name, good, detail):
         send({"name": name, "line": row.number, "question": row.question, "good": good,
@@ -708,15 +761,17 @@ def inside(uid, files, root, send):
     send({"done": True})
 
 
-def run_as(uid, files, root):
+def run_as(uid, files, root, starter=None):
     """Runs in a child. Yields the lines it reports."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reader)
+        if starter:
+            starter.enter()
         out = os.fdopen(writer, "w")
         try:
-            signal.alarm(240)
+            signal.alarm(1500 if TIER == "container" else 240)
             inside(uid, files, root, lambda what: out.write(json.dumps(what) + "\n"))
         except BaseException as error:  # report any exception to the parent
             denied = isinstance(error, OSError) and error.errno in (errno.EPERM, errno.ENOSPC)
@@ -750,8 +805,9 @@ def report(who, reported):
 
 
 def main():
-    if TIER == "sentry" and not fusable.usable():
-        tap.skip("/dev/fuse is not open to everybody here")
+    why = boxes.why_not() if TIER == "container" else TIER == "sentry" and not fusable.usable() and "/dev/fuse is not open to everybody here"
+    if why:
+        tap.skip(why)
         return tap.done()
     folder = os.path.join(HERE, "verdicts")
     files = [os.path.abspath(f) for f in sys.argv[1:]] or sorted(
@@ -759,11 +815,17 @@ def main():
     people = [ORDINARY, 0] if os.geteuid() == 0 else [os.geteuid()]
     with tempfile.TemporaryDirectory(prefix="buckle-kernel-") as root:
         os.chmod(root, 0o777)
-        started = []
+        started, starters = [], []
+        agent = boxes.agent() if TIER == "container" else None
         for uid in people:
             os.mkdir(f"{root}/{uid}")
             os.chmod(f"{root}/{uid}", 0o777)
-            started.append((uid, *run_as(uid, files, f"{root}/{uid}")))
+            if agent:
+                mount("tmpfs", f"{root}/{uid}", "tmpfs", 0)
+                starters.append(boxes.Starter(agent, f"{root}/{uid}", uid, DEVICES))
+            started.append((uid, *run_as(uid, files, f"{root}/{uid}", *starters[-1:])))
+        for starter in starters:  # after the forks: a thread's locks would be copied
+            starter.serve()
         for uid, child, reader in started:
             reported = [json.loads(line) for line in reader]
             os.waitpid(child, 0)
@@ -772,6 +834,8 @@ def main():
                 tap.skip(f"namespaces are not available to {who}")
             else:
                 report(who, reported)
+        if agent:
+            boxes.leave(agent, starters)
     return tap.done()
 
 
