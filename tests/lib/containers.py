@@ -42,13 +42,18 @@ def bundle(name, args, seccomp=None, debian=False, **more):
     """Makes a bundle with a root file system of busybox, and Debian's if asked for. Returns its folder."""
     folder = os.path.join(FOLDER, "bundles", name)
     root = os.path.join(folder, "rootfs")
+    links = [p for p in DEBIAN if os.path.islink(p)] if debian else []
     for part in ("bin", "proc", "dev", "tmp", "work", "secret", "etc", "usr", "lib", "lib64"):
-        os.makedirs(os.path.join(root, part), exist_ok=True)
+        if "/" + part not in links:
+            os.makedirs(os.path.join(root, part), exist_ok=True)
+    for path in links:
+        if not os.path.lexists(root + path):
+            os.symlink(os.readlink(path), root + path)
     mounts = [{"destination": "/proc", "type": "proc", "source": "proc"},
               {"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "strictatime", "mode=755", "size=65536k"]},
               {"destination": "/dev/pts", "type": "devpts", "source": "devpts", "options": ["nosuid", "noexec", "newinstance", "ptmxmode=0666"]}]
     if debian:
-        mounts += [{"destination": p, "type": "bind", "source": p, "options": ["rbind", "ro"]} for p in DEBIAN]
+        mounts += [{"destination": p, "type": "bind", "source": p, "options": ["rbind", "ro"]} for p in DEBIAN if p not in links]
     else:
         if not os.path.exists(os.path.join(root, "bin", "busybox")):
             shutil.copy(shutil.which("busybox"), os.path.join(root, "bin", "busybox"))
@@ -72,6 +77,9 @@ def bundle(name, args, seccomp=None, debian=False, **more):
             space["path"] = network
     for source, place, options in more.pop("binds", ()):
         config["mounts"].append({"destination": place, "type": "bind", "source": source, "options": options.split(",")})
+    if more.pop("shared", False):  # as engines do
+        config["mounts"] += [{"destination": "/dev/shm", "type": "tmpfs", "source": "shm", "options": ["nosuid", "nodev", "mode=1777"]},
+                             {"destination": "/dev/mqueue", "type": "mqueue", "source": "mqueue"}]
     config["process"].update(more)
     if seccomp:
         config["linux"]["seccomp"] = seccomp
@@ -133,14 +141,15 @@ class Agent:
             section["listenerMetadata"] = metadata
         return section
 
-    def run(self, profile, args, runtime="runc", metadata=None, timeout=60, name=None, section=None, **more):
-        """Runs a container to its end. Returns (status, output, errors, id)."""
+    def run(self, profile, args, runtime="runc", metadata=None, timeout=60, name=None, section=None, given=None, keep=None, **more):
+        """Runs a container to its end, without a filter if the profile is None, with the file `keep` as descriptor 3. Returns (status, output, errors, id)."""
         self.n += 1
         name = name or f"c{os.getpid()}-{self.n}"
         words = args if isinstance(args, list) else ["/bin/sh", "-c", args]
-        folder = bundle(name, words, section or self.seccomp(profile, metadata), **more)
-        done = subprocess.run([runtime, *root_of(runtime), "run", "-b", folder, name], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, timeout=timeout, check=False)
+        folder = bundle(name, words, profile and (section or self.seccomp(profile, metadata)), **more)
+        words = [runtime, *root_of(runtime), "run", *(["--preserve-fds", "1"] if keep else []), "-b", folder, name]
+        words = ["/bin/sh", "-c", 'exec 3<"$0"; exec "$@"', keep, *words] if keep else words
+        done = subprocess.run(words, input=given or b"", stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout, check=False)
         return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"), name
 
     def begin(self, profile, args, runtime="runc", **more):
@@ -254,15 +263,18 @@ class Podman:
 
     def __init__(self):
         self.base = ["podman", "--root", os.path.join(FOLDER, "podman"), "--runroot", os.path.join(FOLDER, "podman-run"), "--storage-driver", "vfs", "--cgroup-manager", "cgroupfs"]
-        with subprocess.Popen(["tar", "-C", image_root(), "-c", "."], stdout=subprocess.PIPE) as tar:
-            subprocess.run([*self.base, "import", "-", "bb:1"], stdin=tar.stdout, capture_output=True, timeout=120, check=True)
+        self.add("bb:1", image_root())
 
-    def run(self, args, runtime="runc", annotation=None, seccomp=None, privileged=False):
+    def add(self, image, root):
+        with subprocess.Popen(["tar", "-C", root, "-c", "."], stdout=subprocess.PIPE) as tar:
+            subprocess.run([*self.base, "import", "-", image], stdin=tar.stdout, capture_output=True, timeout=300, check=True)
+
+    def run(self, args, runtime="runc", annotation=None, seccomp=None, privileged=False, image="bb:1"):
         more = ["--annotation", annotation] if annotation else []
         more += ["--security-opt", "seccomp=" + seccomp] if seccomp else []
         more += ["--privileged"] if privileged else []
         return subprocess.run([*self.base, "--runtime", runtime, "run", "--rm", "--network", "none", "--pids-limit", "-1", "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=4096:4096", *more,
-                               "bb:1", *args], stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False, text=True)
+                               image, *args], stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False, text=True)
 
 
 class Containerd:

@@ -20,6 +20,10 @@ BIN = os.path.join(FOLDER, "bin")
 class Who:
     """A user who runs Buckle."""
 
+    among_each_other = True  # signals that stay inside a sandbox are not judged
+    queues_by_name = True
+    own_entries = ("ENOSYS",)
+
     def __init__(self, uid):
         self.uid = uid
         self.name = "root" if uid == 0 else "user"

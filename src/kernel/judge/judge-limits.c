@@ -9,6 +9,7 @@
 
 #include "kernel/judge/judge-limits.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,18 @@ static void limit_memory(int proc)
         limit(RLIMIT_AS, size + MORE_MEMORY);
 }
 
+/* Threads that carry messages or wait for connections need little of the eight megabytes that each
+ * would have, of which only few fit. */
+static void limit_stacks(void)
+{
+    enum { STACK = 256 << 10 };
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK);
+    pthread_setattr_default_np(&attr);
+    pthread_attr_destroy(&attr);
+}
+
 void judge_limit(int proc)
 {
     static const struct itimerval second = {{1, 0}, {1, 0}};
@@ -65,6 +78,7 @@ void judge_limit(int proc)
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_NOFILE, FILES);
     limit_memory(proc);
+    limit_stacks();
     sigaction(SIGPROF, &act, NULL);
     setitimer(ITIMER_PROF, &second, NULL);
 }
