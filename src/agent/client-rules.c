@@ -101,6 +101,8 @@ enum client_rule client_rule_about(const struct hook_call *call, const char *roo
         return CLIENT_SILENT;
     if (strcmp(call->rules_tool, "run_shell_command") == 0)
         return gemini_rule_about(call, root);
+    if (strcmp(call->rules_tool, "codex") == 0)
+        return codex_rule_about(call, root);
     snprintf(places[0], sizeof(places[0]), "/etc/claude-code/managed-settings.json");
     if (named && named[0] == '/')
         snprintf(places[1], sizeof(places[1]), "%s/settings.json", named);

@@ -22,6 +22,8 @@ enum client_rule client_rule_about(const struct hook_call *call, const char *roo
 /* The same for rules that are given, with the name of the shell tool. */
 enum client_rule client_rule_of(const json_t *permissions, const char *tool, const char *command);
 
+/* The same for Codex CLI (codex-rules.c). */
+enum client_rule codex_rule_about(const struct hook_call *call, const char *root);
 /* The same for Gemini CLI (gemini-rules.c). */
 enum client_rule gemini_rule_about(const struct hook_call *call, const char *root);
 

@@ -21,12 +21,12 @@ struct hook_call {
     const char *agent;   /* the id of the sub-agent that calls, or NULL */
     const char *mode;    /* the user's permission mode, or NULL */
     bool bypass;
-    bool vouches;      /* the agent asks the user if the answer says so */
-    bool asks;         /* the same, or it might */
-    bool keeps_folder; /* the agent's shell tool promises that `cd` lasts */
-    const char
-        *rules_tool;     /* the shell tool's name in the agent's rules (client-rules.h), or NULL */
-    const json_t *input; /* of the tool */
+    bool vouches;           /* the agent asks the user if the answer says so */
+    bool asks;              /* the same, or it might */
+    bool keeps_folder;      /* the agent's shell tool promises that `cd` lasts */
+    const char *rules_tool; /* the shell tool's name in the agent's rules (client-rules.h), codex,
+                               or NULL */
+    const json_t *input;    /* of the tool */
 };
 
 /* Parses a message, which must outlive the call. Returns -1 if the format is unknown. tools:

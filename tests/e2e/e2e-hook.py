@@ -144,6 +144,50 @@ decision = "deny"
     user.sh(f"rm -r {home} {project}")
 
 
+def test_codex_rules(user, t):
+    """Codex applies its rules to what the hook returns. So what they forbid or ask about does not run."""
+    folder = user.folder()
+    settings(user, autoAllowBashIfSandboxed=True)
+    rules = '''# mine: prefix_rule(pattern=["ls"], decision="forbidden")
+prefix_rule(pattern=["make"], decision="allow")
+prefix_rule(
+    pattern = ["git", ["push", "fetch"], 'origin'],  # a list is any of them
+    decision = "forbidden",
+    justification = "use, \\"jj\\" (or ask)",
+    match = [["git", "push", "origin"], "git fetch origin"],
+)
+host_executable(name = "git", paths = ["/usr/bin/git"])
+prefix_rule(decision='prompt', pattern=['npm', 'publish'])
+prefix_rule(pattern=["rm"], decision="forbidden")
+'''
+    user.write(f"{user.home}/.codex/rules/default.rules", rules)
+    user.write(f"{user.home}/.claude/settings.json", '{"permissions": {"deny": ["Bash(make:*)"]}}')
+    user.write(f"{folder}/.codex/rules/theirs.rules", 'prefix_rule(pattern=["curl"], decision="forbidden")')
+
+    def runs(command):
+        _, a = hook(user, {**call(command, folder), "turn_id": "t", "model": "m"}, cwd=folder)
+        said = hook_output(a)
+        t.ok((said["permissionDecision"] == "allow") == ("updatedInput" in said), f"Codex, {command!r}: one or the other", a)
+        return "updatedInput" in said
+
+    for command, wanted in (("make", True), ("git push origin", False), ("git fetch origin x", False), ("git push", True),
+                            ("git pull origin", True), ("/usr/bin/git push origin", False), ("npm publish", False),
+                            ("npm publisher", True), ("ls", True), ("ls; rm x", False), ("env A=1 rm x", False),
+                            ("echo $(rm x)", False), ("rmdir x", True), ("curl x", False), ("git 'push' origin", False)):
+        t.equal(runs(command), wanted, f"Codex's rules, {command!r}: {wanted}")
+    for name, text in {"a name": 'prefix_rule(pattern=[X], decision="forbidden")', "a sum": 'prefix_rule(pattern=["a"]+B, decision="prompt")',
+                       "no name": 'prefix_rule(["rm"], "forbidden")', "an end": 'prefix_rule(pattern=["rm", "',
+                       "an escape": 'prefix_rule(pattern=["r\\x6d"], decision="forbidden")',
+                       "a name that decides": 'prefix_rule(pattern=["rm"], decision=NO)', "long": "#" * (1 << 18)}.items():
+        user.write(f"{user.home}/.codex/rules/default.rules", text)
+        t.ok(not runs("make"), f"Codex: a rule that is not understood might be about every command: {name}")
+    user.write(f"{user.home}/.codex/rules/default.rules", 'prefix_rule(pattern=[X] + y, decision="allow")\nprefix_rule(pattern=Y)')
+    t.ok(runs("make"), "Codex: one that allows need not be understood")
+    user.sh(f"rm -r {user.home}/.codex {user.home}/.claude {folder}/.codex")
+    t.ok(runs("rm x"), "Codex: without rules it runs")
+    settings(user)
+
+
 def test_dialects(user, t):
     folder = user.folder()
     settings(user, autoAllowBashIfSandboxed=True)
@@ -725,7 +769,7 @@ if __name__ == "__main__":
     if "schemas" in sys.argv[1:]:
         for_everybody([test_schemas])
         sys.exit(done())
-    for_everybody([test_decisions, test_client_rules, test_gemini_rules, test_events, test_annotate, test_dialects,
+    for_everybody([test_decisions, test_client_rules, test_gemini_rules, test_codex_rules, test_events, test_annotate, test_dialects,
                    test_foreign, test_never_open,
                    test_session, test_root, test_whole_home, test_settings_of_the_root, test_names,
                    test_at_once, test_installed, test_install])
