@@ -261,6 +261,33 @@ def by_hand(agent, runtime, name, **more):
     tap.ok(done.stdout == "0\n" and "ermitted" in done.stderr, f"{name}: without noNewPrivileges", done)
 
 
+STORM = """import os, signal, time
+signal.signal(signal.SIGALRM, lambda *_: None)
+signal.siginterrupt(signal.SIGALRM, False)
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+signal.setitimer(signal.ITIMER_REAL, 0.0002, 0.0002)
+wrong, end = 0, time.monotonic() + 1
+while time.monotonic() < end:
+    made = libc.mkdir(b"/work/d", 0o700)
+    wrong += made != 0
+    libc.rmdir(b"/work/d")
+signal.setitimer(signal.ITIMER_REAL, 0)
+print("twice" if wrong else "once")
+"""
+
+
+def interrupted(agent, crun):
+    """With the flag that crun knows, a signal makes no judged call happen twice."""
+    for flags, want in (([], "twice\n"), (["SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV"], "once\n")):
+        name = f"crun-storm-{len(flags)}"
+        folder = bundle(name, ["/usr/bin/python3", "-c", STORM], {**engine_profile(), "defaultAction": "SCMP_ACT_ALLOW", "flags": flags}, debian=True,
+                        annotations={"org.buckle.profile": "write"})
+        config_of(folder, lambda c: c["linux"].pop("resources"))
+        done = oci(agent, crun, *root_of("crun"), "run", "-b", folder, name)
+        tap.equal(done.stdout, want, f"crun: a storm of signals with the flags {flags} {done.stderr[-300:]}")
+
+
 def stale(agent):
     section = agent.seccomp("write")
     agent.profile("write", PROFILES["write"] + "(deny process-fork)\n")
@@ -320,6 +347,7 @@ def main():
         crun = crun_here()
         if crun:
             by_hand(agent, crun, "crun")
+            interrupted(agent, crun)
         else:
             tap.skip("crun does not work here")
         if Podman.why_not():
