@@ -3,7 +3,7 @@
 
 /*
  * `buckle run` for those whose session keeps a spare, as a program of its own: it starts and ends
- * sooner, since it is a hundredth of the whole. If there is no spare for the command, it becomes
+ * sooner, since it is small. If there is no spare for the command, it becomes
  * the whole program.
  *
  *     buckle-client run OPTION… -- SHELL -c LINE
