@@ -86,15 +86,16 @@ import json, os, signal, subprocess, sys
 buckle, folder = sys.argv[1:3]
 running, last = {}, 0
 
-def start(command, bypass):
+def start(command, bypass, mode="default"):
     message = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "cwd": folder,
-               "permission_mode": "bypassPermissions",
+               "permission_mode": mode,
                "tool_input": {"command": command, "dangerouslyDisableSandbox": bypass}}
     a = subprocess.run([buckle, "hook"], input=json.dumps(message), capture_output=True, text=True,
                        cwd=folder)
     said = json.loads(a.stdout).get("hookSpecificOutput", {})
     if said.get("permissionDecision") == "deny":
         raise SystemExit(a.stdout)
+    # its user says yes to every question
     return subprocess.Popen(["sh", "-c", said.get("updatedInput", {}).get("command", command)],
                             cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True, start_new_session=True)
@@ -112,7 +113,7 @@ for line in sys.stdin:
     what, *given = json.loads(line)
     answer = None
     if what == "run":
-        answer = finish(start(given[0], given[1]), given[2])
+        answer = finish(start(*given[1:]), given[0])
     elif what == "start":
         last += 1
         running[last] = start(given[0], False)
@@ -153,13 +154,13 @@ class ByHook:
         return self.user.call([running.BUCKLE, "summary", "--mode=open"], cwd=self.folder).out
 
     def bash(self, command):
-        return tuple(self.send("run", command, False, 60))
+        return tuple(self.send("run", 60, command, False))
 
-    def bypass(self, command):
-        return tuple(self.send("run", command, True, 60))
+    def bypass(self, command, mode="default"):
+        return tuple(self.send("run", 60, command, True, mode))
 
     def timed_out(self, command, milliseconds):
-        return self.send("run", command, False, milliseconds / 1000)[0] == "timed out"
+        return self.send("run", milliseconds / 1000, command, False)[0] == "timed out"
 
     def begin(self, command):
         return self.send("start", command)
@@ -249,6 +250,12 @@ def test_session(user, t, how):
          "dangerouslyDisableSandbox" in again, "  and reported", again)
 
     t.equal(agent.bypass(f"touch {elsewhere}/main")[0], 0, "10 a bypass that policy allows")
+    if agent.name == "hook":
+        command = f"touch {elsewhere}/unasked"
+        status, out, err = agent.bypass(command, "bypassPermissions")
+        expected[command] = {f"file-write-create {elsewhere}/unasked"}
+        t.ok(status == 1 and denied(err) == expected[command] and not os.path.exists(elsewhere + "/unasked"),
+             "  is not granted where the agent asks nobody", err)
     sub = agent.sub_agent()
     command = f"touch {elsewhere}/sub 2>/dev/null"
     status, out, err = sub.bash(command)
