@@ -86,10 +86,10 @@ static void cline_start(struct buf *out, const char *program)
 static const char ask_buckle[] =
     "const { spawnSync } = require(\"node:child_process\")\n"
     "\n"
-    "function ask(command, cwd, session) {\n"
+    "function ask(command, cwd, session, rules) {\n"
     "  const r = spawnSync(\"sh\", [\"-c\", hook], {\n"
-    "    input: JSON.stringify({ command, cwd, session_id: session, mode: \"client\", asks: false "
-    "}),\n"
+    "    input: JSON.stringify({ command, cwd, session_id: session, mode: \"client\", asks: "
+    "false, rules }),\n"
     "    encoding: \"utf8\",\n"
     "  })\n"
     "  if (r.error || r.status !== 0) throw new Error(\"buckle: \" + (r.stderr || r.error || \"no "
@@ -114,13 +114,39 @@ static void plugin_head(struct buf *out, const char *program, const char *name)
     buf_fmt(out, "\n%s", ask_buckle);
 }
 
+/* OpenCode applies its rules to our command, so they go to the hook, which has the original one. */
+static const char opencode_rules[] =
+    "let config = {}\n"
+    "const agents = new Map()\n"
+    "\n"
+    "// OpenCode's rules about a shell command, in its order: the last that fits decides\n"
+    "function listed(permission) {\n"
+    "  if (typeof permission === \"string\") return [[\"*\", permission]]\n"
+    "  return Object.entries(permission || {}).flatMap(([tool, rules]) =>\n"
+    "    tool !== \"bash\" && tool !== \"*\" ? []\n"
+    "    : typeof rules === \"string\" ? [[\"*\", rules]] : Object.entries(rules || {}))\n"
+    "}\n"
+    "\n"
+    "function rules(session) {\n"
+    "  const name = agents.get(session) || config.default_agent || \"build\"\n"
+    "  const agent = (config.agent || {})[name] || {}\n"
+    "  return [...listed(config.permission), ...listed(agent.permission)]\n"
+    "}\n"
+    "\n";
+
 static void opencode_plugin(struct buf *out, const char *program)
 {
     plugin_head(out, program, "opencode");
+    buf_str(out, opencode_rules);
     buf_str(out, "export const Buckle = async ({ directory }) => ({\n"
+                 "  config: async (c) => { config = c },\n"
+                 "  \"chat.message\": async (input) => {\n"
+                 "    if (input.agent) agents.set(input.sessionID, input.agent)\n"
+                 "  },\n"
                  "  \"tool.execute.before\": async (input, output) => {\n"
                  "    if (input.tool !== \"bash\") return\n"
-                 "    output.args.command = ask(output.args.command, directory, input.sessionID)\n"
+                 "    output.args.command = ask(output.args.command, directory, input.sessionID, "
+                 "rules(input.sessionID))\n"
                  "  },\n"
                  "})\n");
 }

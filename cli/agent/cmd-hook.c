@@ -101,7 +101,8 @@ static json_t *read_message(void)
 struct answering {
     const struct cli_args *args;
     struct hook_call call;
-    char program[PATH_MAX]; /* path of this program, which the rewritten command runs */
+    char program[PATH_MAX]; /* path of this program */
+    char client[PATH_MAX];  /* and of the one that the rewritten command runs */
     struct hook_root root;
     struct agent_view view;
     const char **files; /* from --settings */
@@ -160,8 +161,7 @@ static void rewrite_command(struct answering *a, bool agreed, struct buf *out)
         a->root.session > 0 ? a->root.session : hook_session(a->program, args_has(a->args, "try"));
     const struct cli_args *args = a->args;
     const struct hook_call *call = &a->call;
-    char client[PATH_MAX];
-    shell_word(out, session > 0 && client_path(a->program, client) ? client : a->program);
+    shell_word(out, session > 0 ? a->client : a->program);
     buf_str(out, " run --annotate --watch-net --root ");
     shell_word(out, a->root.path);
     if (args_has(args, "here"))
@@ -298,6 +298,10 @@ static int answer_call(const struct cli_args *args, const json_t *message)
     a.view.mode = hook_mode(call, &a.view.planning);
     if (program_path(a.program) < 0)
         return refuse("cannot find the path of buckle");
+    if (!client_path(a.program, a.client))
+        memcpy(a.client, a.program, sizeof(a.client));
+    call->ours[0] = a.client;
+    call->ours[1] = a.program;
     if (hook_root(call, a.program, args_has(args, "try"), &a.root, &err) < 0)
         return refuse_error(&err);
     if (resolve_files(&a) < 0)

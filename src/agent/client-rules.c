@@ -97,6 +97,8 @@ enum client_rule client_rule_about(const struct hook_call *call, const char *roo
     const char *home = getenv("HOME"), *named = getenv("CLAUDE_CONFIG_DIR");
     enum client_rule found = CLIENT_SILENT;
     char places[4][PATH_MAX + 64];
+    if (call->rules)
+        return opencode_rule_about(call);
     if (!call->rules_tool)
         return CLIENT_SILENT;
     if (strcmp(call->rules_tool, "run_shell_command") == 0)

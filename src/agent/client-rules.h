@@ -26,5 +26,7 @@ enum client_rule client_rule_of(const json_t *permissions, const char *tool, con
 enum client_rule codex_rule_about(const struct hook_call *call, const char *root);
 /* The same for Gemini CLI (gemini-rules.c). */
 enum client_rule gemini_rule_about(const struct hook_call *call, const char *root);
+/* The same for rules that come with the command (opencode-rules.c). */
+enum client_rule opencode_rule_about(const struct hook_call *call);
 
 #endif

@@ -136,6 +136,7 @@ int hook_read(const json_t *message, const char *const *tools, size_t ntools, st
     if (!d->input_key) {
         out->shell = true;
         out->input = message;
+        out->rules = which == PLAIN ? json_object_get(message, "rules") : NULL;
     } else {
         const char *tool = json_text(message, d->tool_key);
         out->input = json_object_get(message, d->input_key);

@@ -104,10 +104,11 @@ def plugins(user):
     return {"OpenCode": f"{home}/.config/opencode/plugins/buckle.js", "Amp": f"{home}/amp.mjs"}
 
 
-def plugin(user, folder, path, command, confirms="none"):
-    """Node plays the host: it runs what the plug-in makes of the command."""
+def plugin(user, folder, path, command, confirms="none", config=None, agent=None):
+    """Node plays the host: it runs what the plug-in makes of the command. config: OpenCode's."""
     script = user.write(f"{folder}/drive.mjs", PLUGIN)
-    return user.call(["node", script, path, json.dumps([["bash", command]]), confirms], cwd=folder)
+    words = [json.dumps([config, agent])] if config else []
+    return user.call(["node", script, path, json.dumps([["bash", command]]), confirms, *words], cwd=folder)
 
 
 def project(user):
@@ -184,6 +185,46 @@ def test_bypass(user, t):
     settings(user)
 
 
+# OpenCode's rules, a command, and whether it may run; it never asks about the hook's command by itself here
+OPENCODE = (
+    ({}, "touch made", True),
+    ({"permission": "deny"}, "touch made", False),
+    ({"permission": {"bash": "deny"}}, "touch made", False),
+    ({"permission": {"*": "deny", "bash": "allow"}}, "touch made", True),
+    ({"permission": {"edit": "deny"}}, "touch made", True),
+    ({"permission": {"bash": {"*": "allow", "touch *": "deny"}}}, "touch made", False),
+    ({"permission": {"bash": {"*": "allow", "touch": "deny"}}}, "touch made", True),
+    ({"permission": {"bash": {"*": "allow", "touch ma?e": "deny"}}}, "true && touch made", False),
+    ({"permission": {"bash": {"*": "allow", "touch *": "deny"}}}, "X=1 'touch' made", False),
+    ({"permission": {"bash": {"*": "allow", "touch *": "deny"}}}, "echo $(touch made)", False),
+    ({"permission": {"bash": {"*": "allow", "ls *": "deny"}}}, "ls; touch made", False),
+    ({"permission": {"bash": {"touch *": "deny", "*": "allow"}}}, "touch made", True),
+    ({"permission": {"bash": {"*": "deny", "touch *": "allow"}}}, "touch made", True),
+    ({"permission": {"bash": {"*": "allow", "touch *": "ask"}}}, "touch made", False),
+    ({"permission": {"bash": {"*": "ask", "*buckle*": "allow"}}}, "touch made", False),
+    ({"permission": {"bash": {"*": "ask"}}}, "touch made", True),
+    ({"agent": {"build": {"permission": {"bash": {"touch *": "deny"}}}}}, "touch made", False),
+    ({"agent": {"plan": {"permission": {"bash": {"touch *": "deny"}}}}}, "touch made", True),
+)
+
+
+def test_opencode(user, t):
+    """OpenCode sees the hook's command, so the hook applies OpenCode's rules to the original one."""
+    path = plugins(user).get("OpenCode")
+    if not path:
+        return
+    settings(user, autoAllowBashIfSandboxed=True)
+    folder = project(user)
+    for config, command, runs in OPENCODE:
+        r = plugin(user, folder, path, command, config=config)
+        t.equal(gone(f"{folder}/made"), not runs, f"OpenCode: {json.dumps(config)}: {command}", )
+        t.ok(runs or "own settings" in r.out, "  and the model learns why", r)
+    config = {"agent": {"plan": {"permission": {"bash": {"touch *": "deny"}}}}}
+    r = plugin(user, folder, path, "touch made", config=config, agent="plan")
+    t.ok(gone(f"{folder}/made"), "OpenCode: the rules are those of the agent that speaks", r)
+    settings(user)
+
+
 if __name__ == "__main__":
-    for_everybody([test_rule, test_prompt, test_bypass])
+    for_everybody([test_rule, test_prompt, test_bypass, test_opencode])
     sys.exit(done())

@@ -262,6 +262,14 @@ def test_real(user, t):
             t.ok(r.status == 0 and r.out + r.err, f"{agent} {' '.join(words)}", r)
 
 
+FAKE = {"npm": "@ai-sdk/openai-compatible", "name": "fake", "models": {"m": {"name": "m", "tool_call": True}},
+        "options": {"baseURL": "http://127.0.0.1:PORT/v1", "apiKey": "k"}}
+
+
+def opencode_config(**more):
+    return json.dumps({"provider": {"fake": FAKE}, "model": "fake/m", "small_model": "fake/m", "autoupdate": False, **more})
+
+
 def drives(user, t, agent, env, setup, *words):
     """The whole way: the agent asks its provider, which wants a command; the hook puts it inside."""
     program = fetched(agent)
@@ -290,10 +298,7 @@ def test_driven(user, t):
            {".claude.json": '{"hasCompletedOnboarding": true}', ".claude/.credentials.json": "login-secret",
             ".config/buckle/settings.json": '{"autoAllowBashIfSandboxed": true}'},
            "-p", "run it", "--allowedTools", "Bash")
-    provider = {"npm": "@ai-sdk/openai-compatible", "name": "fake", "models": {"m": {"name": "m", "tool_call": True}},
-                "options": {"baseURL": "http://127.0.0.1:PORT/v1", "apiKey": "k"}}
-    drives(user, t, "opencode", {}, {".config/opencode/opencode.json": json.dumps(
-        {"provider": {"fake": provider}, "model": "fake/m", "small_model": "fake/m", "autoupdate": False})}, "run", "do it")
+    drives(user, t, "opencode", {}, {".config/opencode/opencode.json": opencode_config()}, "run", "do it")
 
 
 def test_refused(user, t):
@@ -322,7 +327,39 @@ def test_refused(user, t):
          "qwen: with it, nothing runs outside, and the model learns why", r, provider.said[-2:])
 
 
+# OpenCode's rules, and whether the command runs without our plug-in and with it
+PERMISSIONS = (({"*": "allow"}, True, True), ({"*": "allow", "touch *": "deny"}, False, False),
+               ({"*": "deny"}, False, False), ({"*": "ask"}, False, False),
+               ({"*": "deny", "touch *": "allow"}, True, False),
+               ({"*": "deny", "touch *": "allow", "*/buckle* run *": "allow"}, True, True),
+               ({"*": "deny", "*/buckle* run *": "allow"}, False, False))
+
+
+def test_permissions(user, t):
+    """OpenCode's own rules, which see our command: docs/agents.md says what becomes of them."""
+    program = fetched("opencode")
+    if not program:
+        skip(f"{PACKAGES['opencode']} cannot be installed")
+        return
+    for plugin in (False, True):
+        home = user.folder()
+        project = f"{home}/project"
+        user.sh(f"mkdir -p {project}")
+        if plugin:
+            user.call([running.BUCKLE, "hook", "--install", "opencode"], env={"HOME": home})
+        for bash, *runs in PERMISSIONS:
+            provider = Provider("touch made")
+            user.write(f"{home}/.config/opencode/opencode.json",
+                       opencode_config(permission={"bash": bash}).replace("PORT", str(provider.port)))
+            r = user.call([program, "run", "do it"], cwd=project, env={"HOME": home}, timeout=180)
+            provider.end()
+            made = os.path.exists(f"{project}/made")
+            t.equal((made, bool(provider.said)), (runs[plugin], True),
+                    f"opencode {'with' if plugin else 'without'} the plug-in: {json.dumps(bash)}", r)
+            user.sh(f"rm -f {project}/made")
+
+
 if __name__ == "__main__":
     for_everybody([test_sources, test_state, test_attacks, test_commands] +
-                  ([test_real, test_driven, test_refused] if "heavy" in sys.argv else []))
+                  ([test_real, test_driven, test_refused, test_permissions] if "heavy" in sys.argv else []))
     sys.exit(done())

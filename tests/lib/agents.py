@@ -176,6 +176,11 @@ const run = async () => {
   const say = (x) => console.log(JSON.stringify(x))
   if (Buckle) {
     const hooks = await Buckle({ directory: process.cwd() })
+    if (process.argv[5]) {
+      const [config, agent] = JSON.parse(process.argv[5])
+      await hooks.config(config)
+      await hooks["chat.message"]({ sessionID: "s", agent }, {})
+    }
     for (const [tool, command] of JSON.parse(process.argv[3])) {
       const output = { args: { command } }
       try {
