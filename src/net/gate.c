@@ -273,6 +273,21 @@ static int run_turn(struct gate *g, uint64_t *swept)
     return err;
 }
 
+enum { LAST_TURNS = 16 };
+
+/* The command may have ended right after its last connection: what has arrived of that is handled
+ * still. Nothing is waited for. */
+static int take_last_turns(struct gate *g)
+{
+    int err = 0;
+    for (int i = 0; i < LAST_TURNS && g->nended && err == 0; i++) {
+        conn_pump_busy(g);
+        err = loop_turn(&g->loop, 0);
+        conn_free_closed(g);
+    }
+    return err;
+}
+
 static int serve(struct gate *g)
 {
     uint64_t swept = 0;
@@ -292,6 +307,9 @@ static int serve(struct gate *g)
         err = hand_over_begin(g);
     while (err == 0 && !g->over)
         err = run_turn(g, &swept);
+    loop_forget(&g->loop, &g->until);
+    if (err == 0)
+        err = take_last_turns(g);
     while (g->conns)
         conn_close(g->conns);
     if (g->o->packets)

@@ -45,6 +45,7 @@ def make_pki():
     openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", "ca.key", "-out", "ca.pem",
             "-days", "2", "-subj", "/CN=a test's authority")
     certificate("good", "DNS:localhost,IP:127.0.0.1")
+    openssl("x509", "-in", "good.pem", "-pubkey", "-noout", "-out", "pinned")
     certificate("other", "DNS:other.test")
     certificate("old", "DNS:localhost", days=-1)
     for name in os.listdir(PKI):
@@ -273,9 +274,12 @@ def test_pinned(user, server):
     """A client that knows the server's key fails."""
     port = server.server_address[1]
     server.seen.clear()
-    done = run(user, port, f"openssl x509 -in {PKI}/good.pem -pubkey -noout >key; curl -sS --pinnedpubkey key URL/v1/x || echo status $?")
+    done = run(user, port, f"curl -sS --pinnedpubkey {PKI}/pinned URL/v1/x || echo status $?")
     tap.ok(done.out == "status 90\n" and not server.seen, f"{user.name}: a client that pins the server's key", done)
     tap.ok(f"localhost:{port}" in done.err and "expect the server's own certificate" in done.err, f"{user.name}: and the report says why", done)
+    # the run ends with the client, right after it has left
+    ends = [run(user, port, f"exec curl -sS --pinnedpubkey {PKI}/pinned URL/v1/x").err for _ in range(10)]
+    tap.equal(sum("expect the server's own certificate" in err for err in ends), 10, f"{user.name}: also when the run ends with it")
     done = run(user, port, "curl -sS URL/v1/x; printf 'GET /v1/y HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n' | timeout 5 openssl s_client -quiet "
                "-connect localhost:PORT 2>/dev/null")
     tap.ok("GET /v1/y 0" in done.out and "own certificate" not in done.err, f"{user.name}: no other client's says so", done)

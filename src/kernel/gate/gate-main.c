@@ -370,9 +370,10 @@ void gate_process_publish(struct gate_process *n, const struct plan *p)
 }
 
 /* The gate ends when its socket does. Nothing inside waits for it any more. */
-void gate_process_unpublish(struct gate_process *n)
+void gate_process_end(struct gate_process *n)
 {
-    if ((n->npublished == 0 && !n->publishes) || n->pid <= 0)
+    bool matters = n->npublished || n->publishes || n->reports_late;
+    if (!matters || n->pid <= 0)
         return;
     shutdown(n->to, SHUT_RDWR);
     while (waitpid(n->pid, NULL, 0) < 0 && errno == EINTR)
@@ -439,6 +440,7 @@ int gate_process_start(struct gate_process *n, const struct setup *s)
     close_published(n);
     n->to = ends[0];
     n->pid = pid;
+    n->reports_late = terminate_may(s->graph, s->launch->handling);
     return failed;
 }
 

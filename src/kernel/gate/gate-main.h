@@ -21,7 +21,8 @@ struct gate_process {
     size_t nlocal;
     struct gate_port published[GATE_PUBLISHED];
     size_t npublished;
-    bool publishes; /* more ports, as the command's servers start */
+    bool publishes;    /* more ports, as the command's servers start */
+    bool reports_late; /* why clients left, perhaps only once the command has ended */
     struct {
         uint16_t port;
         int err;             /* a positive errno */
@@ -38,8 +39,9 @@ struct gate_process {
  * it, the port leads the other way. Any other port that cannot be had is left out and reported: the
  * command's own servers do not depend on it. */
 void gate_process_publish(struct gate_process *n, const struct plan *p);
-/* When the command has ended: frees the ports of this machine before anybody learns of the end. */
-void gate_process_unpublish(struct gate_process *n);
+/* When the command has ended: before anybody learns of the end, the gate reports what is left and
+ * frees the ports of this machine. */
+void gate_process_end(struct gate_process *n);
 
 /* The gate takes the credentials over: the caller has none of them afterwards. Returns 0 or a
  * negative errno. */

@@ -200,7 +200,7 @@ static void handle_exit_status(struct judge_process *in, int status)
         datagram_drain();
     bool alone = !init || is_init_alone(in);
     if (in->s->plan->gate && (alone || !in->s->launch->wait_all))
-        gate_process_unpublish(&in->gate);
+        gate_process_end(&in->gate);
     in->unfinished = in->ready && git_has_unfinished(&the_judge);
     if (alone)
         finish_work(in);
