@@ -18,6 +18,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import tap
 from containers import Agent, all_judges, holders, root_of, why_not
 from drive import BUCKLE, FOLDER
+from world import until
 
 WHOLE = "whole" in sys.argv
 PROFILES = {
@@ -143,9 +144,7 @@ def holder_dies(agent):
     first = holders(agent.socket)
     for pid in first:
         os.kill(pid, signal.SIGKILL)
-    until = time.monotonic() + 10
-    while (not holders(agent.socket) or holders(agent.socket) == first) and time.monotonic() < until:
-        time.sleep(0.05)
+    until(lambda: holders(agent.socket) not in ([], first), 10)
     time.sleep(0.2)
     agent.kill()
     agent.start()
@@ -191,7 +190,7 @@ class Systemd:
         self.path = os.path.join(folder, "notify")
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.sock.bind(self.path)
-        self.store, self.said = [], []
+        self.store, self.said, self.settled = [], [], threading.Event()
         threading.Thread(target=self.serve, daemon=True).start()
 
     def serve(self):
@@ -201,6 +200,9 @@ class Systemd:
             for level, kind, got in extra:
                 if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
                     fds.frombytes(got[:len(got) // 4 * 4])
+            if data == b"SETTLED":
+                self.settled.set()
+                continue
             words = dict(line.split("=", 1) for line in data.decode().splitlines())
             self.said.append(words)
             if words.get("FDSTORE") == "1":
@@ -212,7 +214,16 @@ class Systemd:
                         os.close(fd)
                 self.store = [(name, fd) for name, fd in self.store if name != words["FDNAME"]]
 
+    def settle(self):
+        """Returns when everything that was sent before has been read: messages arrive in their order."""
+        self.settled.clear()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
+            s.sendto(b"SETTLED", self.path)
+        return self.settled.wait(30)
+
     def popen(self, argv, **more):
+        # systemd, too, reads what a service has said before it starts it again
+        self.settle()
         store = list(self.store)
         high = [os.dup(fd) for _, fd in store]
         low = max(high + [100]) + 1
@@ -236,6 +247,7 @@ def systemd():
     os.mkdir(folder)
     manager = Systemd(folder)
     agent = Agent(PROFILES, popen=manager.popen)
+    manager.settle()  # the agent has said so before it prints its line
     tap.ok({"READY": "1"} in manager.said and not holders(agent.socket), "systemd: it says when it is ready, and needs no holder", manager.said)
     n = 300
     child, name = agent.begin("write", load(n))
@@ -251,7 +263,7 @@ def systemd():
     agent.wait(lambda e: any(x["event"] == "ended" and x["container"] == name for x in e))
     missing = set(f"/tmp/n{i}" for i in range(n)) - set(denied_paths(agent, name))
     tap.ok(out.decode().endswith("end\n") and b"WRONG" not in out and len(missing) <= 2, "systemd: killed under load, the container goes on", out[-300:], err[-300:], missing)
-    time.sleep(0.3)
+    until(lambda: manager.settle() and not any(n[0] == "c" for n, _ in manager.store), 10)
     tap.equal(sorted({n for n, _ in manager.store if n[0] == "c"}), [], "systemd: what has ended is removed from the store")
     tap.equal(agent.stop(), 0, "systemd: it stops")
 
