@@ -311,6 +311,33 @@ def with_engine(agent, engine, runtimes):
     tap.ok(done.stdout == "work\n", f"{engine.name}: its own seccomp option", done)
 
 
+def from_image(podman):
+    """Profiles that an image carries: Podman mounts it, and the agent takes the folder."""
+    source = os.path.join(FOLDER, "image-of-profiles")
+    os.mkdir(source)
+    for name, text in (("web", PROFILES["write"]), ("broken", PROFILES["broken"])):
+        with open(os.path.join(source, name + ".sb"), "w", encoding="utf-8") as f:
+            f.write(text)
+    os.symlink("/etc/hostname", os.path.join(source, "out.sb"))
+    podman.add("profiles:1", source)
+    mounted = subprocess.run([*podman.base, "image", "mount", "profiles:1"], capture_output=True, timeout=60, check=True, text=True).stdout.strip()
+    agent = Agent({}, "--profiles", mounted)
+    agent.profiles = mounted
+    try:
+        _, out, err, _ = agent.run("web", "echo x > /work/a && echo work; echo x > /tmp/a && echo tmp")
+        tap.ok(out == "work\n" and "ermitted" in err, "profiles in an image: a container is judged by one", out, err, agent.events("refused"))
+        section = agent.seccomp("web")
+        for name, words in (("broken", "broken.sb:2"), ("out", "out.sb"), ("nothing", "nothing.sb")):
+            before = len(agent.events("refused"))
+            status, out, _, _ = agent.run("web", "echo started", section=dict(section, listenerMetadata=name))
+            agent.wait(lambda e, n=before: sum(x["event"] == "refused" for x in e) > n)
+            reason = agent.events("refused")[-1]["reason"]
+            tap.ok(status != 0 and out == "" and words in reason, f"profiles in an image: {name} is refused with the reason", status, out, reason)
+    finally:
+        agent.stop()
+        subprocess.run([*podman.base, "image", "umount", "profiles:1"], capture_output=True, check=False)
+
+
 def with_docker(agent):
     engine = Docker(wrapper(agent, "runc"))
     try:
@@ -353,7 +380,9 @@ def main():
         if Podman.why_not():
             tap.skip(Podman.why_not())
         else:
-            with_engine(agent, Podman(), [("runc", "runc")] + ([("crun", crun)] if crun else []))
+            podman = Podman()
+            with_engine(agent, podman, [("runc", "runc")] + ([("crun", crun)] if crun else []))
+            from_image(podman)
         if Containerd.why_not():
             tap.skip(Containerd.why_not())
         else:
