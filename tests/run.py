@@ -419,7 +419,7 @@ def long_suites():
         Suite("races", [[tests("e2e", "e2e-traps.py"), "4", "9"]],
               {"BUCKLE": BUCKLE, "TOOLS": os.path.join(TOP, "build", "gcc", "tests"),
                "RACE_SECONDS": "20"}, timeout=900),
-        Suite("escapes, load", [[tests("e2e", "e2e-escape.py")], [tests("e2e", "e2e-load.py")]],
+        Suite("escapes, load", [[tests("e2e", "e2e-escape.py")], [tests("e2e", "e2e-escape.py"), "faster"], [tests("e2e", "e2e-load.py")]],
               {"BUCKLE": BUCKLE, "TOOLS": os.path.join(TOP, "build", "gcc", "tests"),
                "ESCAPE_SECONDS": "10", "LOAD": "full"}, timeout=1800),
         Suite("verdicts (valgrind)", [[tests("runners", "run-verdicts.py")]], valgrind, timeout=900),

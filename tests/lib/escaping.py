@@ -18,7 +18,7 @@ import os
 import re
 
 import tap
-from world import World, escape
+from world import HELD, World, escape
 
 SECONDS = float(os.environ.get("ESCAPE_SECONDS", "1"))
 
@@ -34,6 +34,13 @@ NO_LANDLOCK = {
     "unwalled": (["--accept-weaker"], {"BUCKLE_PRETEND": "landlock=0"}),
     "exposed": (["--accept-weaker"],
                 {"BUCKLE_PRETEND": "landlock=0,user_ns=0,mount_ns=0,pid_ns=0,net_ns=0"}),
+}
+
+# What makes runs faster: names that patterns deny are searched and covered instead of judged, and
+# sandboxes are prepared before anybody knows what they will run.
+FASTER = {
+    "patterns": (["--deny-read", "**/.env"], {}),
+    "held": ([], {HELD: "1"}),
 }
 
 # What only the judge enforces, not Landlock: attributes, and sockets that are only bound.
@@ -61,7 +68,7 @@ def wrong(done, sandbox="usual"):
 def attack(who, sandbox, name, *more, options=(), least=1, profile=None, top=None, **how):
     """Runs one attacker in one sandbox. Returns its world."""
     world = World(who, top)
-    flags, env = SANDBOXES[sandbox]
+    flags, env = (SANDBOXES | FASTER)[sandbox]
     flags = [*flags, "--report", "none", *options]
     if profile:
         flags += ["--profile", world.profile(profile)]
