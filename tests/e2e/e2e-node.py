@@ -272,6 +272,37 @@ def short(agent):
     tap.equal(agent.run("write", "echo x > /tmp/x || echo judged")[1], "judged\n", "and the agent goes on")
 
 
+def gone_before(agent):
+    """Containers that have ended before the agent reads their message: the agent is stopped meanwhile."""
+    agent.run("write", ["/bin/true"])  # its profile stays compiled
+    agent.wait(lambda e: not judges_of(agent.child.pid))
+    before = len(os.listdir(f"/proc/{agent.child.pid}/fd"))
+    for dies in ("whole", "runtime"):
+        agent.child.send_signal(signal.SIGSTOP)
+        children = [agent.begin("write", "echo started") for _ in range(3)]
+        time.sleep(0.5)
+        for child, name in children:
+            tap.ok(child.poll() is None, f"{name}: without an agent that reads, a container waits")
+            child.kill()
+            out, _ = child.communicate(timeout=30)
+            tap.equal(out, b"", f"{name}: it ends before its program starts")
+            if dies == "whole":
+                subprocess.run(["runc", *root_of("runc"), "delete", "-f", name], capture_output=True, check=False)
+        agent.child.send_signal(signal.SIGCONT)
+        status, out, err, _ = agent.run("write", "echo x > /tmp/x || echo judged")
+        tap.equal((status, out), (0, "judged\n"), f"{dies}: those that had gone harm nobody {err}")
+        if dies == "runtime":  # what the runtime left
+            for _, name in children:
+                subprocess.run(["runc", *root_of("runc"), "delete", "-f", name], capture_output=True, check=False)
+        agent.wait(lambda e: {x.get("container") for x in e if x["event"] in ("started", "refused")} >= {name for _, name in children})
+        told = {name: [e for e in agent.events(container=name) if e["event"] in ("started", "refused")] for _, name in children}
+        tap.ok(all(len(one) == 1 and (one[0]["event"] == "started" or "has ended" in one[0]["reason"]) for one in told.values()),
+               f"{dies}: each was judged until its end, or refused because it had ended", told)
+        tap.ok(agent.wait(lambda e: not judges_of(agent.child.pid), 20), f"{dies}: no judge is left", judges_of(agent.child.pid), agent.events()[-12:])
+        tap.ok(agent.wait(lambda e: len(os.listdir(f"/proc/{agent.child.pid}/fd")) <= before), f"{dies}: and no descriptor", before,
+               os.listdir(f"/proc/{agent.child.pid}/fd"))
+
+
 def no_reader(agent):
     """Events that cannot be written are counted, and containers go on."""
     disk = os.path.join(FOLDER, "disk")
@@ -366,7 +397,7 @@ def main():
         return tap.done()
     agent = Agent(PROFILES)
     try:
-        for part in (rows, confined, debian, refused, hostile, dying_judges, exec_inside, many, short, no_reader, changed_profile):
+        for part in (rows, confined, debian, refused, hostile, dying_judges, exec_inside, many, short, gone_before, no_reader, changed_profile):
             part(agent)
         audited()
     finally:

@@ -174,6 +174,13 @@ static bool is_listening(const struct container *c)
     return poll(&p, 1, 0) >= 0 && !(p.revents & (POLLHUP | POLLNVAL));
 }
 
+/* Its root and mounts cannot be read then, for reasons that name neither. */
+static bool has_ended(int pidfd)
+{
+    struct pollfd p = {pidfd, POLLIN, 0};
+    return poll(&p, 1, 0) != 0;
+}
+
 /* In its user namespace all capabilities are ours; outside of it none are left. */
 static void become_root_inside(void)
 {
@@ -191,6 +198,8 @@ static void enter(struct inside *in)
     check(c, "the container's process", in->pidfd >= 0);
     in->root = open_of(in, "root", O_PATH | O_DIRECTORY);
     in->mounts = open_of(in, "mountinfo", O_RDONLY);
+    if (has_ended(in->pidfd))
+        give_up(c, "the container has ended", ESRCH);
     check(c, "the container's root", in->root >= 0 && in->mounts >= 0);
     pid_t self = read_depth(in);
     check(c, "the container's process", self > 0);
