@@ -257,16 +257,9 @@ static int make_opaque(int above, const char *name)
 
 static int dress(const struct next *n, const char *path)
 {
-    struct stat st;
     OWN(fd) int from = beneath_open(n->p->upper, path, O_RDONLY | O_DIRECTORY);
     OWN(fd) int to = beneath_open(n->top, path, O_RDONLY | O_DIRECTORY);
-    if (from < 0 || to < 0)
-        return from < 0 ? from : to;
-    if (fstat(from, &st) < 0)
-        return -errno;
-    const struct timespec times[2] = {st.st_atim, st.st_mtim};
-    int err = look_copy(from, to, &st);
-    return err < 0 ? err : futimens(to, times) < 0 ? -errno : 0;
+    return look_copy_folder(from, to);
 }
 
 static int put_row(const struct next *n, const struct change *c)

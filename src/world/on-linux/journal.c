@@ -212,6 +212,18 @@ int look_copy(int from, int to, const struct stat *st)
     return fchmod(to, st->st_mode & 07777) < 0 ? -errno : 0;
 }
 
+int look_copy_folder(int from, int to)
+{
+    struct stat st;
+    if (from < 0 || to < 0)
+        return from < 0 ? from : to;
+    if (fstat(from, &st) < 0)
+        return -errno;
+    const struct timespec times[2] = {st.st_atim, st.st_mtim};
+    int err = look_copy(from, to, &st);
+    return err < 0 ? err : futimens(to, times) < 0 ? -errno : 0;
+}
+
 static void dress_folders(const struct world *w, const struct ops *ops, size_t place)
 {
     OWN(fd) int staging = open_staging(w, place);

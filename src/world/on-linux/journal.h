@@ -70,5 +70,7 @@ int journal_recover(struct world *w, struct bk_err *err);
 
 /* The mode, owner and attributes of one file for another. */
 int look_copy(int from, int to, const struct stat *st);
+/* The same for folders, with their times. Takes what beneath_open() returned. */
+int look_copy_folder(int from, int to);
 
 #endif

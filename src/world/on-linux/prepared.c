@@ -182,20 +182,13 @@ static int prepare_row(struct prepared *s, const struct op *o, size_t i, size_t 
 static int dress_row(struct prepared *s, const struct op *o, size_t i, size_t row)
 {
     char path[PATH_MAX + OP_NAME];
-    struct stat st;
     const struct change *c = &s->c->at[row];
     if (!S_ISDIR(c->new_mode) || (c->marks & MARK_LEFT_OUT))
         return 0;
     row_path(s, o, i, row, path);
     OWN(fd) int from = beneath_open(s->w->places[c->place].upper, c->path, O_RDONLY | O_DIRECTORY);
     OWN(fd) int to = beneath_open(s->folders[c->place], path, O_RDONLY | O_DIRECTORY);
-    if (from < 0 || to < 0)
-        return from < 0 ? from : to;
-    if (fstat(from, &st) < 0)
-        return -errno;
-    const struct timespec times[2] = {st.st_atim, st.st_mtim};
-    int err = look_copy(from, to, &st);
-    return err < 0 ? err : futimens(to, times) < 0 ? -errno : 0;
+    return look_copy_folder(from, to);
 }
 
 static int note_inode(const struct prepared *s, struct op *o, size_t i)
