@@ -291,6 +291,8 @@ static int answer_call(const struct cli_args *args, const json_t *message)
         return refuse("the message is not a tool call; the command does not run");
     if (foreign.kind == FOREIGN_CODEX)
         call->rules_tool = "codex";
+    if (foreign.kind == FOREIGN_CURSOR)
+        call->rules_tool = "cursor";
     if (!foreign_asks(&foreign))
         call->asks = call->vouches = call->bypass = false;
     if (!call->shell)

@@ -83,7 +83,7 @@ enum client_rule client_rule_of(const json_t *permissions, const char *tool, con
 
 enum { FILE_MOST = 1 << 20 };
 
-static json_t *read_rules(const char *path)
+json_t *client_settings_read(const char *path)
 {
     OWN(file) FILE *f = fopen(path, "re");
     OWN(mem) char *text = f ? malloc(FILE_MOST) : NULL;
@@ -105,6 +105,8 @@ enum client_rule client_rule_about(const struct hook_call *call, const char *roo
         return gemini_rule_about(call, root);
     if (strcmp(call->rules_tool, "codex") == 0)
         return codex_rule_about(call, root);
+    if (strcmp(call->rules_tool, "cursor") == 0)
+        return cursor_rule_about(call, root);
     snprintf(places[0], sizeof(places[0]), "/etc/claude-code/managed-settings.json");
     if (named && named[0] == '/')
         snprintf(places[1], sizeof(places[1]), "%s/settings.json", named);
@@ -113,7 +115,7 @@ enum client_rule client_rule_about(const struct hook_call *call, const char *roo
     for (size_t i = 0; i < 2; i++)
         snprintf(places[2 + i], sizeof(places[0]), "%s/.claude/%s", root, files[i]);
     for (size_t i = 0; i < 4; i++) {
-        OWN(json) json_t *settings = read_rules(places[i]);
+        OWN(json) json_t *settings = client_settings_read(places[i]);
         enum client_rule one = client_rule_of(json_object_get(settings, "permissions"),
                                               call->rules_tool, call->command);
         found = one > found ? one : found;

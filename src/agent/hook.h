@@ -25,7 +25,7 @@ struct hook_call {
     bool asks;              /* the same, or it might */
     bool keeps_folder;      /* the agent's shell tool promises that `cd` lasts */
     const char *rules_tool; /* the shell tool's name in the agent's rules (client-rules.h), codex,
-                               or NULL */
+                               cursor, or NULL */
     const json_t *rules;    /* that came with the command (opencode-rules.c), or NULL */
     const char *ours[2];    /* with either of these programs our command begins */
     const json_t *input;    /* of the tool */

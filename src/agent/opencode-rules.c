@@ -18,8 +18,7 @@
 
 enum { WORDS = 8192 };
 
-/* Up to `stop` of both, without recursion. */
-static bool fits_until(const char *p, const char *pstop, const char *s)
+bool client_glob_fits(const char *p, const char *pstop, const char *s)
 {
     const char *star = NULL, *again = NULL;
     for (;;) {
@@ -44,8 +43,8 @@ static bool fits(const char *pattern, const char *command)
 {
     size_t n = strlen(pattern);
     bool tail = n > 2 && strcmp(pattern + n - 2, " *") == 0;
-    return fits_until(pattern, pattern + n, command) ||
-           (tail && fits_until(pattern, pattern + n - 2, command));
+    return client_glob_fits(pattern, pattern + n, command) ||
+           (tail && client_glob_fits(pattern, pattern + n - 2, command));
 }
 
 static enum client_rule action_of(const char *word)

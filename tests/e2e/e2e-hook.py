@@ -303,6 +303,32 @@ def test_foreign(user, t):
     settings(user)
 
 
+# what Cursor's settings deny, a command, and whether it is denied
+CURSOR = (
+    ("Shell(rm)", "rm -rf x", True), ("Shell(rm)", "rmdir x", False), ("Shell(rm)", "ls; /bin/rm x", True),
+    ("Shell(rm)", "'rm' x", True), ("Shell(rm)", "echo $(rm x)", True), ("Shell(rm)", "sudo rm x", True),
+    ("Shell(git)", "git", True), ("Shell(git:push*)", "git push origin", True), ("Shell(git:push*)", "git pull", False),
+    ("Shell(curl:*)", "curl", True), ("Shell(npm*)", "npmx y", True), ("Shell(**)", "anything", True),
+    ("Read(rm)", "rm x", False), ("Shell(rm", "rm x", False), ("Shell()", "rm x", False),
+)
+
+
+def test_cursor_rules(user, t):
+    """Cursor would apply them to the hook's command."""
+    home, folder = user.folder(), user.folder()
+    for path in (f"{home}/.cursor/cli-config.json", f"{home}/config/cursor/cli-config.json", f"{folder}/.cursor/cli.json"):
+        for rule, command, denied in CURSOR if path.endswith("config.json") and ".cursor" in path else CURSOR[:2]:
+            user.write(path, json.dumps({"version": 1, "permissions": {"allow": ["Shell(ls)"], "deny": ["Shell(x)", rule]}}))
+            message = {"hook_event_name": "preToolUse", "tool_name": "Shell", "conversation_id": folder, "cwd": folder,
+                       "tool_input": {"command": command}}
+            r = user.call([running.BUCKLE, "hook"], stdin=json.dumps(message), cwd=folder,
+                          env={"HOME": home, "XDG_CONFIG_HOME": f"{home}/config", "CURSOR_PROJECT_DIR": folder})
+            said = json.loads(r.out or "{}")
+            t.equal(said.get("permission") == "deny", denied, f"Cursor: {rule}: {command}", r)
+            t.ok(denied != ("updated_input" in said), "  and what runs is confined", r)
+        user.sh(f"rm {path}")
+
+
 def test_never_open(user, t):
     folder = user.folder()
     for what, text in {"nothing": "", "no JSON": "{", "no object": "[]", "no event": "{}",
@@ -769,8 +795,8 @@ if __name__ == "__main__":
     if "schemas" in sys.argv[1:]:
         for_everybody([test_schemas])
         sys.exit(done())
-    for_everybody([test_decisions, test_client_rules, test_gemini_rules, test_codex_rules, test_events, test_annotate, test_dialects,
-                   test_foreign, test_never_open,
+    for_everybody([test_decisions, test_client_rules, test_gemini_rules, test_codex_rules, test_cursor_rules, test_events,
+                   test_annotate, test_dialects, test_foreign, test_never_open,
                    test_session, test_root, test_whole_home, test_settings_of_the_root, test_names,
                    test_at_once, test_installed, test_install])
     sys.exit(done())
