@@ -81,6 +81,13 @@ static void withdraw(struct asker *a, uint32_t id)
         }
 }
 
+/* Answers, and says so: nobody else is asked any more. */
+static void answer_here(const struct asker *a, int channel, uint32_t id, enum consent answer)
+{
+    consent_answer(channel, id, answer);
+    (void)!fd_packet_send(a->questions, &id, sizeof(id), -1, true);
+}
+
 static void receive_questions(struct asker *a)
 {
     struct asked m;
@@ -92,7 +99,7 @@ static void receive_questions(struct asker *a)
     else if (m.q.withdrawn)
         withdraw(a, m.q.id);
     else if (a->tty < 0 || a->n == QUEUE)
-        consent_answer(m.channel, m.q.id, a->tty < 0 ? CONSENT_NOBODY : CONSENT_DENY);
+        answer_here(a, m.channel, m.q.id, a->tty < 0 ? CONSENT_NOBODY : CONSENT_DENY);
     else
         a->queue[a->n++] = (struct pending){m, now_ms() + m.q.wait_ms};
 }
@@ -227,7 +234,7 @@ static void attend(struct asker *a)
     if (!a->taken && (!may_take(a) || !read_key_line(a))) {
         struct pollfd more = {a->questions, POLLIN, 0};
         if (now_ms() >= a->queue[0].until_ms) {
-            consent_answer(channel, id, CONSENT_TIMEOUT);
+            answer_here(a, channel, id, CONSENT_TIMEOUT);
             remove_question(a, 0);
         } else if (poll(&more, 1, FOREGROUND_MS) > 0) {
             receive_questions(a);
@@ -236,9 +243,7 @@ static void attend(struct asker *a)
     }
     enum consent answer = ask(a, id, &signal);
     if (answer)
-        consent_answer(channel, id, answer);
-    if (answer) /* so that nobody else is asked any more */
-        (void)!fd_packet_send(a->questions, &id, sizeof(id), -1, true);
+        answer_here(a, channel, id, answer);
     withdraw(a, id);
     if (a->n == 0 || signal || answer == CONSENT_DENY_ALL)
         give_back(a, signal);

@@ -265,8 +265,11 @@ static void draw_hosts(int from, int to)
 
 static uint64_t rate(void)
 {
-    uint64_t now = window_denied(&top.window), then = top.per_second[(top.second + 1) % SECONDS];
-    return top.second >= SECONDS ? (now - then) / (SECONDS - 1) : now / (top.second + 1);
+    /* what was denied before this program started is known after its first second */
+    uint64_t since = top.second < SECONDS ? 1 : top.second + 1 - SECONDS;
+    if (top.second <= since)
+        return 0;
+    return (window_denied(&top.window) - top.per_second[since % SECONDS]) / (top.second - since);
 }
 
 static void draw_head(void)

@@ -104,7 +104,8 @@ def test_top(user, t):
         m.keys("x")
         t.ok(m.shows(made), "and any key leads back", m.screen())
         m.keys("h")
-        t.ok(m.shows("No host was denied."), "h shows hosts", m.screen())
+        # other runs of this user may have been denied some
+        t.ok(eventually(lambda: re.search(r"No host was denied\.|^ +\d+  \S", m.screen(), re.M) and ") deny(" not in m.screen()), "h shows hosts", m.screen())
         m.keys("h")
         for columns, rows in ((60, 20), (30, 8), (200, 50), (100, 30)):
             m.call("resize-window", "-x", str(columns), "-y", str(rows))
@@ -213,6 +214,56 @@ def test_top_ends(user, t):
             x.end()
     ran = user.call([BUCKLE, "top"])
     t.ok(ran.status == 2 and "terminal" in ran.err, "without a terminal it says so", ran)
+
+
+# Denials at an even rate, and how many there were.
+EVEN = """exec python3 -c 'import os, time
+n, began = 0, time.time()
+while not os.path.exists("stop-denials"):
+    try:
+        os.open("%s/made", os.O_WRONLY | os.O_CREAT)
+    except OSError:
+        n += 1
+    time.sleep(max(0, began + n / 40 - time.time()))
+with open("said.part", "w") as f:
+    f.write("%%d" %% n)
+os.rename("said.part", "said")
+time.sleep(60)'"""
+TOTALS = re.compile(r"buckle top  (\d+) denied, (\d+)/s")
+
+
+def test_totals(user, t):
+    """The head counts what was denied, and how much of it in a second. Other tests' runs of the user count, too."""
+    outside = user.folder("outside")
+    x = Top(user, script=EVEN % outside)
+    m = x.tmux
+
+    def head():
+        return [int(n) for n in TOTALS.search(m.screen()).groups()]
+    try:
+        t.ok(m.shows("run %d" % x.run.pid) and m.shows(outside + "/made"), "denials come", m.screen())
+        time.sleep(2)
+        first, began = head()[0], time.monotonic()
+        time.sleep(9.5)  # the mean is that of ten seconds
+        last, shown = head()
+        real = (last - first) / (time.monotonic() - began)
+        t.ok(real > 20 and real * 0.7 <= shown <= real * 1.3, "those of a second are %.0f, give or take 30 %%" % real, shown)
+        user.write(x.folder + "/stop-denials", "")
+        eventually(lambda: os.path.exists(x.folder + "/said"))
+        with open(x.folder + "/said", encoding="ascii") as f:
+            n = int(f.read())
+        t.ok(eventually(lambda: "run %d  %d denied" % (x.run.pid, n) in m.screen()) and head()[0] >= n, "all %d of the run are counted" % n, m.screen())
+        m.keys("q")
+        m.shows("ended-0")
+        m.keys("clear; %s top" % BUCKLE, "Enter")
+        m.shows("run %d  %d denied" % (x.run.pid, n))
+        heads = [head()]
+        for _ in range(20):
+            heads.append(head())
+            time.sleep(0.1)
+        t.ok(max(rate for _, rate in heads) <= heads[-1][0] - heads[0][0] + 5, "what was denied before it started is in the total alone", heads)
+    finally:
+        x.end()
 
 
 def test_letters(user, t):
@@ -516,6 +567,6 @@ def only(tests):
 if not os.path.exists(WINDOW):
     skip("libexec/buckle/buckle-window was not built")
 else:
-    for_everybody(only([test_top, test_letters, test_top_allows, test_top_protected, test_top_hosts, test_several, test_answers, test_names,
+    for_everybody(only([test_top, test_totals, test_letters, test_top_allows, test_top_protected, test_top_hosts, test_several, test_answers, test_names,
                         test_ssh, test_top_ends]))
 sys.exit(done())

@@ -196,6 +196,16 @@ def test_status(user, t):
             asks.keys("n")
             return "asked.example" not in status()
         t.ok(eventually(answered), "until it is answered", status())
+        nobody = user.start([BUCKLE, "run", "--report=none", "--ask", "--", "sh", "-c",
+                             "curl -s -o /dev/null -m 30 -w '%{http_code} ' http://nobody.example/ >said; sleep 60"], cwd=folder,
+                            stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        try:
+            t.ok(eventually(lambda: os.path.exists(folder + "/said") and os.path.getsize(folder + "/said")), "one that nobody could answer")
+            t.ok(eventually(lambda: "run %d, 1 denied" % nobody.pid in status()), "is denied", status())
+            t.ok(not re.search(r"^waiting", status(), re.M), "and doesn't wait", status())
+        finally:
+            nobody.kill()
+            nobody.wait(10)
     finally:
         run.kill()
         run.wait(10)

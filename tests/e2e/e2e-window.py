@@ -5,9 +5,11 @@
     e2e-window.py [browser]     browser: the page in Chromium, with playwright-core from npm
 """
 
+import collections
 import json
 import os
 import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -580,23 +582,41 @@ def test_hostile(user, t, p, b):
     name = b("text", of=".detail .title .path")
     t.ok(len(name) < 700 and name.startswith(p.outside) and "…" in name and name.endswith("zzz"), "without its middle", name)
     t.ok(b("eval", code="document.documentElement.scrollWidth <= innerWidth"), "and doesn't widen the page")
-    # the same names by other ways: settings of the folder, a record of another origin, and files to compare
+    # the same names by other ways: settings of the folder, a record, and files to compare
     user.write(p.folder + "/.buckle/settings.json", json.dumps({"filesystem": {"denyRead": ["/" + HOSTILE]}}))
     b("click", of="#tab-policy")
     b("fill", of="#policy label:has-text('Folder') input", value=p.folder)
     b("press", key="Enter")
     t.ok(b.sees("#policy table", "onerror"), "a hostile settings file is shown as text", b("text", of="#policy"))
-    record = user.write(p.folder + "/foreign.jsonl", json.dumps({"seq": 1, "run": HOSTILE, "kind": "denial", "time": HOSTILE, "pid": 1, "exe": HOSTILE,
-                        "operation": HOSTILE, "path": HOSTILE, "verdict": "deny"}) + "\n")
+    record = p.folder + "/record.jsonl"
+    user.run("--report=none", "--record", record, "--", "sh", "-c", 'touch "$1"', HOSTILE, "/etc/" + HOSTILE, cwd=p.folder)
     b("click", of="#tab-history")
     b("fill", of="#history label:has-text('Record') input", value=record)
     b("click", of="#history button", has="Show")
-    time.sleep(1)
+    t.ok(b.sees("#history .row.deny", "onerror"), "so are a hostile record", b("text", of="#history"))
+    t.ok(eventually(lambda: re.search("onerror.*U\\+202E", b("text", of="#history label:has-text('First run')"))), "and the runs to compare",
+         b("text", of="#history label:has-text('First run')"))
+    b("click", of="#history .row.deny", has="onerror")
+    t.ok(b.sees("#history tr", "U+202E"), "and the record's details")
     b("click", of="#tab-compare")
     b("fill", of="#compare fieldset:nth-of-type(1) input", value=HOSTILE)
     b("fill", of="#compare fieldset:nth-of-type(2) input", value=HOSTILE)
     b("click", of="#compare button", has="Compare")
     t.ok(b.sees("#compare", "onerror"), "so is a hostile name in an error")
+    # a rule of a settings file as a picture; a command in the tree and in a question
+    b("click", of="#tab-policy")
+    b("select", of="#policy label:has-text('Operation') select", value="file-read-data")
+    b("click", of="#policy button", has="Draw")
+    b.sees(".picture", "allow")
+    b("fill", of="#policy label:has-text('Search the graph') input", value="onerror")
+    t.ok(b("count", of=".node.found") > 0, "a hostile rule is drawn", b("text", of="#policy [role=status]"))
+    b("click", of="#tab-now")
+    asks = p.run(": '%s\u2800\u3164\u200b'; until [ -e ask ]; do sleep 0.1; done; curl -s -m 20 http://hostile.example/; sleep 30" % HOSTILE.replace("'", ""), "--ask")
+    t.ok(b.sees("[role=treeitem]", "run %d" % asks.pid) and b.sees("[role=treeitem]", "<img src=x onerror"), "a hostile command is in the tree, as text")
+    user.write(p.folder + "/ask", "")
+    t.ok(b.sees(".question", "<img src=x onerror"), "and in a question")
+    everything = b("eval", code="document.documentElement.outerHTML")
+    t.equal([ascii(c) for c in "\u202e\u2800\u3164\u200b\x1b" if c in everything], [], "no hidden character is anywhere in the page, in attributes neither")
     t.ok(b("count", of="img") == 1 and "owned" not in b("eval", code="document.title"), "and no markup came of any")
 
 
@@ -607,6 +627,10 @@ def test_policy_view(user, t, p, b):
     b("click", of="#tab-policy")
     t.ok(b.sees("#policy tr", "filesystem.denyRead") and b.sees("#policy tr", "/srv/kept") and b.sees("#policy tr", "settings.json:"),
          "settings are shown, with file and line", b("text", of="#policy"))
+    file = user.home + "/.config/buckle/settings.json"
+    with open(file) as f:
+        line = next(n for n, text in enumerate(f, 1) if "/srv/kept" in text)
+    t.ok(b.sees("#policy tr:has-text('/srv/kept')", "%s:%d" % (file, line)), "which are those of the value", b("text", of="#policy table"))
     b("fill", of="#policy label:has-text('Folder') input", value=p.folder)
     b("press", key="Enter")
     b("select", of="#policy label:has-text('Key') select", value="network.allowedDomains")
@@ -641,6 +665,13 @@ def test_policy_view(user, t, p, b):
     b("click", of="#policy button", has="Show the plan")
     t.ok(b.sees("#policy .tier", "judged"), "the plan shows what is judged")
     t.ok(b.sees("#policy tr", "file-write-create"), "for each operation")
+    plan = json.loads(user.run("--dry-run", "--json", "--", "sh", cwd=p.folder).out)["operations"]
+    words = {"walled": "wall", "judged": "judged", "sentry": "sentry", "masked": "masked", "denied": "denied", "free": "free"}
+    drawn = b("eval", code="[...document.querySelectorAll('#policy tr:has(.tier)')].map((r) => [r.cells[0].innerText, r.cells[1].innerText])")
+    t.equal(sorted(map(tuple, drawn)), sorted((o["operation"], words[o["tier"]]) for o in plan), "wall, judged, sentry: as the run has it")
+    said = dict((word, int(n)) for n, word in re.findall(r"(\d+) (\w+)", b("text", of="#policy p:has-text(' judged, ')")))
+    t.equal({k: n for k, n in said.items() if n}, dict(collections.Counter(how for _, how in drawn)), "and so many of each")
+    t.ok({"wall", "judged"} <= {how for _, how in drawn}, "of which there is more than one")
     b("click", of="#policy button", has="Draw")
     t.ok(b.sees(".picture", "allow") and b("count", of=".picture .node") > 20, "the graph is drawn", b("text", of="#policy"))
     before = b("eval", code="document.querySelector('.picture svg').getBoundingClientRect().width")
@@ -648,6 +679,11 @@ def test_policy_view(user, t, p, b):
     t.ok(b("eval", code="document.querySelector('.picture svg').getBoundingClientRect().width") > before, "and can be zoomed")
     b("fill", of="#policy label:has-text('Search the graph') input", value=p.folder.rsplit("/", 1)[1])
     t.ok(b("count", of=".node.found") > 0 and b.sees("#policy [role=status]", "found"), "and searched")
+    b("eval", code="document.querySelector('.picture').focus()")
+    for key, sign in (("+", 1), ("-", -1)):
+        before = b("eval", code="document.querySelector('.picture svg').getBoundingClientRect().width")
+        b("press", key=key)
+        t.ok((b("eval", code="document.querySelector('.picture svg').getBoundingClientRect().width") - before) * sign > 0, "%s zooms" % key)
 
 
 @on_page
@@ -665,7 +701,15 @@ def test_other_views(user, t, p, b):
     t.ok(eventually(lambda: "/etc/one" not in b("text", of="#history .list")) and b.sees("#history .row", "/etc/two"), "filtered")
     b("select", of="#history label:has-text('Group by') select", value="operation")
     b("click", of="#history button", has="Show")
-    t.ok(b.sees("#history .row", "4×"), "and grouped", b("text", of="#history .list"))
+    b.sees("#history .row", "×")
+    t.equal(re.findall(r"(\d+)×\s+(\S+)", b("text", of="#history .list")), [("2", "file-write-create")], "and grouped, of those alone")
+    b("fill", of="#history label:has-text('Contains') input", value="")
+    b("click", of="#history button", has="Show")
+    t.ok(b.sees("#history .row", "4×"), "or of all", b("text", of="#history .list"))
+    b("select", of="#history label:has-text('Group by') select", value="path")
+    b("click", of="#history button", has="Show")
+    b.sees("#history .row", "/etc/one")
+    t.equal(sorted(re.findall(r"(\d+)×\s+(\S+)", b("text", of="#history .list"))), [("1", "/etc/one"), ("1", "/etc/two"), ("2", "/etc/both")], "by path, too")
     b("click", of="#history button", has="Compare the runs")
     both = b("text", of="#history")
     t.ok(re.search(r"only in the first \(1\)\s+file-write-create /etc/one\s+Denied only in the second \(1\)\s+file-write-create /etc/two\s+"
@@ -678,6 +722,10 @@ def test_other_views(user, t, p, b):
     b("click", of="#compare button", has="Compare")
     t.ok(b.sees("#compare h2", "allows more") and b.sees("#compare tr", "/srv"), "profiles are compared, with a witness", b("text", of="#compare"))
     t.ok(b.sees("#compare h2", "allows less") and b.sees("#compare tr", "/usr"), "both ways")
+    rows = b("eval", code="[...document.querySelectorAll('#compare tbody tr')].map((r) => [...r.cells].map((c) => c.innerText))")
+    wrong = [(file, row) for row in rows for file, said in ((one, row[2]), (two, row[3]))
+             if user.call([BUCKLE, "eval", file, row[0], *shlex.split(row[1])]).out.split()[0] != said.split(":")[0]]
+    t.ok(len(rows) > 3 and not wrong, "each witness is allowed by the one and denied by the other", wrong or rows)
     b("fill", of="#compare fieldset:nth-of-type(2) input", value=one)
     b("click", of="#compare button", has="Compare")
     t.ok(b.sees("#compare", "They allow and deny the same."), "equal ones are")
@@ -721,11 +769,15 @@ def test_reach(user, t, p, b):
     made = p.outside + "/made"
     p.run(loop("touch '%s' 2>/dev/null" % made))
     b.sees(".row", made)
+    b("fill", of="#now label:has-text('Filter') input", value=made)  # other runs of this user are denied things, too
     b("eval", code="document.getElementById('tab-now').focus()")
     for view in ("policy", "history", "compare", "doctor"):
         b("press", key="ArrowRight")
         t.equal(b("focus"), "tab-" + view, "keys lead to " + view)
         time.sleep(1.2)
+        heard = b("roles")
+        t.equal(heard["nameless"], [], "%s: each control has a name" % view)
+        t.ok(heard["roles"].get("tab") == 5 and heard["roles"].get("tabpanel") == 1 and heard["roles"].get("heading", 0) > 1, "with its role", heard)
         for dark, width in ((False, 1200), (True, 1200), (False, 420)):
             b("dark", on=dark)
             b("size", width=width, height=800)
@@ -740,7 +792,13 @@ def test_reach(user, t, p, b):
         b("press", key="Tab")
     t.equal(b("focus"), "listbox", "Tab leads to the denials")
     b("press", key="ArrowDown")
-    t.ok(b.sees(".detail", "file-write-create"), "arrows choose one")
+    t.ok(b.sees(".detail", "file-write-create"), "arrows choose one", b("text", of="#now"), b("focus"))
+    heard = b("roles")
+    t.equal(heard["nameless"], [], "now: each control has a name")
+    t.ok(all(heard["roles"].get(r, 0) >= n for r, n in (("tree", 1), ("treeitem", 2), ("listbox", 1), ("option", 1), ("searchbox", 1), ("region", 1))),
+         "with its role", heard)
+    t.equal(b("eval", code="document.getElementById(document.querySelector('[role=listbox]').getAttribute('aria-activedescendant')).getAttribute('aria-selected')"),
+            "true", "and which denial is chosen can be heard")
     for dark, width in ((False, 1200), (True, 1200), (False, 420)):
         b("dark", on=dark)
         b("size", width=width, height=800)
@@ -754,17 +812,81 @@ def test_reach(user, t, p, b):
     b("press", key="Enter")
     t.ok(eventually(lambda: os.path.exists(made)), "and Enter on a button allows it")
     b("eval", code="document.querySelector('[role=treeitem]').focus()")
-    b("press", key="End")
+    own = "run %d" % p.runs[-1].pid
+    for _ in range(30):  # other runs of this user are there, too
+        if own in b("eval", code="document.activeElement.innerText"):
+            break
+        b("press", key="ArrowDown")
+    time.sleep(1.5)  # the tree is drawn anew with each denial
+    t.ok(own in str(b("eval", code="document.activeElement.innerText")), "the place in the tree stays while denials come", b("text", of="[role=tree]"))
     b("press", key="Enter")
-    t.ok(eventually(lambda: "run" in str(b("eval", code="document.querySelector('[role=treeitem][aria-selected=true]').innerText"))), "keys choose in the tree, too")
+    t.ok(eventually(lambda: own in str(b("eval", code="document.querySelector('[role=treeitem][aria-selected=true]').innerText"))), "keys choose in the tree, too")
     b("press", key="Home")
     b("press", key=" ")
     t.ok(eventually(lambda: b("eval", code="document.querySelector('[role=treeitem][aria-selected=true]').dataset.key") == "all"), "and lead back")
 
 
 @on_page
+def test_focus(user, t, p, b):
+    """What goes away leaves the focus near, and where a key that was typed twice does no harm."""
+    def active():
+        return b("eval", code="document.activeElement.closest('.question') === document.activeElement ? 'question' : "
+                 "document.activeElement.getAttribute('role') === 'listbox' ? 'list' : document.activeElement.textContent")
+
+    def focus(of, has):
+        b("eval", code="[...document.querySelectorAll(%s)].find((e) => e.textContent.includes(%s)).focus()" % (json.dumps(of), json.dumps(has)))
+
+    def ask(host):
+        run = p.run("until [ -e go-%s ]; do sleep 0.1; done; curl -s -o /dev/null -m 60 -w '%%{http_code}\n' http://%s/ > said-%s; sleep 60" % (host, host, host),
+                    "--ask", "--ask-timeout", "60")
+        b.sees("[role=treeitem]", "run %d" % run.pid)
+        user.write(p.folder + "/go-" + host, "")
+        return b.sees(".question", host)
+    t.ok(ask("one.example"), "a question")
+    focus(".question button", "Deny")
+    t.ok(ask("two.example") and active() == "Deny", "another one leaves the focus where it is", active())
+    b("press", key="Enter")
+    b("press", key="Enter")
+    t.ok(eventually(lambda: lines_of(p.folder + "/said-one.example") == [REFUSED]), "Enter answers it")
+    t.ok(eventually(lambda: active() == "question"), "and leads to the other as a whole", active())
+    b("press", key="Enter")
+    time.sleep(0.5)
+    t.ok(b("count", of=".question:has-text('two.example')") == 1 and lines_of(p.folder + "/said-two.example") == [], "where Enter does nothing",
+         b("text", of="#now"), lines_of(p.folder + "/said-two.example"))
+    for _ in range(4):
+        b("press", key="Tab")
+    t.equal(active(), "Deny", "Tab leads to its answers")
+    b("press", key="Enter")
+    t.ok(eventually(lambda: lines_of(p.folder + "/said-two.example") == [REFUSED]) and eventually(lambda: active() == "list"), "and after the last one to the denials",
+         active())
+    kept = p.outside + "/kept"
+    run = p.run(loop("touch '%s' 2>/dev/null" % kept))
+    b.sees(".row", kept)
+    b("click", of=".row", has=kept)
+    for after in ("Cancel", "Write this"):
+        focus(".detail button", "Allow for good")
+        b("press", key="Enter")
+        t.ok(eventually(lambda: active() == "Write this"), "for good leads to the line and its button", active())
+        focus(".detail button", after)
+        b("press", key="Enter")
+        t.ok(eventually(lambda: "Allow for good" in active()), "%s leads back" % after, active())
+    t.ok(kept in p.settings(), "and has written it")
+    b("click", of="#tab-policy")
+    b.sees("#policy tr", kept)
+    focus("#policy tr:has(button[aria-label*=kept]) button", "Remove")
+    b("press", key="Enter")
+    t.ok(eventually(lambda: kept not in p.settings()), "a value is removed by a key")
+    t.ok(eventually(lambda: b("focus") == "group"), "and the focus is in the table", b("focus"))
+    b("click", of="#tab-now")
+    focus(".detail button", "Allow for this run")
+    run.kill()
+    t.ok(b.sees(".detail", "The run has ended.") and eventually(lambda: b("focus") == "region"), "a run that ends leaves it in the details", b("focus"))
+
+
+@on_page
 def test_foreign(user, t, p, b):
-    """A wrong code, and pages of other sites and other ports in the same browser."""
+    """A wrong code, pages of other sites and other ports in the same browser, and other names of the machine."""
+    user.call([BUCKLE, "settings", "add", "filesystem.denyRead", "/srv/kept"], cwd=p.folder)
     origin = p.server.origin
     t.ok("not valid" in b("visit", at=origin + "/?code=" + "0" * 32), "a wrong code opens nothing")
     t.ok("not valid" in b("visit", at=p.server.address), "nor does the code again")
@@ -776,12 +898,30 @@ def test_foreign(user, t, p, b):
         port = int(site.stdout.readline())
         for name in ("127.0.0.1", "localhost"):
             got = b("foreign", at="http://%s:%d/" % (name, port))
-            t.ok(isinstance(got, dict) and got["post"].startswith("failed") and got["read"].startswith("failed"), "a page at %s can't act or read" % name, got)
-            t.ok(got["plain"].startswith(("failed", "answered opaque")) and got["inside"] == "blocked", "nor send blindly, nor frame it", got)
+            if not isinstance(got, dict):
+                t.ok(False, "a page at %s" % name, got)
+                continue
+            t.ok(got["post"].startswith("failed") and got["read"].startswith("failed"), "a page at %s can't act or read" % name, got)
+            t.ok(got["plain"].startswith(("failed", "answered opaque")) and not got["frames"][0].startswith("http"), "nor send blindly, nor frame it", got)
+            t.equal(got["frames"][1:], ["http://%s:%d/" % (name, port)], "while it can frame its own")
+            t.ok("/srv/kept" in p.settings(), "and what it sent did nothing")
             t.ok(got["cookie"] == "site no cookie", "and doesn't get the cookie", got)
+        # a site whose name leads to this machine now: the same origin to the browser, another Host to the server
+        place = p.opened[len(origin):]
+        got = b("named", at="http://rebound.example:%d%s" % (p.server.port, place))
+        t.equal(got, {"status": 403, "cookie": "", "read": 403, "events": 403, "post": 403}, "a name that was bound to this machine gets nothing")
+        got = b("named", at=origin + place)
+        t.equal([got["status"], got["read"], got["events"], got["post"], got["cookie"]], [200] * 4 + [""], "while the page's own does, and scripts have no cookie")
+        second = Server(user, p.folder)
+        try:
+            got = b("named", at=second.address.replace("127.0.0.1", "rebound.example"))
+            t.equal(got["status"], 403, "nor does it with a code that nobody has used")
+        finally:
+            second.end()
         t.ok(b("count", of="#tab-now") == 1, "the page is still there")
         t.equal(b("eval", code="fetch('style.css').then((r) => r.status)"), 200, "and still works")
     finally:
+        user.call([BUCKLE, "settings", "remove", "filesystem.denyRead"], cwd=p.folder)
         site.kill()
         site.wait(10)
 
@@ -794,7 +934,7 @@ def only(tests):
 if not os.path.exists(WINDOW):
     skip("libexec/buckle/buckle-window was not built")
 elif sys.argv[1:] == ["browser"]:
-    for_everybody(only([test_now, test_protected, test_questions, test_hostile, test_session, test_policy_view, test_other_views, test_doctor, test_reach, test_foreign]))
+    for_everybody(only([test_now, test_protected, test_questions, test_hostile, test_session, test_policy_view, test_other_views, test_doctor, test_reach, test_focus, test_foreign]))
 else:
     for_everybody(only([test_login, test_peers, test_relay, test_acts, test_opener, test_idle]))
 sys.exit(done())

@@ -9,7 +9,8 @@ const [address, modules, executable] = process.argv.slice(2);
 const require = createRequire(`${modules}/x.js`);
 const { chromium } = require('playwright-core');
 const axe = fs.readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
-const browser = await chromium.launch({ executablePath: executable, args: process.getuid() ? ['--disable-gpu'] : ['--no-sandbox', '--disable-gpu'], chromiumSandbox: process.getuid() !== 0 });
+const words = ['--disable-gpu', '--host-resolver-rules=MAP rebound.example 127.0.0.1', ...(process.getuid() ? [] : ['--no-sandbox'])];
+const browser = await chromium.launch({ executablePath: executable, args: words, chromiumSandbox: process.getuid() !== 0 });
 const context = await browser.newContext();
 const page = await context.newPage();
 const errors = [];
@@ -73,13 +74,40 @@ const orders = {
       const read = await say(fetch(url, { credentials: 'include' }));
       const post = await say(fetch(url + 'act', { method: 'POST', credentials: 'include', headers: { 'Content-Type': 'application/json' }, body: '{"do": "undo"}' }));
       const plain = await say(fetch(url + 'act', { method: 'POST', mode: 'no-cors', credentials: 'include', body: '{"do": "undo"}' }));
-      const f = document.createElement('iframe'); f.src = frame; document.body.append(f);
-      await new Promise((r) => { f.onload = r; setTimeout(r, 2000); });
-      let inside = 'blocked'; try { inside = f.contentWindow.location.href; } catch { inside = 'blocked'; }
-      return { post, plain, read, cookie, inside };
+      for (const src of [frame, location.href]) {
+        const f = document.createElement('iframe');
+        f.src = src;
+        document.body.append(f);
+        await new Promise((r) => { f.onload = r; setTimeout(r, 2000); });
+      }
+      return { post, plain, read, cookie };
     }, { url: page.url(), frame: page.url() });
+    got.frames = other.mainFrame().childFrames().map((f) => f.url()).sort(); // an error's page where it was refused
     await other.close();
     return got;
+  },
+  named: async ({ at }) => { // the page by another name of this machine, and what a script there gets
+    const other = await context.newPage();
+    const status = (await other.goto(at)).status();
+    const got = await other.evaluate(async () => {
+      const of = (p) => p.then((r) => r.status, (e) => e.name);
+      return { cookie: document.cookie, read: await of(fetch(location.href)), events: await of(fetch('events', { signal: AbortSignal.timeout(2000) })),
+        post: await of(fetch('act', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{"do": "doctor"}' })) };
+    }).catch((e) => ({ failed: String(e) })); // a page that was opened leads elsewhere
+    await other.close();
+    return { status, ...got };
+  },
+  roles: async () => { // what a screen reader gets: how many of each role, and controls that have no name
+    const client = await context.newCDPSession(page);
+    const { nodes } = await client.send('Accessibility.getFullAXTree');
+    const roles = {}, nameless = [];
+    for (const n of nodes.filter((one) => !one.ignored)) {
+      const role = n.role?.value;
+      roles[role] = (roles[role] ?? 0) + 1;
+      if (['button', 'textbox', 'searchbox', 'combobox', 'tab', 'tabpanel', 'tree', 'treeitem', 'listbox', 'option', 'link', 'region', 'image'].includes(role) && !n.name?.value)
+        nameless.push(role);
+    }
+    return { roles, nameless };
   },
   doctor: async ({ answer }) => { // what another host would have
     await page.route('**/act', (route) => (JSON.parse(route.request().postData()).do === 'doctor'

@@ -41,11 +41,14 @@ export class Compare {
   }
 
   async run() {
+    const mine = this.running = {};
     const [a, b] = await Promise.all(this.sides.map((s) => s.read()));
     const failed = a.failed ?? b.failed;
     if (failed)
       return this.out.replaceChildren(card('Result', failure(failed)));
     const r = await act(`compare-${a.how}-${b.how}`, { first: a.value, second: b.value });
+    if (mine !== this.running)
+      return undefined;
     if (r.status > 1 && !r.out)
       return this.out.replaceChildren(card('Result', failure(r)));
     if (r.status === 0)

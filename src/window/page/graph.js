@@ -3,7 +3,7 @@
 // The graph of one operation as a picture: tests from the top down, decisions in colour. A test that
 // does not hold leads straight down, one that holds to the right.
 
-import { cut, make, printed, words } from './text.js';
+import { cut, make, plainText, printed, words } from './text.js';
 
 const WIDTH = 220, HEIGHT = 44, ACROSS = 250, DOWN = 90;
 const space = 'http://www.w3.org/2000/svg';
@@ -88,8 +88,8 @@ export class Graph {
       }
       const rule = graph.rules.find((r) => r.id === n.rule);
       const test = n.test === undefined ? null : graph.tests[n.test];
-      const text = test ? test.sbpl : n.decision;
-      const where = rule?.file ? `${rule.file}:${rule.line}` : rule?.text ?? '';
+      const text = plainText(test ? test.sbpl : n.decision);
+      const where = plainText(rule?.file ? `${rule.file}:${rule.line}` : rule?.text ?? '');
       const line = (content, y, cls) => { const t = shape('text', { x: 10, y, class: cls }); t.textContent = content; return t; };
       const title = shape('title', {});
       title.textContent = `${text}\n${where}`;

@@ -39,9 +39,11 @@ export class History {
 
   async open() {
     const values = { from: this.from.value, since: this.since.value };
-    const by = this.by.value;
-    const [shown, all] = await Promise.all([by ? act('groups', { ...values, by })
-      : act('history', { ...values, grep: this.grep.value }), act('history', values)]);
+    const by = this.by.value, chosen = { ...values, grep: this.grep.value }, mine = this.opening = {};
+    const [shown, all] = await Promise.all([by ? act('groups', { ...chosen, by }) : act('history', chosen),
+      act('history', values)]);
+    if (mine !== this.opening)
+      return; // a later question was answered sooner
     const none = shown.status !== 0 && !this.from.value && /no record/.test(shown.err);
     this.said.replaceChildren(none ? make('p', {}, 'No record is kept yet. Set ', make('code', {}, 'record.path'),
       ' in Policy and every run is recorded, or name a file that ', make('code', {}, 'buckle run --record FILE'), ' wrote.')

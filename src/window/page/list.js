@@ -55,8 +55,11 @@ export class List {
     const first = Math.max(0, Math.floor(scrollTop / ROW) - 5);
     const last = Math.min(this.items.length, Math.ceil((scrollTop + clientHeight) / ROW) + 5);
     this.inner.style.height = `${this.items.length * ROW}px`;
-    const seen = new Set();
-    for (let i = first; i < last; i++) {
+    const seen = new Set(), shown = Array.from({ length: Math.max(0, last - first) }, (_, i) => first + i);
+    const chosen = this.chosen ? this.items.indexOf(this.chosen) : -1;
+    if (chosen >= 0 && (chosen < first || chosen >= last))
+      shown.push(chosen); // screen readers follow it
+    for (const i of shown) {
       const item = this.items[i];
       seen.add(item);
       let row = this.rows.get(item);

@@ -28,7 +28,8 @@ export class Now {
     this.only = null;
     this.tree = new Tree((only) => { this.only = only; this.refilter(); });
     this.asked = make('div', { 'aria-live': 'assertive' });
-    this.detail = make('div', { class: 'detail', role: 'region', 'aria-label': 'The chosen denial', hidden: true });
+    this.drawn = new Map(); // questions that are shown
+    this.detail = make('div', { class: 'detail', role: 'region', 'aria-label': 'The chosen denial', tabindex: '-1', hidden: true });
     this.list = new List('Denials', drawEvent, (item) => this.choose(item));
     this.filter = make('input', { type: 'search', placeholder: 'part of a path, host, program or rule', input: () => this.refilter() });
     this.hold = make('button', { type: 'button', 'aria-pressed': 'false', click: () => this.pause() }, 'Pause');
@@ -130,34 +131,53 @@ export class Now {
     this.say();
   }
 
+  /** Those that are there already stay, with the focus. After an answer it goes to the next question as a
+   * whole, where a key that was typed twice does nothing. */
   drawQuestions() {
-    this.asked.replaceChildren();
-    for (const [key, q] of this.questions) {
-      const what = q.question.where ?? q.question.path;
-      const say = (label, consent, look) => make('button', {
-        class: look,
-        click: async () => {
-          const r = await answer(q.source, q.number, consent);
-          note(r.status ? 'Nobody waits for this answer any more.' : `Answered: ${label}`);
-          this.questions.delete(key);
-          this.drawQuestions();
-        },
-      }, label);
-      this.asked.append(make('div', { class: 'question', role: 'group', 'aria-label': 'Question' },
-        make('p', {}, named('strong', {}, base(q.question.program) || 'A program'),
-          q.question.rule ? ' wants to run ' : q.question.class ? ' wants to change ' : ' wants to connect to ',
-          named('span', { class: 'path' }, what)),
-        named('p', { class: 'quiet' }, [q.question.class && `class ${q.question.class}`, q.command].filter(Boolean).join(' · ')),
-        make('div', { class: 'acts' }, say('Allow once', 'once', 'main'), say('Allow for this run', 'run'),
-             say('Allow always', 'always'), say('Deny', 'deny', 'danger'))));
-    }
+    const focused = this.asked.contains(document.activeElement);
+    for (const [key, shown] of this.drawn)
+      if (!this.questions.has(key)) {
+        shown.remove();
+        this.drawn.delete(key);
+      }
+    for (const [key, q] of this.questions)
+      if (!this.drawn.has(key)) {
+        this.drawn.set(key, this.drawQuestion(key, q));
+        this.asked.append(this.drawn.get(key));
+      }
+    if (focused && !this.asked.contains(document.activeElement))
+      (this.asked.firstElementChild ?? this.list.element).focus();
+  }
+
+  drawQuestion(key, q) {
+    const what = q.question.where ?? q.question.path;
+    const say = (label, consent, look) => make('button', {
+      class: look,
+      click: async () => {
+        const r = await answer(q.source, q.number, consent);
+        note(r.status ? 'Nobody waits for this answer any more.' : `Answered: ${label}`);
+        this.questions.delete(key);
+        this.drawQuestions();
+      },
+    }, label);
+    return make('div', { class: 'question', role: 'group', 'aria-label': 'Question', tabindex: '-1' },
+      make('p', {}, named('strong', {}, base(q.question.program) || 'A program'),
+        q.question.rule ? ' wants to run ' : q.question.class ? ' wants to change ' : ' wants to connect to ',
+        named('span', { class: 'path' }, what)),
+      named('p', { class: 'quiet' }, [q.question.class && `class ${q.question.class}`, q.command].filter(Boolean).join(' · ')),
+      make('div', { class: 'acts' }, say('Allow once', 'once', 'main'), say('Allow for this run', 'run'),
+           say('Allow always', 'always'), say('Deny', 'deny', 'danger')));
   }
 
   /** The run of the chosen denial has ended: what only it could get is not offered any more. */
   showEnd() {
     if (this.chosen && !this.detail.hidden && !this.sources.has(this.chosen.source))
-      for (const e of this.detail.querySelectorAll('.living'))
+      for (const e of this.detail.querySelectorAll('.living')) {
+        const focused = e.contains(document.activeElement);
         e.replaceWith(make('span', { class: 'quiet' }, 'The run has ended. '));
+        if (focused)
+          this.detail.focus();
+      }
   }
 
   choose(item) {
@@ -191,21 +211,26 @@ export class Now {
 
   /** Shows the line that settings would get, and writes it only when asked again. */
   async offer(name, values) {
+    const from = document.activeElement;
     const r = await act(`try-${name}`, values);
     if (r.status) {
       note(words(r), true);
       return;
     }
+    const close = () => {
+      this.preview.replaceChildren();
+      from.focus();
+    };
     const write = make('button', {
       class: 'main',
       click: async () => {
         const done = await act(name, values);
         note(words(done), done.status !== 0);
-        this.preview.replaceChildren();
+        close();
       },
     }, 'Write this');
     this.preview.replaceChildren(printed('pre', {}, r.out, 2000), make('div', { class: 'acts' }, write,
-      make('button', { click: () => this.preview.replaceChildren() }, 'Cancel')));
+      make('button', { click: close }, 'Cancel')));
     write.focus();
   }
 

@@ -6,7 +6,7 @@ import { act, card, make, named, note, parse, printed, show, table, words } from
 
 const verbs = { write: 'file-write-data', create: 'file-write-create', remove: 'file-write-unlink',
                 read: 'file-read-data', run: 'process-exec', 'connect to': 'network-outbound' };
-const tiers = { walled: 'wall', judged: 'judged', sentry: 'sentry', denied: 'denied', free: 'free' };
+const tiers = { walled: 'wall', judged: 'judged', sentry: 'sentry', masked: 'masked', denied: 'denied', free: 'free' };
 
 /** What decided, and what was tried before it. */
 function reasons(text) {
@@ -63,7 +63,10 @@ export class Policy {
   get cwd() { return this.folder.value || undefined; }
 
   async open() {
+    const mine = this.opening = {};
     const [settings, keys] = await Promise.all([act('settings', { cwd: this.cwd }), act('keys')]);
+    if (mine !== this.opening)
+      return; // a later question was answered sooner
     if (!this.keys && keys.status === 0) {
       this.keys = JSON.parse(keys.out);
       this.key.replaceChildren(...this.keys.map((k) => make('option', {}, k.key)));
@@ -94,12 +97,16 @@ export class Policy {
     const r = await act(list ? 'remove' : 'clear', { key, layer: v.layer, cwd: this.cwd,
       value: typeof v.value === 'string' ? v.value : JSON.stringify(v.value) });
     note(r.status ? words(r) : `removed from ${key}; “Undo the last change” brings it back`, r.status !== 0);
-    this.open();
+    await this.open(); // the button is gone
+    if (document.activeElement === document.body)
+      this.settings.firstElementChild.focus();
   }
 
   async ask() {
-    const operation = verbs[this.verb.value];
+    const operation = verbs[this.verb.value], mine = this.asking = {};
     const r = await act('reasons', { operation, argument: this.argument.value, program: this.program.value, cwd: this.cwd });
+    if (mine !== this.asking)
+      return;
     const verdict = /^(allow|deny)/.exec(r.out)?.[1];
     this.answer.replaceChildren(r.status ? failure(r) : make('div', {},
       make('p', { class: `verdict ${verdict === 'allow' ? 'good' : 'bad'}` }, make('strong', {}, verdict === 'allow' ? 'Yes.' : 'No.')),
@@ -156,7 +163,7 @@ export class Policy {
     return this.plan.replaceChildren(
       make('p', {}, counts),
       make('p', { class: 'quiet' }, 'wall: the kernel alone decides; judged: Buckle looks at each call; '
-        + 'sentry: the kernel asks only about paths that matter; free: always allowed.'),
+        + 'sentry: the kernel asks only about paths that matter; masked: an empty mount hides it; free: always allowed.'),
       table(['Operation', 'How', 'By', 'Rule', 'Note'], rows.map((o) => [named('code', {}, o.operation),
         make('span', { class: `tier ${o.tier}` }, tiers[o.tier] ?? o.tier), o.wall ?? '',
         named('span', { class: 'quiet' }, o.rule?.file ? `${o.rule.file}:${o.rule.line}` : ''), named('span', { class: 'quiet' }, o.note ?? '')])));

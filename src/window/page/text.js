@@ -2,7 +2,11 @@
 // Copyright The Buckle Authors
 // Everything that is shown goes through here as text, never as markup.
 
-const hidden = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/u;
+const hidden = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/u;
+const marked = (c) => `U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}`;
+
+/** Text in which characters that one can't see are code points. */
+export const plainText = (text) => (hidden.test(text) ? Array.from(text, (c) => (hidden.test(c) ? marked(c) : c)).join('') : text);
 
 /** Cuts the middle out of a long name: both ends matter. */
 export function cut(text, most = 300) {
@@ -30,23 +34,23 @@ export function show(element, text) {
     }
     element.append(plain);
     plain = '';
-    element.append(make('span', { class: 'hidden-character' },
-                        `U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}`));
+    element.append(make('span', { class: 'hidden-character' }, marked(c)));
   }
   element.append(plain);
   return element;
 }
 
-/** An element with attributes; children are elements or text. Functions are listeners. */
+/** An element with attributes; children are elements or text, in which what can't be seen is marked, too.
+ * Functions are listeners. */
 export function make(name, attributes = {}, ...children) {
   const e = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
     if (typeof value === 'function')
       e.addEventListener(key, value);
     else if (value !== undefined && value !== false)
-      e.setAttribute(key, value === true ? '' : value);
+      e.setAttribute(key, value === true ? '' : key === 'aria-label' ? plainText(value) : value);
   }
-  e.append(...children.filter((c) => c !== undefined && c !== null));
+  e.append(...children.filter((c) => c !== undefined && c !== null).map((c) => (typeof c === 'string' ? plainText(c) : c)));
   return e;
 }
 

@@ -52,12 +52,17 @@ export class Tree {
   pick(item) {
     if (!item)
       return;
-    this.at = item.dataset.key;
+    this.lead(item);
     this.set(item.dataset.key);
-    for (const one of this.element.querySelectorAll('[role=treeitem]')) {
+    for (const one of this.element.querySelectorAll('[role=treeitem]'))
       one.setAttribute('aria-selected', one === item);
+  }
+
+  /** Tab and the next drawing lead to this item. */
+  lead(item) {
+    this.at = item.dataset.key;
+    for (const one of this.element.querySelectorAll('[role=treeitem]'))
       one.tabIndex = one === item ? 0 : -1;
-    }
   }
 
   key(e) {
@@ -69,7 +74,10 @@ export class Tree {
       this.pick(e.target);
     } else if (e.key in to) {
       e.preventDefault();
-      to[e.key]?.focus();
+      if (to[e.key]) {
+        this.lead(to[e.key]);
+        to[e.key].focus();
+      }
     }
   }
 }
