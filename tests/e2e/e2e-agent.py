@@ -19,6 +19,7 @@ from agents import Client, settings
 from running import eventually, for_everybody, processes
 from tap import done
 
+LONG = f"sleep 31.{os.getpid()}"  # nobody else's
 BLOCK = re.compile(r"<sandbox_violations>\n([\s\S]*?)</sandbox_violations>")
 
 
@@ -221,13 +222,13 @@ def test_commands(agent, t, outside):
          got[-1].startswith("one\ntwo\n") and denied(got[-1]) == expected[command],
          "  and it is heard of in the end", got[-1:])
 
-    t.ok(agent.timed_out("sleep 31 & sleep 31", 400), "7 timed out")
-    t.ok(eventually(lambda: not processes(r"^sleep 31 ")), "  with everything it started")
+    t.ok(agent.timed_out(f"{LONG} & {LONG}", 400), "7 timed out")
+    t.ok(eventually(lambda: not processes(f"^{LONG} ")), "  with everything it started")
 
-    number = agent.begin("sleep 32 & sleep 32")
-    t.ok(eventually(lambda: len(processes(r"^sleep 32 ")) == 2), "8 a command is under way")
+    number = agent.begin(f"{LONG} & {LONG}")
+    t.ok(eventually(lambda: len(processes(f"^{LONG} ")) == 2), "8 a command is under way")
     agent.cancel(number)
-    t.ok(eventually(lambda: not processes(r"^sleep 32 ")), "  and cancelled, with everything it started")
+    t.ok(eventually(lambda: not processes(f"^{LONG} ")), "  and cancelled, with everything it started")
     return expected
 
 
