@@ -68,8 +68,9 @@ LIBRARIES = (
              "-DEVENT__DISABLE_TESTS=ON", "-DEVENT__DISABLE_REGRESS=ON", "-DEVENT__DISABLE_BENCHMARK=ON",
              "-DEVENT__DISABLE_SAMPLES=ON", "-DEVENT__DISABLE_DEBUG_MODE=ON"]),
     Library("ncurses", "ncursesw", "libncursesw.a", "X11-distribute-modifications-variant", ["curses.h"],
-            configure=["--enable-widec", "--enable-overwrite", "--disable-db-install", "--without-ada", "--without-cxx",
-                       "--without-cxx-binding", "--without-debug", "--without-manpages", "--without-progs",
+            # by itself it lets ar keep owners and times
+            configure=["cf_cv_ar_flags=-crD", "--enable-widec", "--enable-overwrite", "--disable-db-install", "--without-ada",
+                       "--without-cxx", "--without-cxx-binding", "--without-debug", "--without-manpages", "--without-progs",
                        "--without-tests", "--without-dlsym", "--with-terminfo-dirs=" + ":".join(TERMINFO),
                        "--with-default-terminfo-dir=/usr/share/terminfo", "--with-fallbacks=" + ",".join(TERMINALS)]),
     # loaded when used
