@@ -209,7 +209,8 @@ void proxy_failed(struct conn *c, const struct dial_end *end)
 void proxy_connected(struct conn *c)
 {
     static const char established[] = "HTTP/1.1 200 Connection established\r\n\r\n";
-    c->deadline_ms = 0;
+    if (c->state != CONN_TLS) /* a handshake that began meanwhile has its own */
+        c->deadline_ms = 0;
     if (c->socks)
         answer_socks(c, SOCKS_OK);
     else if (c->proxied && c->state == CONN_INSPECT)

@@ -206,6 +206,23 @@ def test_slow(user):
         tap.ok(0.4 < took < 4 and "handshake took too long" in done.err, f"{user.name}: handshakeTimeoutMs ends it, and says so", took, done)
         done = run(user, {"allowedDomains": [f"localhost:{port}"], "tlsTerminate": {}}, script)
         tap.ok(float(done.out.replace(",", ".")) > 4.5 and "too long" not in done.err, f"{user.name}: without it, not so soon", done)
+    # one whose queue is full at first: the handshake has begun when the connection is there
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
+        address = full.getsockname()
+        first = [socket.socket() for _ in range(3)]
+        for one in first:
+            one.setblocking(False)
+            one.connect_ex(address)
+        taken = []
+        free = threading.Timer(0.7, lambda: taken.extend(full.accept() for _ in range(2)))
+        free.start()
+        script = f"curl -sS -m 8 -o /dev/null -w '%{{time_total}}' https://localhost:{address[1]}/x"
+        done = run(user, {"allowedDomains": [f"localhost:{address[1]}"], "tlsTerminate": {"handshakeTimeoutMs": 2000}}, script)
+        took = float(done.out.replace(",", "."))
+        tap.ok(1.9 < took < 6 and "handshake took too long" in done.err, f"{user.name}: also if connecting takes a while", took, done)
+        free.join()
+        for one in first:
+            one.close()
 
 
 def test_strip(user, server, plain):
