@@ -197,9 +197,7 @@ static enum client_rule line_rule(const char *text, const char *command)
     struct line_parts parts;
     char words[WORDS];
     enum client_rule worst = CLIENT_SILENT;
-    line_split(command, &parts);
-    if (!parts.exact)
-        line_split_anywhere(command, &parts);
+    line_split_all(command, &parts);
     for (size_t i = 0; i < parts.n; i++)
         for (int behind = 0; behind < 2; behind++) {
             line_words(behind ? line_skip_prefix(parts.at[i]) : parts.at[i], words, sizeof(words));

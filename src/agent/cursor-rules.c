@@ -61,9 +61,7 @@ enum client_rule cursor_rule_about(const struct hook_call *call, const char *roo
                   {root, ".cursor/cli.json"}};
     struct line_parts parts;
     char path[PATH_MAX + 64];
-    line_split(call->command, &parts);
-    if (!parts.exact)
-        line_split_anywhere(call->command, &parts);
+    line_split_all(call->command, &parts);
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
         if (!places[i].base || places[i].base[0] != '/')
             continue;

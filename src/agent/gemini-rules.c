@@ -237,9 +237,7 @@ enum client_rule gemini_rule_about(const struct hook_call *call, const char *roo
     f.n = 0;
     arena_init(&f.arena, MEMORY);
     read_all(&f, root);
-    line_split(call->command, &parts);
-    if (!parts.exact)
-        line_split_anywhere(call->command, &parts);
+    line_split_all(call->command, &parts);
     for (size_t i = 0; f.n && i < parts.n; i++)
         for (int behind = 0; behind < 2; behind++) {
             line_words(behind ? line_skip_prefix(parts.at[i]) : parts.at[i], words, sizeof(words));

@@ -69,6 +69,13 @@ void line_split_anywhere(const char *line, struct line_parts *p)
     add_part(p, from, at);
 }
 
+void line_split_all(const char *line, struct line_parts *p)
+{
+    line_split(line, p);
+    if (!p->exact)
+        line_split_anywhere(line, p);
+}
+
 struct line_part line_skip_prefix(struct line_part p)
 {
     static const char *const words[] = {"env",     "command", "exec", "nohup", "time", "sudo",

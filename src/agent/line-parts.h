@@ -23,6 +23,8 @@ struct line_parts {
 void line_split(const char *line, struct line_parts *p);
 /* At everything that could begin a command, inside quotes as well. */
 void line_split_anywhere(const char *line, struct line_parts *p);
+/* The second where the first is not exact: no command of the line is missed. */
+void line_split_all(const char *line, struct line_parts *p);
 /* What follows words that don't change which command it is: variables, env, sudo, then. */
 struct line_part line_skip_prefix(struct line_part p);
 /* A command as the program gets it: without quotes, one space between words. Returns the length,

@@ -100,9 +100,7 @@ static bool asks_about_ours(const struct hook_call *call)
 enum client_rule opencode_rule_about(const struct hook_call *call)
 {
     struct line_parts parts;
-    line_split(call->command, &parts);
-    if (!parts.exact)
-        line_split_anywhere(call->command, &parts);
+    line_split_all(call->command, &parts);
     enum client_rule worst = worst_of(call->rules, &parts);
     if (worst == CLIENT_DENIES)
         return worst;
