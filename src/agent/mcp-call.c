@@ -192,14 +192,16 @@ void mcp_on_count(void *arg, uint64_t run, uint64_t denied)
 }
 
 /* A run closes its session socket after its last event. A killed run may not, so the wait is
- * limited. */
+ * limited. It is longer with a world: the checkpoint is made when the socket closes, and would
+ * otherwise hold what the next command has done. */
 static bool has_all_events(struct mcp *m, struct call *c)
 {
-    enum { PATIENCE_MS = 500 };
+    enum { PATIENCE_MS = 500, WORLD_PATIENCE_MS = 5000 };
+    const uint64_t most = m->session.world ? WORLD_PATIENCE_MS : PATIENCE_MS;
     if (!job_is_over(&c->job))
         return false;
     c->ended_ms = c->ended_ms ? c->ended_ms : now_ms();
-    return !session_expects(&m->session, c->number) || now_ms() - c->ended_ms > PATIENCE_MS;
+    return !session_expects(&m->session, c->number) || now_ms() - c->ended_ms > most;
 }
 
 void mcp_update_call(struct mcp *m, struct call *c)

@@ -5,6 +5,7 @@ and the length of sentences, the tests that the threat model names, and the inst
 TAP.
 """
 
+import ast
 import glob
 import os
 import re
@@ -71,8 +72,16 @@ def source_files():
                 yield os.path.join(folder, name)
 
 
+def parses(text):
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return False
+    return True
+
+
 def check_sources():
-    unlicensed, marked = [], []
+    unlicensed, marked, broken = [], [], []
     for path in source_files():
         with open(path, encoding="utf-8") as f:
             text = f.read()
@@ -81,8 +90,11 @@ def check_sources():
             unlicensed.append(shown)
         if re.search(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b", text):
             marked.append(shown)
+        if path.endswith(".py") and not parses(text):
+            broken.append(shown)
     tap.equal(unlicensed, [], "every source file names its licence")
     tap.equal(marked, [], "no file leaves work for later")
+    tap.equal(broken, [], "every Python program can be read, those too that no check runs")
 
 
 def check_products():
