@@ -144,6 +144,33 @@ static void test_checkpoints(void)
     world_close(&w);
 }
 
+/* Without a pause, the times alone do not say whether a file has changed since its copy. */
+static void test_at_once(void)
+{
+    struct world w;
+    struct bk_err err = {0};
+    struct stat st;
+    make_place();
+    if (!begin(&w))
+        return;
+    put(upper, "file", "1");
+    put(upper, "other", "1");
+    is_int(checkpoint_make(&w, "one", &err), 1, "just written: %s", err.msg);
+    is_int(checkpoint_make(&w, "nothing", &err), 0, "and not changed again");
+    stat(in(upper, "file"), &st);
+    put(upper, "file", "2");
+    const struct timespec times[2] = {st.st_atim, st.st_mtim};
+    utimensat(AT_FDCWD, in(upper, "file"), times, 0);
+    is_int(checkpoint_make(&w, "two", &err), 2, "other bytes, with the old time: %s", err.msg);
+    chmod(in(upper, "other"), 0600);
+    is_int(checkpoint_make(&w, "three", &err), 3, "another mode: %s", err.msg);
+    setxattr(in(upper, "other"), "user.note", "x", 1, 0);
+    is_int(checkpoint_make(&w, "four", &err), 4, "an attribute: %s", err.msg);
+    is_int(checkpoint_make(&w, "nothing", &err), 0, "and nothing");
+    world_discard(&w, &err);
+    world_close(&w);
+}
+
 static void test_forged(void)
 {
     struct world w;
@@ -281,6 +308,7 @@ int main(void)
 {
     fresh();
     test_checkpoints();
+    test_at_once();
     test_forged();
     test_below_kills();
     remove_tree(top);

@@ -5,7 +5,7 @@
  * Folders wait in a list instead of on the stack, as in changes.c. A copy remembers in an attribute
  * which inode and ctime the file had that it was made of, so the next snapshot need not read it
  * again. A file that has changed a moment ago gets no such note: it could change again without
- * another ctime.
+ * another ctime. So the next snapshot compares it with its copy.
  */
 
 #include "world/on-linux/snapshot.h"
@@ -27,6 +27,7 @@
 #include "base/arena.h"
 #include "base/copy-bytes.h"
 #include "base/own.h"
+#include "world/on-linux/conflicts.h"
 #include "world/on-linux/copy.h"
 #include "world/on-linux/journal.h"
 #include "world/on-linux/upper.h"
@@ -169,6 +170,16 @@ static int copy_content(const struct snapshot *s, int from, int to, const struct
     return fchmod(to, st->st_mode & 07777) < 0 || futimens(to, times) < 0 ? -errno : 0;
 }
 
+/* For a copy without a note. */
+static bool same_as_copy(const struct sides_of *f, const char *name, int from,
+                         const struct stat *st)
+{
+    struct stat was;
+    OWN(fd) int copy = openat(f->earlier, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    return copy >= 0 && fstat(copy, &was) == 0 && S_ISREG(was.st_mode) && same_look(st, &was) &&
+           st->st_size == was.st_size && xattrs_equal(from, copy) && same_bytes(from, copy);
+}
+
 static int copy_file(struct snapshot *s, const struct sides_of *f, const char *name,
                      const char *path)
 {
@@ -191,7 +202,7 @@ static int copy_file(struct snapshot *s, const struct sides_of *f, const char *n
     if (f->earlier >= 0 && is_copy_of(f->earlier, name, &st) &&
         linkat(f->earlier, name, f->to, name, 0) == 0)
         return 0;
-    *s->differs = true;
+    *s->differs = *s->differs || f->earlier < 0 || !same_as_copy(f, name, from, &st);
     OWN(fd) int to = openat(f->to, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     return to < 0 ? -errno : copy_content(s, from, to, &st);
 }
