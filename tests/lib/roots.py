@@ -109,8 +109,8 @@ def install_line(way):
 # named. Without it, or without OpenSSL, nothing is. Prints the number of certificates.
 CHECKS_TLS = """: >store; SSL_CERT_FILE=$PWD/store buckle run --allow-request='GET tls.test/x' -- sh -c 'grep -c BEGIN store'"""
 
-# buckle-window gives its page to who has the code in the address. Small systems have no other client than bash.
-SHOWS_PAGE = r"""buckle ui --no-open >page 2>&1 & i=0
+# buckle-window gives its page to who has the code in the address. An earlier address must not be read. Small systems have no other client than bash.
+SHOWS_PAGE = r""": >page; buckle ui --no-open >page 2>&1 & i=0
 until [ -s page ] || [ $((i += 1)) -gt 100 ]; do sleep 0.1; done
 bash -c 'IFS=/ read -r _ _ host path <page; exec 3<>/dev/tcp/127.0.0.1/${host#*:}
 printf "GET /%s HTTP/1.1\r\nHost: %s\r\n\r\n" "$path" "$host" >&3; IFS=$'\'\\r\'' read -r first _ <&3; echo "$first"'
