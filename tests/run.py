@@ -389,7 +389,7 @@ def long_suites():
         Suite("unit (clang)", unit_programs("clang")),
         Suite("clang-tidy", [[tests("runners", "run-tidy.py")]], timeout=3600),
         Suite("arm64", [[tests("runners", "run-arm64.py")]], timeout=1800),
-        Suite("macos, whole", [[tests("runners", "run-macos.py"), "--all", "aarch64-macos", "x86_64-macos"],
+        Suite("macos, whole", [[tests("runners", "run-macos.py"), "aarch64-macos", "x86_64-macos"],
                                [tests("runners", "run-mac-check.py")]], staged_env(), timeout=1800),
         Suite("e2e (sanitizers)", e2e_programs(but=ALONE + STAGED), asan_env(), timeout=900),
         Suite("released files", [[tests("runners", "run-dist.py")]], timeout=5400),

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles and links the program for macOS, here, and inspects the result; TAP.
 
-    tests/runners/run-macos.py [--all] [aarch64-macos | x86_64-macos …]
+    tests/runners/run-macos.py [aarch64-macos | x86_64-macos …]
 
 The compiler, its headers and the libraries come from tools/cross. A warning of the compiler or the
-linker is an error. --all: clang's analyser also reads what every system has in common.
+linker is an error. clang's analyser reads what only macOS has; clang-tidy reads the rest (run-tidy.py).
 
 Nothing here runs the program: tools/mac-check.sh does, on a Mac.
 """
@@ -13,6 +13,7 @@ Nothing here runs the program: tools/mac-check.sh does, on a Mac.
 import json
 import os
 import re
+import shlex
 import shutil
 import struct
 import subprocess
@@ -195,14 +196,13 @@ def check_binary(target, folder):
 # ---- the analyser ----
 
 
-def analyse(target, sources, everything):
+def analyse(target, sources):
     """Debian's clang reads the sources with the headers of macOS."""
-    shown = [path for path in sources if everything or "/on-macos/" in path or path.startswith("src/macos/")]
+    shown = [path for path in sources if "/on-macos/" in path or path.startswith("src/macos/")]
     headers = os.path.join(toolchain.home(), LIBC, "include", "any-darwin-any")
     found = []
     for path in sorted(shown):
-        command = sources[path].get("command", "").split()
-        keep = [word.replace("'", "") for word in command if word.startswith(("-I", "-D", "-U"))]
+        keep = [word for word in shlex.split(sources[path].get("command", "")) if word.startswith(("-I", "-D", "-U"))]
         _, log = run(["clang", "-target", f"{target.cpu}-apple-macos13", "--analyze", "--analyzer-output", "text",
                       "-nostdlibinc", "-isystem", headers, "-std=gnu11", "-w",
                       *[fix_include(word, sources[path]["directory"]) for word in keep], path])
@@ -215,8 +215,7 @@ def fix_include(word, folder):
 
 
 def main(argv):
-    everything = "--all" in argv
-    for target in chosen([name for name in argv if name != "--all"] or ["aarch64-macos"]):
+    for target in chosen(argv or ["aarch64-macos"]):
         prepare(target)
         folder, log = build(target)
         if not tap.ok(folder, f"{target.name}: it compiles and links", log[-3000:]):
@@ -225,7 +224,7 @@ def main(argv):
         sources = sources_of(folder)
         check_sources(sources)
         check_binary(target, folder)
-        analyse(target, sources, everything)
+        analyse(target, sources)
     return tap.done()
 
 
