@@ -63,10 +63,14 @@ def check_bundles():
     info = {"CFBundleExecutable": "Tool", "CFBundleIdentifier": "com.example.app"}
     write("My.app/Contents/Info.plist", plistlib.dumps(info))
     write("My.app/Contents/MacOS/Tool", program)
+    # binary property lists need libplist, which the released program cannot load
     write("Phone.app/Info.plist", plistlib.dumps(info, fmt=plistlib.FMT_BINARY))
     write("Phone.app/Tool", program)
     for name in ("My.app", "Phone.app", "My.app/"):
         r = buckle("entitlements", "--json", name)
+        if "linked statically" in r.err:
+            ok(r.status == 2 and name == "Phone.app" and "as XML or JSON" in r.err, "a program without libplist says what it reads", r)
+            continue
         ok(r.status == 0 and json.loads(r.out)[0]["entitlements"] == GIVEN, f"bundle {name}", r)
     r = buckle("entitlements", "--values", "My.app")
     ok(json.loads(r.out) == GIVEN, "--values prints the entitlements alone", r)

@@ -82,13 +82,17 @@ def limits(agent):
 ATTEMPT = "echo x > /work/mine && echo mine; (echo x > /tmp/no && echo WRONG) || echo no; "
 
 
+def receives(registers):
+    return registers["orig_rax"] == IOCTL and registers["rsi"] & 0xFFFFFFFF == RECEIVE  # musl passes it as a negative int
+
+
 def stuck(agent):
     """A judge that runs in circles over a call that it has received."""
     child, name, judge, go = begun(agent, "write", ATTEMPT + "echo x > /work/again && echo end")
     traced = stepping.Stepped(judge)
     go()
     # the shell looks for the file by stat, which is free; the first judged call is the shell's open for writing
-    found = traced.to_result(lambda r: r["orig_rax"] == IOCTL and r["rsi"] == RECEIVE) and traced.to_next()
+    found = traced.to_result(receives) and traced.to_next()
     traced.spin()
     traced.leave()
     since = time.monotonic()
@@ -106,7 +110,7 @@ def between(agent):
         judge = [e["judge"] for e in agent.events("started", name)][0]
         traced = stepping.Stepped(judge)
         for _ in range(2):  # the second one: the kernel starts its numbers anywhere, so one must be known
-            found = traced.to_result(lambda r: r["orig_rax"] == IOCTL and r["rsi"] == RECEIVE)
+            found = traced.to_result(receives)
         os.kill(judge, signal.SIGKILL)
         os.waitpid(judge, 0)
         resumed = agent.wait(lambda e: any(x["event"] == "resumed" and x["container"] == name for x in e))
