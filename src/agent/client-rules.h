@@ -30,8 +30,6 @@ enum client_rule gemini_rule_about(const struct hook_call *call, const char *roo
 enum client_rule cursor_rule_about(const struct hook_call *call, const char *root);
 /* A settings file, or NULL if there is none that can be read. */
 json_t *client_settings_read(const char *path);
-/* Whether a pattern up to `stop` fits: `*` is any characters, `?` is one. */
-bool client_glob_fits(const char *pattern, const char *stop, const char *text);
 /* The same for rules that come with the command (opencode-rules.c). */
 enum client_rule opencode_rule_about(const struct hook_call *call);
 

@@ -14,9 +14,15 @@
 
 #include "agent/client-rules.h"
 #include "agent/line-parts.h"
+#include "agent/wild.h"
 #include "base/own.h"
 
 enum { WORDS = 8192 };
+
+static bool pattern_fits(const char *from, const char *stop, const char *text)
+{
+    return wild_fits(from, (size_t)(stop - from), text, strlen(text), WILD_ONE);
+}
 
 static bool fits(const char *rule, const char *command)
 {
@@ -30,9 +36,9 @@ static bool fits(const char *rule, const char *command)
     size_t word = strcspn(command, " ");
     snprintf(first, sizeof(first), "%.*s", (int)word, command);
     const char *slash = strrchr(first, '/'), *end = colon ? colon : stop;
-    if (!client_glob_fits(base, end, first) && !(slash && client_glob_fits(base, end, slash + 1)))
+    if (!pattern_fits(base, end, first) && !(slash && pattern_fits(base, end, slash + 1)))
         return false;
-    return !colon || client_glob_fits(colon + 1, stop, command + word + (command[word] == ' '));
+    return !colon || pattern_fits(colon + 1, stop, command + word + (command[word] == ' '));
 }
 
 static bool denies(const json_t *rules, const struct line_parts *parts)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "agent/decide.h"
+#include "agent/wild.h"
 
 /* ---- one simple command ---- */
 
@@ -97,28 +98,6 @@ bool exclude_is_simple(const char *command)
 
 /* ---- patterns ---- */
 
-static bool matches_wild(const char *p, const char *s, const char *stop)
-{
-    const char *star = NULL, *again = NULL;
-    for (;;) {
-        bool literal = p[0] == '\\' && p[1] == '*';
-        if (*p == '*') {
-            star = ++p;
-            again = s;
-        } else if (s < stop && p[literal] == *s) {
-            p += literal + 1;
-            s++;
-        } else if (s == stop && !*p) {
-            return true;
-        } else if (star && again < stop) {
-            p = star;
-            s = ++again;
-        } else {
-            return false;
-        }
-    }
-}
-
 static bool is_wild(const char *p, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -142,7 +121,7 @@ bool exclude_fits(const char *pattern, const char *text, size_t len)
         return false;
     bool prefix = n > 2 && strcmp(pattern + n - 2, ":*") == 0 && !is_wild(pattern, n - 2);
     if (!prefix)
-        return matches_wild(pattern, s, stop);
+        return wild_fits(pattern, n, s, (size_t)(stop - s), WILD_ESCAPES);
     n -= 2;
     size_t left = (size_t)(stop - s);
     return left >= n && memcmp(s, pattern, n) == 0 && (left == n || s[n] == ' ');

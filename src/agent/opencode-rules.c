@@ -15,36 +15,16 @@
 
 #include "agent/client-rules.h"
 #include "agent/line-parts.h"
+#include "agent/wild.h"
 
 enum { WORDS = 8192 };
 
-bool client_glob_fits(const char *p, const char *pstop, const char *s)
-{
-    const char *star = NULL, *again = NULL;
-    for (;;) {
-        if (p < pstop && *p == '*') {
-            star = ++p;
-            again = s;
-        } else if (*s && p < pstop && (*p == '?' || *p == *s)) {
-            p++;
-            s++;
-        } else if (!*s && p == pstop) {
-            return true;
-        } else if (star && *again) {
-            p = star;
-            s = ++again;
-        } else {
-            return false;
-        }
-    }
-}
-
 static bool fits(const char *pattern, const char *command)
 {
-    size_t n = strlen(pattern);
+    size_t n = strlen(pattern), len = strlen(command);
     bool tail = n > 2 && strcmp(pattern + n - 2, " *") == 0;
-    return client_glob_fits(pattern, pattern + n, command) ||
-           (tail && client_glob_fits(pattern, pattern + n - 2, command));
+    return wild_fits(pattern, n, command, len, WILD_ONE) ||
+           (tail && wild_fits(pattern, n - 2, command, len, WILD_ONE));
 }
 
 static enum client_rule action_of(const char *word)

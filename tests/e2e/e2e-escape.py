@@ -28,7 +28,7 @@ import races
 import slowfs
 import tap
 from drive import FOLDER
-from escaping import FASTER, NO_LANDLOCK, SANDBOXES, SECONDS, attack, attempts, wrong
+from escaping import FASTER, NO_LANDLOCK, SANDBOXES, SECONDS, USABLE, attack, attempts, wrong
 from world import (World, child_named, ended, escape, is_alive, own_processes, people,
                    processes_with, read_until, tool, until)
 
@@ -175,7 +175,7 @@ def test_traced(who, sandbox):
 def test_supervisors(who, sandbox):
     """Buckle's own processes, by their outside pids: nobody inside sees them, and they continue."""
     world = World(who)
-    flags, env = (SANDBOXES | FASTER)[sandbox]
+    flags, env = USABLE[sandbox]
     script = (f"echo ready; while read pid; do {tool('escape')} machine-bystander $pid buckle; done; "
               "echo x >made && echo own: still there: ok")
     child = who.start([who.buckle(), "run", *flags, "--report", "none", "--profile",
@@ -197,7 +197,7 @@ def test_supervisors(who, sandbox):
 def test_terminal(who, sandbox):
     """The command's own terminal, and another one of the same user."""
     world = World(who)
-    flags, env = (SANDBOXES | FASTER)[sandbox]
+    flags, env = USABLE[sandbox]
     (master, own), (elsewhere, other) = pty.openpty(), pty.openpty()
     who.own(os.ttyname(own), os.ttyname(other))
     os.write(elsewhere, b"password\n")
@@ -221,7 +221,7 @@ def test_terminal(who, sandbox):
 def test_passed(who, sandbox):
     """Files that an outside process passes in are as protected as by name."""
     world = World(who)
-    flags, env = (SANDBOXES | FASTER)[sandbox]
+    flags, env = USABLE[sandbox]
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(world.path("socket"))
         who.own(world.path("socket"))
@@ -250,7 +250,7 @@ def test_passed(who, sandbox):
 def test_races(who, sandbox):
     """All races of trap 4, each for a shorter time, for all users and in every sandbox. Without a judge,
     attributes and Unix sockets are open."""
-    flags, env = (SANDBOXES | FASTER)[sandbox]
+    flags, env = USABLE[sandbox]
     how = {"options": flags, "env": env}
     for name in races.FILES:
         if sandbox != "walls" or name != "race-fd":  # which is about attributes
@@ -266,7 +266,7 @@ def test_races(who, sandbox):
 def test_counts(who, sandbox):
     """Every denial is reported exactly once, however many threads cause them."""
     world = World(who)
-    flags, env = (SANDBOXES | FASTER)[sandbox]
+    flags, env = USABLE[sandbox]
     each, threads = 500, 16
     done = who.boxed(escape("wear-denies", world.inside, world.outside, threads, each), world,
                      [*flags, "--report", "json"], timeout=120, env=env)
@@ -325,7 +325,7 @@ def test_stopped(who, sandbox):
     """While the judge is stopped, judged calls wait and nothing gets through; killing the controller
     then ends all of them."""
     world = World(who)
-    flags, env = (SANDBOXES | FASTER)[sandbox]
+    flags, env = USABLE[sandbox]
     marker = f"stopped-{who.name}-{sandbox}"
     script = ("echo ready; while :; do echo x > made; echo x > '" + world.out("victim") +
               "'; done 2>/dev/null")
@@ -359,7 +359,7 @@ INSIST = (": >>got; echo ready; while :; do echo x >made; echo x >'{victim}'; ca
 def insisting(who, sandbox, marker):
     """A command that writes where allowed, and tries to write and read where denied."""
     world = World(who)
-    flags, env = (SANDBOXES | FASTER)[sandbox]
+    flags, env = USABLE[sandbox]
     child = who.start([who.buckle(), "run", *flags, "--report", "none", "--profile",
                        world.profile(READS), "--", "sh", "-c",
                        INSIST.format(victim=world.out("victim")), marker], world.inside, env=env)
@@ -419,7 +419,7 @@ def test_slow(who, sandbox):
         tap.skip("mounting a slow file system takes root and /dev/fuse")
         return
     world = World(who)
-    flags, env = (SANDBOXES | FASTER)[sandbox]
+    flags, env = USABLE[sandbox]
     label = f"{who.name}, {sandbox}: race-slow"
     slow = slowfs.SlowPage(world.path("slow"), b"victim", 0.005)
     with slow as page:

@@ -42,6 +42,7 @@ FASTER = {
     "patterns": (["--deny-read", "**/.env"], {}),
     "held": ([], {HELD: "1"}),
 }
+USABLE = SANDBOXES | FASTER
 
 # What only the judge enforces, not Landlock: attributes, and sockets that are only bound.
 ONLY_JUDGED = re.compile(r": (f?chmod|fchown|times|futimens|utimensat|f?setxattr|xattr|flags)$|"
@@ -68,7 +69,7 @@ def wrong(done, sandbox="usual"):
 def attack(who, sandbox, name, *more, options=(), least=1, profile=None, top=None, **how):
     """Runs one attacker in one sandbox. Returns its world."""
     world = World(who, top)
-    flags, env = (SANDBOXES | FASTER)[sandbox]
+    flags, env = USABLE[sandbox]
     flags = [*flags, "--report", "none", *options]
     if profile:
         flags += ["--profile", world.profile(profile)]
