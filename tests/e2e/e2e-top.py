@@ -276,6 +276,7 @@ def test_letters(user, t):
         t.ok(eventually(lambda: m.screen().count("/made") > 3), "denials are there", m.screen())
         m.keys("p")
         m.shows("PAUSED")
+        t.ok(eventually(lambda: row_of_chosen(m) > 0), "one is chosen", m.screen())
         rows = []
         for key in ("Up", "Down", "k", "k", "j", "j"):
             before = row_of_chosen(m)
@@ -283,7 +284,7 @@ def test_letters(user, t):
             moved = eventually(lambda: row_of_chosen(m) != before, 3)
             rows.append(row_of_chosen(m) - before if moved else 0)
         t.equal(rows[2:4] + rows[4:], [rows[0]] * 2 + [rows[1]] * 2, "k goes to older ones and j to newer ones, as the arrows do")
-        t.ok(rows[0] < 0 < rows[1], "that is up and down", rows)
+        t.ok(rows[0] < 0 < rows[1], "that is up and down", rows, m.screen())
     finally:
         x.end()
 
