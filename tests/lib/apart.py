@@ -3,17 +3,32 @@
 mounted.
 
 Import this before anything that makes files: as root, it restarts the program in a new mount
-namespace.
+namespace. What other tests have mounted by then is unmounted there: the kernel would do so when such a
+test removes the folder, in the middle of this one.
 """
 
 import os
 import subprocess
 import sys
+import tempfile
 
 MARK = "BUCKLE_TESTS_APART"
 UNSHARE = ["unshare", "-m", "--propagation", "private"]
 
+
+def mounts_of_others():
+    """The last one first: it can be on one before it."""
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as f:
+        points = [line.split()[4].encode("utf-8", "surrogateescape").decode("unicode_escape") for line in f]
+    return [p for p in reversed(points) if p.startswith(os.path.join(tempfile.gettempdir(), ""))]
+
+
+OWN = os.readlink("/proc/self/ns/mnt")
+
 if os.geteuid() == 0 and MARK not in os.environ:
-    os.environ[MARK] = "1"
+    os.environ[MARK] = OWN
     if subprocess.run([*UNSHARE, "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0:
         os.execvp(UNSHARE[0], [*UNSHARE, sys.executable, *sys.argv])
+elif os.geteuid() == 0 and os.environ[MARK] != OWN:
+    for point in mounts_of_others():
+        subprocess.run(["umount", "-l", point], stderr=subprocess.DEVNULL, check=False)
