@@ -301,6 +301,13 @@ void spare_held(struct spare *s)
         give_up(s);
 }
 
+/* Whoever reads the command's output to its end waits for us, too. */
+static void release_streams(const struct spare *s)
+{
+    if (s->nstdio == ORDER_STDIO)
+        dup2(STDIN_FILENO, STDERR_FILENO); /* a spare's own, /dev/null */
+}
+
 /* Whoever waits for the status would otherwise wait for a processor, too: freeing this process's
  * memory and making the next spare keep one busy for half a millisecond. */
 static void let_others_run(void)
@@ -314,6 +321,7 @@ void spare_end(struct spare *s, int status)
     if (!s->holds)
         return;
     if (s->taken) {
+        release_streams(s);
         (void)!fd_packet_send(s->client, &status, sizeof(status), -1, true);
         let_others_run();
     }

@@ -41,11 +41,16 @@ def field(pid, name):
         return int(re.search(name + r":\s+(\d+)", f.read())[1]) * 1024
 
 
+def judge_of(agent, name):
+    """The judge that a container began with, however long a busy machine takes to start it."""
+    agent.wait(lambda e: any(x["event"] == "started" and x["container"] == name for x in e), 60)
+    return agent.events("started", name)[0]["judge"]
+
+
 def begun(agent, profile, script, **more):
     """A container that waits for the file /work/go. Returns its process, name, judge, and a function that makes the file."""
     child, name = agent.begin(profile, "while [ ! -e /work/go ]; do sleep 0.02; done; " + script, **more)
-    agent.wait(lambda e: any(x["event"] == "started" and x["container"] == name for x in e))
-    judge = [e["judge"] for e in agent.events("started", name)][0]
+    judge = judge_of(agent, name)
     go = os.path.join(os.path.dirname(agent.folder), "bundles", name, "rootfs", "work", "go")
     return child, name, judge, lambda: open(go, "wb").close()
 
@@ -106,8 +111,8 @@ def between(agent):
     for _ in range(3):
         child, name = agent.begin("write", "while [ ! -e /work/go ]; do touch /work/tick; done 2>/dev/null; " + ATTEMPT + "echo end")
         work = os.path.join(os.path.dirname(agent.folder), "bundles", name, "rootfs", "work")
-        until(lambda: os.path.exists(os.path.join(work, "tick")))
-        judge = [e["judge"] for e in agent.events("started", name)][0]
+        judge = judge_of(agent, name)
+        until(lambda: os.path.exists(os.path.join(work, "tick")), 60)
         traced = stepping.Stepped(judge)
         for _ in range(2):  # the second one: the kernel starts its numbers anywhere, so one must be known
             found = traced.to_result(receives)
@@ -134,9 +139,8 @@ def starving(agent, who, what, label):
         words = f"/tools/escape {name} {world.inside} {world.outside} " + " ".join(more)
         child, container = agent.begin("write", f"cd {world.inside}; while [ ! -e /tmp/go ]; do sleep 0.02; done; exec {words}",
                                        binds=[(world.top, world.top, "bind"), (os.path.dirname(tool("escape")), "/tools", "bind,ro")], user={"uid": who.uid, "gid": who.uid})
-        agent.wait(lambda e, c=container: any(x["event"] == "started" and x["container"] == c for x in e))
         # the first judge before the attacker begins, or a quick one ends unharmed; then each successor
-        starved = {e["judge"] for e in agent.events("started", container)}
+        starved = {judge_of(agent, container)}
         for pid in starved:
             starve(pid, what)
         with open(os.path.join(os.path.dirname(agent.folder), "bundles", container, "rootfs", "tmp", "go"), "wb"):
@@ -168,8 +172,7 @@ def letters(agent):
               "    try:\n        os.close(os.open('/work/' + name, os.O_CREAT | os.O_WRONLY)); os.unlink('/work/' + name); wrong += denied\n"
               "    except PermissionError:\n        wrong += not denied\nprint('wrong', wrong)\n")
     child, name = agent.begin("letters", ["/usr/bin/python3", "-c", script], debian=True)
-    agent.wait(lambda e: any(x["event"] == "started" and x["container"] == name for x in e))
-    judge, most = [e["judge"] for e in agent.events("started", name)][0], 0
+    judge, most = judge_of(agent, name), 0
     while child.poll() is None:
         try:
             most = max(most, field(judge, "VmRSS"))

@@ -23,6 +23,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,20 +42,36 @@ static struct cached_thread *slot_of(struct judge *j, pid_t tid)
     return &j->threads.known[(unsigned)tid % CACHED_THREADS];
 }
 
+enum { THREAD = O_EXCL }; /* PIDFD_THREAD, since Linux 6.9 */
+
+static void forget(struct cached_thread *k)
+{
+    if (k->tid)
+        close(k->folder);
+    if (k->tid && k->life >= 0)
+        close(k->life);
+    *k = (struct cached_thread){.life = -1};
+}
+
+static bool is_alive(const struct cached_thread *k)
+{
+    struct pollfd life = {k->life, POLLIN, 0};
+    return k->life >= 0 ? poll(&life, 1, 0) == 0 : faccessat(k->folder, ".", F_OK, 0) == 0;
+}
+
 /* Opens the thread's folder and caches it. */
 static struct cached_thread *cache_thread(struct judge *j, const struct request *r)
 {
     struct cached_thread *k = slot_of(j, r->tid);
     char name[16];
-    if (k->tid)
-        close(k->folder);
+    forget(k);
     snprintf(name, sizeof(name), "%d", r->tid);
-    *k = (struct cached_thread){.tid = r->tid, .seen = r->id};
     k->folder = openat(j->proc, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (k->folder >= 0)
-        return k;
-    k->tid = 0;
-    return NULL;
+    if (k->folder < 0)
+        return NULL;
+    k->tid = r->tid;
+    k->seen = r->id;
+    return k;
 }
 
 int thread_cache_open(struct judge *j, const struct request *r, const char *name, int flags)
@@ -80,7 +97,7 @@ static struct cached_thread *cached_caller(struct judge *j, const struct request
     struct cached_thread *k = slot_of(j, r->tid);
     if (k->tid == r->tid && k->seen == r->id)
         return k;
-    if (k->tid != r->tid || faccessat(k->folder, ".", F_OK, 0) < 0)
+    if (k->tid != r->tid || !is_alive(k))
         k = cache_thread(j, r);
     if (k)
         k->seen = r->id;
@@ -160,8 +177,12 @@ bool thread_cache_has_creds(struct judge *j, const struct request *r)
 void thread_cache_set_creds(struct judge *j, const struct request *r)
 {
     struct cached_thread *k = cached_caller(j, r);
-    if (k && request_is_valid(j, r))
-        k->creds_as_of = j->creds.as_of;
+    OWN(fd) int life = k && k->life < 0 ? (int)syscall(SYS_pidfd_open, r->tid, THREAD) : -1;
+    if (!k || !request_is_valid(j, r))
+        return;
+    if (life >= 0) /* the caller's, since it is alive; looked at before its calls from now on */
+        k->life = steal_fd(&life);
+    k->creds_as_of = j->creds.as_of;
 }
 
 /* ---- what changes it ---- */

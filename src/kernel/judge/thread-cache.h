@@ -12,6 +12,7 @@ enum { CACHED_THREADS = 64, CHANGING_MAX = 16 };
 struct cached_thread {
     pid_t tid;     /* 0: free */
     int folder;    /* its /proc/TID */
+    int life;      /* its pidfd, which is cheaper to look at; or -1 */
     uint64_t seen; /* the last request during which the folder was alive */
     uint64_t sure; /* the last request that was valid after that */
     bool has_umask;
