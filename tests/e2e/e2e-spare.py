@@ -192,6 +192,30 @@ def test_same(user, t):
     plain.end()
 
 
+def read_at_once(pipe):
+    """All that a pipe has, or None if a process that has it could still write."""
+    os.set_blocking(pipe.fileno(), False)
+    parts = []
+    while part := pipe.read():
+        parts.append(part)
+    return None if part is None else b"".join(parts)
+
+
+def test_output_ends(user, t):
+    folder = user.folder()
+    s = Session(user, folder)
+    s.run("true")
+    held = s.ready()
+    child = user.start(s.words(f"{SPACE}; echo text >&2"), cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE, start_new_session=True)
+    child.wait()
+    out, err = read_at_once(child.stdout), read_at_once(child.stderr)
+    child.stdout.close()
+    child.stderr.close()
+    t.ok(held and out == f"{held}\n".encode() and err == b"text\n", "whoever reads to the end need not wait for the spare that ran it", held, out, err)
+    s.end()
+
+
 def test_programs(user, t):
     """The client is a small program; whatever it cannot do, the whole one does."""
     folder = user.folder()
@@ -557,7 +581,7 @@ def test_not_started(user, t):
 
 
 if __name__ == "__main__":
-    for_everybody((test_same, test_programs, test_clients, test_grant_meanwhile, test_changes, test_inside, test_end,
+    for_everybody((test_same, test_output_ends, test_programs, test_clients, test_grant_meanwhile, test_changes, test_inside, test_end,
                    test_mcp, test_not_started) if WHOLE else
-                  (test_same, test_programs, test_grant_meanwhile, test_changes, test_inside, test_not_started))
+                  (test_same, test_output_ends, test_programs, test_grant_meanwhile, test_changes, test_inside, test_not_started))
     sys.exit(done())
