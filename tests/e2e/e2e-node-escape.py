@@ -158,6 +158,85 @@ def credentials(agent):
         tap.equal(done.out.splitlines(), ["in turn 0", "threads 0", "without capabilities False", "executed False"], f"credentials that change ({i}) {done.err[-500:]}")
 
 
+# Its first child writes as root and ends; the second has no rights, and has children when told. Looking for files is not judged.
+REUSED = r"""
+import itertools, os, time
+
+def told(*names):
+    while True:
+        for name in names:
+            if os.path.exists("/work/" + name):
+                return name
+        time.sleep(0.0005)
+
+os.mkdir("/work/open")
+os.chmod("/work/open", 0o777)
+for name, mode in (("root-only", 0o600), ("open/heir", 0o666), ("open/owner", 0o666)):
+    os.close(os.open("/work/" + name, os.O_CREAT | os.O_WRONLY, mode))
+if os.fork() == 0:
+    os.setgroups([]); os.setresgid(1000, 1000, 1000); os.setresuid(1000, 1000, 1000)
+    os.rename("/work/open/heir", "/work/open/ready")
+    for i in itertools.count():
+        told(f"fork{i}")
+        if os.fork() == 0:
+            if told(f"yes{i}", f"no{i}") == f"no{i}":
+                os._exit(0)
+            try:
+                os.open("/work/root-only", os.O_WRONLY)
+                print("wrote", flush=True)
+            except PermissionError:
+                print("refused", flush=True)
+            os._exit(7)
+        if os.waitstatus_to_exitcode(os.wait()[1]) == 7:
+            os._exit(0)
+told("open/ready")
+if os.fork() == 0:
+    for _ in range(3):
+        os.close(os.open("/work/root-only", os.O_WRONLY))
+    os.rename("/work/open/owner", "/work/open/wrote")
+    told("end")
+    os._exit(0)
+os.wait()
+os.wait()
+"""
+
+
+def children_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
+        return [int(word) for word in f.read().split()]
+
+
+def reused(agent):
+    """A thread gets the number of one that had root's rights and has ended. The judge must not remember it for the other."""
+    child, name = agent.begin("busy", ["/usr/bin/python3", "-c", REUSED], debian=True)
+    work = os.path.join(os.path.dirname(agent.folder), "bundles", name, "rootfs", "work")
+
+    def put(path):
+        with open(os.path.join(work, path), "wb"):
+            pass
+    agent.wait(lambda e: any(x["event"] == "started" and x["container"] == name for x in e), 60)
+    until(lambda: os.path.exists(os.path.join(work, "open/wrote")), 60)
+    first = agent.events("started", name)[0]["container_pid"]
+    heir, owner = children_of(first)
+    put("end")
+    until(lambda: not os.path.exists(f"/proc/{owner}"), 60)
+    met = False
+    for i in range(100):
+        with open("/proc/sys/kernel/ns_last_pid", "w", encoding="ascii") as f:
+            f.write(str(owner - 1))
+        put(f"fork{i}")
+        until(lambda: children_of(heir), 60)
+        met = children_of(heir) == [owner]
+        put(f"yes{i}" if met else f"no{i}")
+        if met:
+            break
+        until(lambda: not children_of(heir), 60)
+    if not met:
+        subprocess.run(["runc", *root_of("runc"), "kill", name, "KILL"], capture_output=True, check=False)
+    out, err = child.communicate(timeout=60)
+    tap.ok(met and out == b"refused\n", "a number that a thread with root's rights had: its next owner has its own", met, out, err[-500:])
+
+
 def neighbours(agent):
     """One container denies as fast as it can; another one works meanwhile, and gets all its events."""
     loud = [agent.begin("busy", "while :; do echo x > /work/x.no; done 2>/dev/null") for _ in range(2)]
@@ -190,7 +269,7 @@ def main():
         for who in people():
             for part in (ways, judge, machine, races):
                 part(agent, who)
-        for part in (credentials, neighbours, bad_ends):
+        for part in (credentials, reused, neighbours, bad_ends):
             part(agent)
     finally:
         agent.stop()
