@@ -301,7 +301,7 @@ void spare_held(struct spare *s)
         give_up(s);
 }
 
-/* Whoever reads the command's output to its end waits for us, too. */
+/* The output has ended only when nobody can write to it, and we still could. */
 static void release_streams(const struct spare *s)
 {
     if (s->nstdio == ORDER_STDIO)

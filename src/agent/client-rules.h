@@ -28,9 +28,9 @@ enum client_rule codex_rule_about(const struct hook_call *call, const char *root
 enum client_rule gemini_rule_about(const struct hook_call *call, const char *root);
 /* The same for Cursor (cursor-rules.c). */
 enum client_rule cursor_rule_about(const struct hook_call *call, const char *root);
-/* A settings file, or NULL if there is none that can be read. */
-json_t *client_settings_read(const char *path);
 /* The same for rules that come with the command (opencode-rules.c). */
 enum client_rule opencode_rule_about(const struct hook_call *call);
+/* A settings file, or NULL if there is none that can be read. */
+json_t *client_settings_read(const char *path);
 
 #endif

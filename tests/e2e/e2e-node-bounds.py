@@ -140,9 +140,9 @@ def starving(agent, who, what, label):
         child, container = agent.begin("write", f"cd {world.inside}; while [ ! -e /tmp/go ]; do sleep 0.02; done; exec {words}",
                                        binds=[(world.top, world.top, "bind"), (os.path.dirname(tool("escape")), "/tools", "bind,ro")], user={"uid": who.uid, "gid": who.uid})
         # the first judge before the attacker begins, or a quick one ends unharmed; then each successor
-        starved = {judge_of(agent, container)}
-        for pid in starved:
-            starve(pid, what)
+        first = judge_of(agent, container)
+        starve(first, what)
+        starved = {first}
         with open(os.path.join(os.path.dirname(agent.folder), "bundles", container, "rootfs", "tmp", "go"), "wb"):
             pass
         until = time.monotonic() + 60

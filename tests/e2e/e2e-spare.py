@@ -212,7 +212,7 @@ def test_output_ends(user, t):
     out, err = read_at_once(child.stdout), read_at_once(child.stderr)
     child.stdout.close()
     child.stderr.close()
-    t.ok(held and out == f"{held}\n".encode() and err == b"text\n", "whoever reads to the end need not wait for the spare that ran it", held, out, err)
+    t.ok(held and out == f"{held}\n".encode() and err == b"text\n", "when the client has ended, the output has, too", held, out, err)
     s.end()
 
 

@@ -18,9 +18,9 @@ UNSHARE = ["unshare", "-m", "--propagation", "private"]
 
 def mounts_of_others():
     """The last one first: it can be on one before it."""
-    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as f:
-        points = [line.split()[4].encode("utf-8", "surrogateescape").decode("unicode_escape") for line in f]
-    return [p for p in reversed(points) if p.startswith(os.path.join(tempfile.gettempdir(), ""))]
+    with open("/proc/self/mountinfo", "rb") as f:
+        points = [line.split()[4].decode("unicode_escape").encode("latin-1") for line in f]
+    return [p for p in reversed(points) if p.startswith(os.fsencode(tempfile.gettempdir()) + b"/")]
 
 
 OWN = os.readlink("/proc/self/ns/mnt")

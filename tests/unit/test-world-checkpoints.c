@@ -83,12 +83,18 @@ static void make_place(void)
     put(place, "folder/gone", "x");
 }
 
+/* A world on a place that is as at first. */
+static bool begin_anew(struct world *w)
+{
+    make_place();
+    return ok(begin(w), "a world");
+}
+
 static void test_checkpoints(void)
 {
     struct world w;
     struct bk_err err = {0};
-    make_place();
-    if (!ok(begin(&w), "a world"))
+    if (!begin_anew(&w))
         return;
     put(upper, "file", "new");
     put(upper, "stays", "same");
@@ -150,8 +156,7 @@ static void test_at_once(void)
     struct world w;
     struct bk_err err = {0};
     struct stat st;
-    make_place();
-    if (!begin(&w))
+    if (!begin_anew(&w))
         return;
     put(upper, "file", "1");
     put(upper, "other", "1");
@@ -176,8 +181,7 @@ static void test_forged(void)
     struct world w;
     struct bk_err err = {0};
     struct stat st;
-    make_place();
-    if (!begin(&w))
+    if (!begin_anew(&w))
         return;
     put(upper, "file", "1");
     settle();
@@ -235,8 +239,7 @@ static bool begin_two(char below[WORLD_ID], char above[WORLD_ID])
     struct bk_err err = {0};
     static char word[] = "make";
     char *argv[] = {word, NULL};
-    make_place();
-    if (!begin(&w))
+    if (!begin_anew(&w))
         return false;
     put(upper, "first", "1");
     make_folder(upper, "made", true);

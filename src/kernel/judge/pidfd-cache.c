@@ -13,15 +13,12 @@
  */
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "kernel/judge/judge.h"
 #include "kernel/judge/pidfd-cache.h"
 #include "kernel/judge/target.h"
-
-enum { THREAD = O_EXCL }; /* PIDFD_THREAD */
 
 static int copy_fd(const struct held_pidfd *t, int fd)
 {
@@ -43,7 +40,7 @@ int pidfd_cache_take_fd(struct judge *j, const struct request *r, int fd)
     if (copy >= 0 || copy == -EBADF)
         return copy;
     close_held(t);
-    t->fd = (int)syscall(SYS_pidfd_open, r->tid, THREAD);
+    t->fd = target_pidfd(r);
     if (t->fd < 0)
         return target_take_fd(j, r, fd);
     t->tid = r->tid;

@@ -227,11 +227,16 @@ static int kept_copy(const struct judge *j, const struct request *r, int fd)
                : -ENOENT;
 }
 
-/* Before 6.9, pidfd_open() takes only processes: then opens the thread's process. */
-static int open_task(const struct judge *j, const struct request *r)
+int target_pidfd(const struct request *r)
 {
     enum { THREAD = O_EXCL }; /* PIDFD_THREAD */
-    int fd = (int)syscall(SYS_pidfd_open, r->tid, THREAD);
+    return (int)syscall(SYS_pidfd_open, r->tid, THREAD);
+}
+
+/* Before 6.9 there are pidfds of processes only: then opens the thread's process. */
+static int open_task(const struct judge *j, const struct request *r)
+{
+    int fd = target_pidfd(r);
     if (fd >= 0 || errno != EINVAL)
         return fd < 0 ? -EPERM : fd;
     pid_t pid = target_process(j, r);

@@ -31,6 +31,8 @@ pid_t target_inner_thread(const struct judge *j, const struct request *r);
 int target_pin_fd(const struct judge *j, const struct request *r, int fd);
 /* Whether a descriptor of the target only names a file (O_PATH): most calls refuse those. */
 bool target_fd_is_name(const struct judge *j, const struct request *r, int fd);
+/* A pidfd of the calling thread, or -1; kernels before 6.9 have none of threads (EINVAL). */
+int target_pidfd(const struct request *r);
 /* Copies a descriptor of the target. Returns the copy or a negative errno. */
 int target_take_fd(const struct judge *j, const struct request *r, int fd);
 /* Whether a signal is pending that the target would handle: a long wait should end with EINTR. */

@@ -7,7 +7,8 @@
  *
  * The cache holds a descriptor of each thread's folder in /proc. It stays with that thread, even if
  * its tid is reused. If the folder is alive after the request arrived, and the request is valid
- * afterwards, both mean the same thread: two living threads cannot share a tid.
+ * afterwards, both mean the same thread: two living threads cannot share a tid. Where credentials
+ * are remembered, a pidfd of the thread says the same in a third of the time (Linux 6.9).
  *
  * A thread's umask changes when it calls umask(), or another thread that shares it does. The filter
  * reports those calls, and each invalidates all cached umasks. The kernel then performs the call;
@@ -42,14 +43,13 @@ static struct cached_thread *slot_of(struct judge *j, pid_t tid)
     return &j->threads.known[(unsigned)tid % CACHED_THREADS];
 }
 
-enum { THREAD = O_EXCL }; /* PIDFD_THREAD, since Linux 6.9 */
-
 static void forget(struct cached_thread *k)
 {
-    if (k->tid)
+    if (k->tid) {
         close(k->folder);
-    if (k->tid && k->life >= 0)
-        close(k->life);
+        if (k->life >= 0)
+            close(k->life);
+    }
     *k = (struct cached_thread){.life = -1};
 }
 
@@ -177,7 +177,7 @@ bool thread_cache_has_creds(struct judge *j, const struct request *r)
 void thread_cache_set_creds(struct judge *j, const struct request *r)
 {
     struct cached_thread *k = cached_caller(j, r);
-    OWN(fd) int life = k && k->life < 0 ? (int)syscall(SYS_pidfd_open, r->tid, THREAD) : -1;
+    OWN(fd) int life = k && k->life < 0 ? target_pidfd(r) : -1;
     if (!k || !request_is_valid(j, r))
         return;
     if (life >= 0) /* the caller's, since it is alive; looked at before its calls from now on */
