@@ -49,10 +49,12 @@ def judge_of(agent, name):
 
 def begun(agent, profile, script, **more):
     """A container that waits for the file /work/go. Returns its process, name, judge, and a function that makes the file."""
-    child, name = agent.begin(profile, "while [ ! -e /work/go ]; do sleep 0.02; done; " + script, **more)
+    # the folder is its first judged call; until it is there, the runtime's own calls may still come
+    child, name = agent.begin(profile, "mkdir /work/there; while [ ! -e /work/go ]; do sleep 0.02; done; " + script, **more)
+    work = os.path.join(os.path.dirname(agent.folder), "bundles", name, "rootfs", "work")
     judge = judge_of(agent, name)
-    go = os.path.join(os.path.dirname(agent.folder), "bundles", name, "rootfs", "work", "go")
-    return child, name, judge, lambda: open(go, "wb").close()
+    until(lambda: os.path.exists(os.path.join(work, "there")), 60)
+    return child, name, judge, lambda: open(os.path.join(work, "go"), "wb").close()
 
 
 def ended(agent, child, name, timeout=120):
