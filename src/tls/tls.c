@@ -132,8 +132,17 @@ static void forget(const struct tls_library *l, struct kept *k)
     k->session = NULL;
 }
 
-/* Keeps a copy: the library makes the original unusable when its connection is freed before both
- * sides have closed it. */
+/* The library makes a session unusable when its connection is freed before both sides have closed
+ * it. So what is kept is a copy, and so is what a connection resumes. */
+static void resume(const struct tls_library *l, SSL *ssl, const SSL_SESSION *kept)
+{
+    SSL_SESSION *session = kept ? l->SSL_SESSION_dup(kept) : NULL;
+    if (!session)
+        return;
+    l->SSL_set_session(ssl, session); /* if it fails, without */
+    l->SSL_SESSION_free(session);
+}
+
 static int on_session(SSL *ssl, SSL_SESSION *session)
 {
     const struct tls_library *l = tls_library_load();
@@ -262,8 +271,8 @@ struct tls *tls_connect(struct tls_engine *e, const struct peer *host, unsigned 
     }
     t->kept = kept_of(e, host);
     t->host = *host;
-    if (t->kept->session && peer_equal(&t->kept->host, host))
-        e->lib->SSL_set_session(t->ssl, t->kept->session); /* if it fails, without */
+    if (peer_equal(&t->kept->host, host))
+        resume(e->lib, t->ssl, t->kept->session);
     return t;
 }
 

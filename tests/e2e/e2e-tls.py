@@ -63,6 +63,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.path == "/v1/large":
             text = b"0123456789abcdef" * (256 << 10)
         self.server.seen.append(f"{self.command} {self.path}")
+        self.server.resumed.append(self.connection.session_reused)
         self.send_response(200)
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()
@@ -82,14 +83,15 @@ class Quiet(http.server.ThreadingHTTPServer):
         pass
 
 
-def serve(name, wants_client=False):
+def serve(name, wants_client=False, newest=ssl.TLSVersion.TLSv1_3):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.maximum_version = newest
     context.load_cert_chain(os.path.join(PKI, name + ".pem"), os.path.join(PKI, name + ".key"))
     if wants_client:
         context.verify_mode = ssl.CERT_REQUIRED
         context.load_verify_locations(os.path.join(PKI, "ca.pem"))
     server = Quiet(("127.0.0.1", 0), Handler)
-    server.seen = []
+    server.seen, server.resumed = [], []
     server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server
@@ -270,6 +272,16 @@ def test_servers(user):
            f"{user.name}: a server that asks for a client certificate is refused", done)
 
 
+def test_sessions(user):
+    """Neither Python nor the server says goodbye."""
+    script = "import urllib.request as r; [r.urlopen('URL/v1/x').read() for _ in range(5)]"
+    for newest in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+        server = serve("good", newest=newest)
+        run(user, server.server_address[1], f'python3 -c "{script}"')
+        tap.equal(server.resumed, [False, True, True, True, True],
+                  f"{user.name}: {newest.name}: a server's first session is resumed by all other connections")
+
+
 def test_pinned(user, server):
     """A client that knows the server's key fails."""
     port = server.server_address[1]
@@ -438,6 +450,7 @@ def main():
         test_installers(user)
         test_requests(user, server)
         test_servers(user)
+        test_sessions(user)
         test_pinned(user, server)
         test_layouts(user, server)
         test_browser(user, server)
