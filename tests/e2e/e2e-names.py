@@ -9,11 +9,9 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-MARK = "BUCKLE_TESTS_MOUNTS"
-if os.geteuid() == 0 and MARK not in os.environ:
-    # private mounts; copies of them in the sandbox receive later mounts
-    os.environ[MARK] = "1"
-    os.execvp("unshare", ["unshare", "-m", "--propagation", "private", sys.executable, *sys.argv])
+from restarting import in_own_namespace
+
+in_own_namespace("mnt", "-m", "--propagation", "private")  # copies in the sandbox receive later mounts
 
 import drive
 import fusable

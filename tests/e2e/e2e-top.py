@@ -13,6 +13,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import secluded  # first: it starts the program again
 import running
 from running import BUCKLE, eventually, for_everybody
 from tap import done, skip
@@ -279,10 +280,7 @@ def test_letters(user, t):
         t.ok(eventually(lambda: row_of_chosen(m) > 0), "one is chosen", m.screen())
         rows = []
         for key in ("Up", "Down", "k", "k", "j", "j"):
-            before = row_of_chosen(m)
-            m.keys(key)
-            moved = eventually(lambda: row_of_chosen(m) != before, 3)
-            rows.append(row_of_chosen(m) - before if moved else 0)
+            rows.append(moved_by(m, key))
         t.equal(rows[2:4] + rows[4:], [rows[0]] * 2 + [rows[1]] * 2, "k goes to older ones and j to newer ones, as the arrows do")
         t.ok(rows[0] < 0 < rows[1], "that is up and down", rows, m.screen())
     finally:
@@ -292,6 +290,14 @@ def test_letters(user, t):
 def row_of_chosen(m):
     lines = m.call("capture-pane", "-p", "-e").splitlines()
     return next((i for i, l in enumerate(lines) if i and re.search(r"\x1b\[(?:[0-9]+;)*7(?:;[0-9]+)*m", l)), -1)
+
+
+def moved_by(m, key):
+    """How many rows down. While the screen is drawn, none may be chosen for a moment."""
+    before = row_of_chosen(m)
+    m.keys(key)
+    eventually(lambda: row_of_chosen(m) not in (before, -1), 3)
+    return row_of_chosen(m) - before
 
 
 # ---- questions ----

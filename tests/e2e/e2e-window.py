@@ -16,6 +16,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import secluded  # first: it starts the program again
 import running
 from running import BUCKLE, eventually, for_everybody
 from tap import done, skip

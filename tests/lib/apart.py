@@ -9,11 +9,9 @@ test removes the folder, in the middle of this one.
 
 import os
 import subprocess
-import sys
 import tempfile
 
-MARK = "BUCKLE_TESTS_APART"
-UNSHARE = ["unshare", "-m", "--propagation", "private"]
+from restarting import in_own_namespace
 
 
 def mounts_of_others():
@@ -23,12 +21,6 @@ def mounts_of_others():
     return [p for p in reversed(points) if p.startswith(os.fsencode(tempfile.gettempdir()) + b"/")]
 
 
-OWN = os.readlink("/proc/self/ns/mnt")
-
-if os.geteuid() == 0 and MARK not in os.environ:
-    os.environ[MARK] = OWN
-    if subprocess.run([*UNSHARE, "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0:
-        os.execvp(UNSHARE[0], [*UNSHARE, sys.executable, *sys.argv])
-elif os.geteuid() == 0 and os.environ[MARK] != OWN:
+if in_own_namespace("mnt", "-m", "--propagation", "private"):
     for point in mounts_of_others():
         subprocess.run(["umount", "-l", point], stderr=subprocess.DEVNULL, check=False)
