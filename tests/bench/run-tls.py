@@ -5,7 +5,8 @@
     tests/bench/run-tls.py [ROUNDS]
 
 Needs nginx, openssl and h2load. $BUCKLE is the program. The same server answers all, and clients ask
-them in turn, nginx from outside and the gate from inside a sandbox. nginx is there three times: with
+them in turn, nginx from outside and the gate from inside a sandbox. nginx has been running for a while, and each
+sandbox has a gate of its own, so each client makes one request before it is measured. nginx is there three times: with
 connections to the server that it keeps and gives to other clients, with a connection for each client but
 sessions that are resumed, and with a new session each time. Prints ratios of the medians of times: below
 1 is better than nginx.
@@ -34,18 +35,18 @@ KINDS = [
     ("bulk", ["-n", "40", "-c", "1", "-m", "1"], "/large", ("keeps", "gate")),
 ]
 CONF = """
-daemon off; worker_processes 1; pid {place}/pid; error_log /dev/null;
+daemon off; worker_processes 1; pid {place}/{name}/pid; error_log /dev/null;
 events {{ worker_connections 4096; }}
 http {{
     access_log off; keepalive_requests 1000000;
-    client_body_temp_path {place}/t1; proxy_temp_path {place}/t2; fastcgi_temp_path {place}/t3; uwsgi_temp_path {place}/t4;
-    scgi_temp_path {place}/t5;
+    client_body_temp_path {place}/{name}/t1; proxy_temp_path {place}/{name}/t2; fastcgi_temp_path {place}/{name}/t3;
+    uwsgi_temp_path {place}/{name}/t4; scgi_temp_path {place}/{name}/t5;
     ssl_certificate {place}/s.pem; ssl_certificate_key {place}/s.key;
-    upstream origin {{ server 127.0.0.1:{origin}; keepalive 512; }}
-    server {{ listen 127.0.0.1:{origin} ssl backlog=4096; root {place}; }}
-{ways}}}
+{servers}}}
 """
 
+ORIGIN = "    server {{ listen 127.0.0.1:{origin} ssl backlog=4096; root {place}; }}\n"
+KEPT = "    upstream origin {{ server 127.0.0.1:{origin}; keepalive 512; }}\n"
 
 WAY = """
     server {{
@@ -79,6 +80,7 @@ def load(port, arguments, path, inside, place):
     """Seconds that h2load took, or that a connection took."""
     argv = ["h2load", "--h1", "-t", "1", *arguments, f"https://localhost:{port}{path}"] if arguments else [
         "openssl", "s_time", "-connect", f"localhost:{port}", "-new", "-time", "1", "-www", path]
+    argv = ["sh", "-c", f'h2load --h1 -n 1 "https://localhost:{port}{path}" >/dev/null && exec "$@"', "sh", *argv]
     if inside:
         argv = [BUCKLE, "run", "--no-settings", f"--allow-request=localhost:{port}", "--", *argv]
     done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
@@ -92,12 +94,21 @@ def load(port, arguments, path, inside, place):
     return float(found.group(1)) * {"s": 1, "ms": 1e-3, "us": 1e-6}[found.group(2)]
 
 
-def write_conf(place, ports):
+def start_nginx(place, name, servers):
+    os.mkdir(f"{place}/{name}")
+    with open(f"{place}/{name}/conf", "w", encoding="ascii") as f:
+        f.write(CONF.format(place=place, name=name, servers=servers))
+    return subprocess.Popen(["nginx", "-c", f"{place}/{name}/conf", "-p", place], stderr=subprocess.DEVNULL)
+
+
+def start_servers(place, ports):
+    """The server and the proxy are two processes, as they are two beside the gate."""
+    origin = ports["gate"]
     ways = "".join(WAY.format(port=ports[way], to=to, connection=connection, reuse=reuse, place=place) for way, to, connection, reuse in
-                   (("keeps", "origin", "", "on"), ("resumes", f"127.0.0.1:{ports['gate']}", "close", "on"),
-                    ("begins", f"127.0.0.1:{ports['gate']}", "close", "off")))
-    with open(f"{place}/conf", "w", encoding="ascii") as f:
-        f.write(CONF.format(place=place, origin=ports["gate"], ways=ways))
+                   (("keeps", "origin", "", "on"), ("resumes", f"127.0.0.1:{origin}", "close", "on"),
+                    ("begins", f"127.0.0.1:{origin}", "close", "off")))
+    return [start_nginx(place, "origin", ORIGIN.format(origin=origin, place=place)),
+            start_nginx(place, "proxy", KEPT.format(origin=origin) + ways)]
 
 
 def measure(kind, rounds, ports, place):
@@ -123,15 +134,15 @@ def main():
             with open(f"{place}/{name}", "wb") as f:
                 f.write(b"x" * size)
         ports = {way: free_port() for way in WAYS}
-        write_conf(place, ports)
-        nginx = subprocess.Popen(["nginx", "-c", f"{place}/conf", "-p", place], stderr=subprocess.DEVNULL)
+        servers = start_servers(place, ports)
         try:
             time.sleep(1)
             for kind in KINDS:
                 measure(kind, rounds, ports, place)
         finally:
-            nginx.send_signal(signal.SIGTERM)
-            nginx.wait()
+            for server in servers:
+                server.send_signal(signal.SIGTERM)
+                server.wait()
 
 
 if __name__ == "__main__":
