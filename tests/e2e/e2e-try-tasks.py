@@ -125,7 +125,7 @@ with open('map', 'r+b') as f:
     "dpkg --root": (DEB, f"{DPKG} -i x.deb >/dev/null"),
     "dpkg --remove": (DEB + f"\n{DPKG} -i x.deb >/dev/null", f"{DPKG} -r x >/dev/null"),
     "patch": ("mkdir -p s; seq 50 >s/a; sed s/7/x/ s/a >b; diff -u --label a --label b s/a b >p || true", "patch -s s/a <p && patch -b -s -R s/a <p"),
-    "zip and unzip": ("mkdir d; seq 30 >d/a; chmod 700 d/a; echo b >d/b; python3 -m zipfile -c x.zip d", "rm -r d; unzip -q x.zip -d out"),
+    "zip and unzip": ("mkdir d; seq 30 >d/a; chmod 700 d/a; echo b >d/b; touch -d 2020-01-01 d/a d/b d; python3 -m zipfile -c x.zip d", "rm -r d; unzip -q x.zip -d out"),
 }
 # A layer copies one of several names (buckle-try(1) says so), so the names are files of their own afterwards.
 SPLIT = {
