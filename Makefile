@@ -8,7 +8,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 20
 
-PKG_BUILD = gcc libc6-dev meson ninja-build pkg-config libjansson-dev libplist-dev libc-ares-dev libnghttp2-dev libyaml-dev libevent-dev libncurses-dev
+PKG_BUILD = gcc libc6-dev musl-tools meson ninja-build pkg-config libjansson-dev libplist-dev libc-ares-dev libnghttp2-dev libyaml-dev libevent-dev libncurses-dev
 PKG_CHECK = $(PKG_BUILD) python3 clang libclang-rt-dev clang-format scdoc graphviz libpcre2-dev \
 	libseccomp-dev libssl-dev bubblewrap ccache shellcheck $(PKG_WORK) $(PKG_PROGRAMS) $(PKG_CONTAINERS) $(PKG_DIST)
 PKG_BENCH = $(PKG_BUILD) python3 libpcre2-dev valgrind $(PKG_PEERS) $(PKG_WORK) $(PKG_DIST) $(PKG_CONTAINERS)

@@ -23,16 +23,25 @@
 static const struct cli_command command = {
     .name = "run", .options = run_options, .takes_command = true};
 
-static bool run_in_spare(const char *program, int argc, char **argv, int *status)
+/* The hook writes the whole path; asking for it takes longer than all else here. */
+static bool find_program(const char *name, char program[PATH_MAX])
+{
+    char own[PATH_MAX];
+    return (name[0] == '/' && client_program_path(name, program)) ||
+           (process_own_path(own) == 0 && client_program_path(own, program));
+}
+
+static bool run_in_spare(const char *name, int argc, char **argv, int *status)
 {
     struct cli_args args;
     struct bk_err err;
     struct launch_end end = {0};
+    char program[PATH_MAX];
     bool taken = false;
     if (args_parse(&args, &command, argc, argv, &err) == 0 && !args.help) {
         struct spare_call c = spare_call_of_run(&args);
         c.program = program;
-        taken = args_has(&args, "session") && spare_take(&c, &end.status);
+        taken = spare_reach(&c) && find_program(name, program) && spare_take(&c, &end.status);
     }
     args_free(&args);
     if (taken)
@@ -42,15 +51,15 @@ static bool run_in_spare(const char *program, int argc, char **argv, int *status
 
 int main(int argc, char **argv)
 {
-    char own[PATH_MAX], program[PATH_MAX];
+    char program[PATH_MAX];
     int status;
-    if (process_own_path(own) < 0 || !client_program_path(own, program)) {
+    if (argc > 1 && strcmp(argv[1], "run") == 0 &&
+        run_in_spare(argv[0], argc - 1, argv + 1, &status))
+        return status;
+    if (argc < 1 || !find_program(argv[0], program)) {
         fprintf(stderr, "buckle-client: it is not beside buckle (libexec/buckle and bin)\n");
         return 125;
     }
-    if (argc > 1 && strcmp(argv[1], "run") == 0 &&
-        run_in_spare(program, argc - 1, argv + 1, &status))
-        return status;
     argv[0] = program;
     execv(program, argv);
     perror("buckle-client: cannot start buckle");

@@ -479,10 +479,10 @@ void live_link(struct live *l)
         l->link = steal_fd(&ours);
 }
 
-bool live_offer(struct live *l, const char *key, int sock)
+bool live_offer(struct live *l, const char *key, const char *inherited, int sock)
 {
     struct bk_err err;
-    OWN(json) json_t *message = json_pack("{s:s}", "spare", key);
+    OWN(json) json_t *message = json_pack("{s:s, s:s}", "spare", key, "inherited", inherited);
     OWN(json)
     json_t *answer = control_server_ask_with(l->session, message, sock, CONTROL_SOON_MS, &err);
     return answer != NULL;

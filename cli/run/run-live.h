@@ -58,7 +58,7 @@ struct live {
 int live_join(struct live *l, const char *where, const char *command, bool shipped,
               struct buf *rules, struct buf *links, struct bk_err *err);
 /* Lets the session keep this spare: commands come through the socket. */
-bool live_offer(struct live *l, const char *key, int sock);
+bool live_offer(struct live *l, const char *key, const char *inherited, int sock);
 /* Servers of the session's other runs are at localhost for this one, and the other way round. */
 void live_link(struct live *l);
 /* Passes a question on to the session, which answers it later. Without one the answer is no. */

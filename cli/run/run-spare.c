@@ -157,10 +157,10 @@ static void check_soon(struct spare *s)
 {
     if (s->given_up)
         return;
-    if (run_inputs_are_quiet(s->run) || is_current_for_any(s))
-        s->checked_ms = now_ms();
-    else
-        give_up(s);
+    if (!run_inputs_are_quiet(s->run) && !is_current_for_any(s))
+        return give_up(s);
+    run_adopt_folders(s->run);
+    s->checked_ms = now_ms();
 }
 
 static void send_signal(struct spare *s, int sig)
@@ -179,17 +179,18 @@ void spare_started(struct spare *s)
             run_signal(sig);
 }
 
-/* Returns false at the end. */
-static bool receive(struct spare *s, int from)
+enum received { ENDED, NOTHING, MESSAGE };
+
+static enum received receive(struct spare *s, int from)
 {
     static char bytes[ORDER_MOST];
     int passed = -1;
     ssize_t n = fd_packet_receive(from, bytes, sizeof(bytes), &passed, true);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return true;
+        return NOTHING;
     if (n <= 0 || n > ORDER_MOST) {
         run_cancel(true);
-        return false;
+        return ENDED;
     }
     if (passed >= 0)
         take_descriptor(s, passed);
@@ -199,13 +200,17 @@ static bool receive(struct spare *s, int from)
         send_signal(s, bytes[1]);
     else if (!s->taken && !s->order.argv)
         take_order(s, bytes, (size_t)n);
-    return true;
+    return MESSAGE;
 }
 
 static void on_client(void *arg, int fd)
 {
     struct spare *s = arg;
-    if (!receive(s, fd))
+    enum received got;
+    do
+        got = receive(s, fd);
+    while (got == MESSAGE && s->order.argv && !s->taken && !s->given_up); /* its streams */
+    if (got == ENDED)
         fd_watch_drop(&s->live->fd_watch, fd);
 }
 
@@ -269,7 +274,9 @@ int spare_open(struct spare *s, struct run_spec *spec, struct bk_err *err)
     process_remember_signals();
     const struct spare_call call = {.args = s->args, .name = s->name, .argv = placeholder(s)};
     if (s->registers)
-        return spare_key(&call, s->key) ? 0 : err_set(err, BK_E_INPUT, "--spare: not here");
+        return spare_key(&call, s->key) && process_inherited(0, s->inherited)
+                   ? 0
+                   : err_set(err, BK_E_INPUT, "--spare: not here");
     s->live->own[spec->launch.nuser_fds++] = s->holder;
     return fd_watch_add(&s->live->fd_watch, s->holder, on_holder, s, err);
 }
@@ -285,7 +292,7 @@ static bool report_ready(struct spare *s)
         return false;
     OWN(fd) int theirs = ends[1];
     s->holder = ends[0];
-    return live_offer(s->live, s->key, theirs) &&
+    return live_offer(s->live, s->key, s->inherited, theirs) &&
            fd_watch_add(&s->live->fd_watch, s->holder, on_session, s, &err) == 0;
 }
 

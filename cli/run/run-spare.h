@@ -33,7 +33,7 @@ struct spare {
     struct order order;       /* what it points to is in these */
     int stdio[ORDER_STDIO];
     size_t nstdio;
-    char key[SHA256_HEX + 1];
+    char key[SHA256_HEX + 1], inherited[SHA256_HEX + 1];
     char start[PATH_MAX]; /* where the session says that the command starts, or "" */
 
     /* The front end. */
@@ -82,11 +82,15 @@ struct spare_call {
     const char *name;
     char *const *argv; /* SHELL -c LINE */
     const char *text;  /* for the session */
+    int session;       /* spare_reach(): a connection to it; 0: none */
     bool possible;     /* set by spare_take(): nothing here is special */
 };
 
 /* `buckle run`'s, from its options. */
 struct spare_call spare_call_of_run(const struct cli_args *args);
+/* Connects to the session, if a command with these words may use a spare. What the caller does then
+ * takes no time: session and spare look meanwhile whether it can be used. */
+bool spare_reach(struct spare_call *c);
 /* Runs the command in the session's spare, and sets how it ended (waitpid). Returns false if it has
  * to run as usual; nothing has happened then. */
 bool spare_take(struct spare_call *c, int *status);
@@ -95,8 +99,8 @@ void spare_start_next(const struct spare_call *c);
 /* Whether one could wait for a command with this policy: a record begins with the command, and a
  * start that is judged has to be known. */
 bool spare_can_wait(const struct assembly *now, const char *record);
-/* Equal for runs that could use each other's sandbox, as far as the command line and this process
- * say: SHA-256 as text. */
+/* Equal for runs that could use each other's sandbox, as far as the command line, variables and
+ * blocked signals say: SHA-256 as text. process_inherited() has the rest. */
 bool spare_key(const struct spare_call *c, char out[SHA256_HEX + 1]);
 
 #endif

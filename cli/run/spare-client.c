@@ -62,10 +62,11 @@ static bool is_passed_on(int fd)
 
 /* Descriptors besides the standard streams that would be the command's, too. Since Linux 6.2 the
  * folder's size is their number. */
-static bool has_others(void)
+static bool has_others(const struct spare_call *c)
 {
     struct stat st;
-    if (stat("/proc/self/fd", &st) == 0 && st.st_size == ORDER_STDIO)
+    off_t own = ORDER_STDIO + (c->session > 0);
+    if (stat("/proc/self/fd", &st) == 0 && st.st_size == own)
         return false;
     DIR *d = opendir("/proc/self/fd");
     bool found = !d;
@@ -94,7 +95,8 @@ static bool has_streams(void)
     return true;
 }
 
-static bool is_possible(const struct spare_call *c)
+/* By the words alone. */
+static bool is_usual(const struct spare_call *c)
 {
     const char *where = args_value(c->args, "session"), *report = NULL;
     if (!where || strncmp(where, "fd:", 3) == 0 || getenv("SANDBOX_RUNTIME") ||
@@ -108,8 +110,7 @@ static bool is_possible(const struct spare_call *c)
     }
     bool shell =
         c->argv[0] && c->argv[1] && strcmp(c->argv[1], "-c") == 0 && c->argv[2] && !c->argv[3];
-    return shell && (!report || strncmp(report, "fd:", 3) != 0) && has_streams() &&
-           !has_terminal() && !has_others();
+    return shell && (!report || strncmp(report, "fd:", 3) != 0);
 }
 
 /* ---- using it ---- */
@@ -179,22 +180,20 @@ static void on_signal(int sig)
     errno = saved;
 }
 
-/* A signal that is ignored stays so. */
-static void forward_signals(int to)
+/* A signal that is ignored stays so. While they are handled, they are blocked at first. */
+static void handle_signals(void (*handler)(int))
 {
-    struct sigaction was, pass = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    to_spare = to;
+    struct sigaction was, now = {.sa_handler = handler, .sa_flags = SA_RESTART};
     for (size_t i = 0; i < sizeof(forwarded) / sizeof(forwarded[0]); i++)
         if (sigaction(forwarded[i], NULL, &was) == 0 && was.sa_handler != SIG_IGN)
-            sigaction(forwarded[i], &pass, NULL);
+            sigaction(forwarded[i], &now, NULL);
 }
 
-static int connect_session(const struct cli_args *args, struct bk_err *err)
+static uint64_t session_of(const struct cli_args *args)
 {
     uint64_t pid;
-    return args_number(args_value(args, "session"), INT_MAX, &pid) && pid
-               ? control_socket_connect("session", (pid_t)pid, err)
-               : -1;
+    const char *where = args_value(args, "session");
+    return where && args_number(where, INT_MAX, &pid) ? pid : 0;
 }
 
 /* Without the answer that it is taken the command has not started, and will not. */
@@ -207,18 +206,27 @@ static bool is_taken(int from)
     return n == 1 && what == ORDER_TAKEN;
 }
 
+bool spare_reach(struct spare_call *c)
+{
+    struct bk_err err;
+    uint64_t pid = session_of(c->args);
+    if (!c->session && is_usual(c) && pid)
+        c->session = control_socket_reach("session", (pid_t)pid, &err);
+    return c->session > 0;
+}
+
 bool spare_take(struct spare_call *c, int *status)
 {
     int ends[2];
     char key[SHA256_HEX + 1];
     struct bk_err err;
     process_remember_signals(); /* for the next spare */
-    c->possible = is_possible(c);
-    if (!c->possible)
-        return false;
-    /* first: the spare looks meanwhile whether it can be used */
-    OWN(fd) int session = connect_session(c->args, &err);
-    if (session < 0 || !spare_key(c, key) || fd_packet_pair(ends) < 0)
+    OWN(fd) int session = spare_reach(c) ? c->session : -1;
+    c->possible = is_usual(c) && has_streams() && !has_terminal() && !has_others(c);
+    c->session = 0;
+    if (!c->possible || session < 0 ||
+        control_socket_enter(session, "session", (pid_t)session_of(c->args), &err) < 0 ||
+        !spare_key(c, key) || fd_packet_pair(ends) < 0)
         return false;
     OWN(fd) int theirs = ends[1];
     OWN(fd) int ours = ends[0];
@@ -228,9 +236,11 @@ bool spare_take(struct spare_call *c, int *status)
     bool taken = send_order(c, ours) && ask_session(c, session, key, theirs);
     close(steal_fd(&theirs));
     close(steal_fd(&session));
+    to_spare = ours;
+    handle_signals(on_signal); /* now, while there is time: those that come are held */
     taken = taken && is_taken(ours);
-    if (taken)
-        forward_signals(ours);
+    if (!taken)
+        handle_signals(SIG_DFL);
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (!taken)
         return false;

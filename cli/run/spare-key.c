@@ -113,7 +113,8 @@ bool spare_key(const struct spare_call *c, char out[SHA256_HEX + 1])
     if (!spare_words(c, &all) || (!spare_is_anywhere(c) && !getcwd(folder, sizeof(folder))))
         return false;
     buf_add(&all, folder, strlen(folder) + 1);
-    if (!put_variables(&all) || !process_put_inherited(&all) || !buf_ok(&all))
+    process_put_blocked(&all);
+    if (!put_variables(&all) || !buf_ok(&all))
         return false;
     sha256_hex(all.s, all.n, out);
     return true;

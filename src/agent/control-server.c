@@ -111,11 +111,12 @@ static void on_control_socket(void *arg, int listener)
 {
     struct control_server *d = arg;
     struct bk_err err;
+    pid_t pid;
     if (d->coming)
         d->coming(d->arg);
-    int client = control_socket_accept(listener);
-    if (client >= 0)
-        (void)add_client(d, client, on_client_key, &err);
+    int client = control_socket_accept(listener, &pid);
+    if (client >= 0 && add_client(d, client, on_client_key, &err) == 0 && d->came)
+        d->came(d->arg, client, pid);
 }
 
 /* The connection itself tells the client that the owner exists. */

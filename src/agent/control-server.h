@@ -24,6 +24,8 @@ struct control_server {
     control_server_fn *fn;
     control_server_left_fn *left; /* or NULL */
     void (*coming)(void *arg);    /* or NULL: somebody connects, who may be anybody */
+    /* or NULL: that was a process of the user's, which has to show the key yet */
+    void (*came)(void *arg, int client, pid_t pid);
     void *arg;
     int passed; /* while fn runs: the descriptor that came with the message, or -1; fn may take it
                  */

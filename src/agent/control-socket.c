@@ -53,23 +53,26 @@ int control_socket_claim(const char *kind, pid_t for_whom, struct bk_err *err)
     return control_place_listen(claim_kind(kind, name), for_whom, err);
 }
 
-int control_socket_accept(int listener)
+int control_socket_accept(int listener, pid_t *pid)
 {
-    pid_t pid;
     OWN(fd) int sock = fd_packet_accept(listener, FD_NONBLOCK);
-    return sock >= 0 && caller_is_user(sock, &pid) ? steal_fd(&sock) : -1;
+    return sock >= 0 && caller_is_user(sock, pid) ? steal_fd(&sock) : -1;
 }
 
 /* ---- connecting ---- */
 
-/* Any process could bind the name, so the listener is checked like a client. *who: its process. */
-static int connect_to(const char *kind, pid_t pid, pid_t *who, struct bk_err *err)
+int control_socket_reach(const char *kind, pid_t pid, struct bk_err *err)
 {
     OWN(fd) int sock = control_place_connect(kind, pid);
-    if (sock < 0)
-        return err_sys(err, "cannot reach the %s of process %d", kind, (int)pid);
+    return sock >= 0 ? steal_fd(&sock)
+                     : err_sys(err, "cannot reach the %s of process %d", kind, (int)pid);
+}
+
+/* Any process could bind the name, so the listener is checked like a client. *who: its process. */
+static int check_server(int sock, const char *kind, pid_t pid, pid_t *who, struct bk_err *err)
+{
     if (caller_is_user(sock, who))
-        return steal_fd(&sock);
+        return 0;
     err_set(err, BK_E_INPUT, "the process that serves the %s of process %d can't be trusted", kind,
             (int)pid);
     err_hint(err,
@@ -84,8 +87,8 @@ pid_t control_socket_owner(const char *kind, pid_t for_whom)
     char name[32];
     pid_t who;
     struct bk_err err;
-    OWN(fd) int sock = connect_to(claim_kind(kind, name), for_whom, &who, &err);
-    return sock >= 0 ? who : 0;
+    OWN(fd) int sock = control_socket_reach(claim_kind(kind, name), for_whom, &err);
+    return sock >= 0 && check_server(sock, name, for_whom, &who, &err) == 0 ? who : 0;
 }
 
 static int send_key(int sock, const char *kind, pid_t pid, struct bk_err *err)
@@ -103,14 +106,19 @@ static int send_key(int sock, const char *kind, pid_t pid, struct bk_err *err)
     return sent ? 0 : err_set(err, BK_E_INPUT, "the %s of process %d has ended", kind, (int)pid);
 }
 
-int control_socket_connect(const char *kind, pid_t pid, struct bk_err *err)
+int control_socket_enter(int sock, const char *kind, pid_t pid, struct bk_err *err)
 {
     pid_t who;
-    OWN(fd) int sock = connect_to(kind, pid, &who, err);
-    if (sock < 0)
+    if (check_server(sock, kind, pid, &who, err) < 0)
         return -1;
     if (who != pid)
         return err_set(err, BK_E_INPUT, "process %d answers for the %s of process %d", (int)who,
                        kind, (int)pid);
-    return send_key(sock, kind, pid, err) < 0 ? -1 : steal_fd(&sock);
+    return send_key(sock, kind, pid, err);
+}
+
+int control_socket_connect(const char *kind, pid_t pid, struct bk_err *err)
+{
+    OWN(fd) int sock = control_socket_reach(kind, pid, err);
+    return sock >= 0 && control_socket_enter(sock, kind, pid, err) == 0 ? steal_fd(&sock) : -1;
 }

@@ -33,8 +33,9 @@ int control_socket_open(const char *kind, int *key, struct bk_err *err);
 /* Registers this process as the server for another one, see control_socket_owner(). Fails if that
  * one has a server already. Returns a listening socket; close each connection to it. */
 int control_socket_claim(const char *kind, pid_t for_whom, struct bk_err *err);
-/* Accepts a client that may send a key. Returns -1 if there is none. Never blocks. */
-int control_socket_accept(int listener);
+/* Accepts a client that may send a key. Returns -1 if there is none. Never blocks. *pid: which
+ * process that is. */
+int control_socket_accept(int listener, pid_t *pid);
 bool control_socket_key_fits(int key, const void *shown, size_t n);
 
 /* Lists this user's processes with such a socket. Returns how many there are; fills in at
@@ -45,5 +46,8 @@ size_t control_socket_list(const char *kind, pid_t *pids, size_t cap);
 pid_t control_socket_owner(const char *kind, pid_t for_whom);
 /* Connects to a process's socket, checks the process and sends the key. */
 int control_socket_connect(const char *kind, pid_t pid, struct bk_err *err);
+/* The same in two steps: the server checks this process while it does something else. */
+int control_socket_reach(const char *kind, pid_t pid, struct bk_err *err);
+int control_socket_enter(int sock, const char *kind, pid_t pid, struct bk_err *err);
 
 #endif

@@ -5,7 +5,7 @@
  * The handlers of a session's control server, and the runs that have joined it.
  */
 
-#include "agent/session.h"
+#include "agent/session-int.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -17,26 +17,13 @@
 
 #include "base/clock.h"
 #include "base/own.h"
-#include "command/order.h"
 #include "run/grant.h"
 #include "settings/flag-rule.h"
 #include "system/descriptors.h"
 
-struct session_run {
-    int client;
-    uint64_t number;
-    pid_t pid; /* 0: not known yet */
-    char *command;
-    int link;                 /* to its servers (session-loopback.h); 0: none */
-    bool left;                /* the command has ended, and background processes go on */
-    bool spare, dropped;      /* it has no command yet, and will not get one */
-    size_t grants;            /* that there were when it joined; none is ever taken back */
-    struct folder_user moves; /* whose folder it changes */
-};
-
 /* ---- runs ---- */
 
-static struct session_run *find_run(const struct session *k, int client)
+struct session_run *session_find_run(const struct session *k, int client)
 {
     for (size_t i = 0; i < k->nruns; i++)
         if (k->runs[i].client == client)
@@ -44,7 +31,7 @@ static struct session_run *find_run(const struct session *k, int client)
     return NULL;
 }
 
-static struct session_run *find_number(const struct session *k, uint64_t number)
+struct session_run *session_find_number(const struct session *k, uint64_t number)
 {
     for (size_t i = 0; i < k->nruns; i++)
         if (k->runs[i].number == number)
@@ -73,11 +60,10 @@ static void note_end(const struct session *k, const struct session_run *run)
 static void on_left(void *arg, int client)
 {
     struct session *k = arg;
-    struct session_run *run = find_run(k, client);
+    struct session_run *run = session_find_run(k, client);
     session_ask_watch(k, client, false);
     watchers_drop(&k->watchers, client);
-    if (k->spare.client == client)
-        session_drop_spare(k, false);
+    session_spare_left(k, client);
     if (!run)
         return;
     session_ask_withdraw(k, run->number, 0);
@@ -105,27 +91,15 @@ int session_admit(struct session *k, const char *command, uint64_t *number, stru
 int session_admit_spare(struct session *k, uint64_t *number, struct bk_err *err)
 {
     int sock = session_admit(k, "", number, err);
-    struct session_run *run = sock >= 0 ? find_number(k, *number) : NULL;
+    struct session_run *run = sock >= 0 ? session_find_number(k, *number) : NULL;
     if (run)
         run->spare = true;
     return sock;
 }
 
-void session_use_spare(struct session *k, const char *command, uint64_t *number)
-{
-    struct session_run *run = find_number(k, *number);
-    char *text = run ? strdup(command) : NULL;
-    if (!text)
-        return;
-    free(run->command);
-    run->command = text;
-    run->spare = false;
-    *number = run->number = ++k->last;
-}
-
 bool session_expects(const struct session *k, uint64_t number)
 {
-    const struct session_run *run = find_number(k, number);
+    const struct session_run *run = session_find_number(k, number);
     return run && !run->left;
 }
 
@@ -139,24 +113,15 @@ bool session_is_busy(const struct session *k)
 
 /* Accepted only from runs that have joined. */
 
-static bool can_ask(const struct session *k)
+bool session_can_ask(const struct session *k)
 {
     return k->client_asks || k->ask.nwatchers > 0;
-}
-
-/* One that waits, or is being prepared. */
-static bool has_spare(const struct session *k)
-{
-    for (size_t i = 0; i < k->nruns; i++)
-        if (k->runs[i].spare && !k->runs[i].dropped)
-            return true;
-    return false;
 }
 
 static void do_join(struct session *k, int client, const json_t *m, struct buf *out)
 {
     const char *command = json_text(m, "join");
-    struct session_run *run = find_run(k, client);
+    struct session_run *run = session_find_run(k, client);
     if (!run && command)
         run = add_run(k, client, command);
     if (!run)
@@ -167,23 +132,23 @@ static void do_join(struct session *k, int client, const json_t *m, struct buf *
     session_layers_join(&k->layers, k->server.passed);
     folder_user_read(&run->moves, m);
     control_server_answer(out, json_pack("{s:b, s:O, s:s, s:b, s:b, s:s*, s:s*}", "ok", 1, "grants",
-                                         k->grants, "tmpdir", k->tmpdir.path, "asks", can_ask(k),
-                                         "spares", !k->spare.refused && !has_spare(k), "folder",
-                                         session_folder(k->folders, &run->moves), "world",
+                                         k->grants, "tmpdir", k->tmpdir.path, "asks",
+                                         session_can_ask(k), "spares", session_wants_spare(k),
+                                         "folder", session_folder(k->folders, &run->moves), "world",
                                          k->world ? k->world->folder : NULL));
 }
 
 /* Only of runs, which have joined. */
 static void do_folder(struct session *k, int client, const json_t *m)
 {
-    const struct session_run *run = find_run(k, client);
+    const struct session_run *run = session_find_run(k, client);
     if (run && json_object_size(k->folders) < SESSION_ROOTS)
         session_folder_set(k->folders, &run->moves, json_text(m, "folder"));
 }
 
 static void do_left(struct session *k, int client)
 {
-    struct session_run *run = find_run(k, client);
+    struct session_run *run = session_find_run(k, client);
     if (!run)
         return;
     note_end(k, run);
@@ -216,7 +181,7 @@ static void do_events(struct session *k, int client, const json_t *m, struct buf
 /* Only of runs, which have joined. */
 static void do_event(struct session *k, int client, const json_t *m)
 {
-    const struct session_run *run = find_run(k, client);
+    const struct session_run *run = session_find_run(k, client);
     const json_t *event = json_object_get(m, "event");
     const char *line = json_text(event, "line"), *verdict = json_text(event, "verdict");
     json_int_t missed = json_integer_value(json_object_get(m, "missed"));
@@ -252,7 +217,7 @@ void session_answer(const struct session *k, uint64_t run, uint32_t id, const ch
 
 static void do_question(struct session *k, int client, const json_t *m)
 {
-    const struct session_run *run = find_run(k, client);
+    const struct session_run *run = session_find_run(k, client);
     const json_t *question = json_object_get(m, "question");
     if (run && (!k->on_question || !k->on_question(k->arg, run->number, question)))
         session_ask_question(k, run->number, run->command, question);
@@ -260,7 +225,7 @@ static void do_question(struct session *k, int client, const json_t *m)
 
 static void do_withdrawn(struct session *k, int client, const json_t *m)
 {
-    const struct session_run *run = find_run(k, client);
+    const struct session_run *run = session_find_run(k, client);
     uint32_t id = (uint32_t)json_integer_value(json_object_get(m, "withdrawn"));
     if (run && id)
         session_ask_withdraw(k, run->number, id);
@@ -412,7 +377,7 @@ static void do_about(const struct session *k, struct buf *out)
 /* Only of runs, which have joined. */
 static void do_link(struct session *k, int client, struct buf *out)
 {
-    struct session_run *run = find_run(k, client);
+    struct session_run *run = session_find_run(k, client);
     int link = run ? steal_fd(&k->server.passed) : -1;
     if (run)
         run->link = link;
@@ -422,73 +387,6 @@ static void do_link(struct session *k, int client, struct buf *out)
         control_server_refuse(out, "out of memory");
     else
         control_server_answer(out, json_pack("{s:b}", "ok", 1));
-}
-
-/* Only of runs, which have joined. */
-static void do_spare(struct session *k, int client, const json_t *m, struct buf *out)
-{
-    const struct session_run *run = find_run(k, client);
-    const char *key = json_text(m, "spare");
-    bool fits = run && run->spare && !k->spare.refused && strlen(key) < sizeof(k->spare.key) &&
-                run->grants == json_array_size(k->grants);
-    int sock = fits ? steal_fd(&k->server.passed) : -1;
-    if (sock < 0)
-        return control_server_refuse(out, "not a spare of this session");
-    session_drop_spare(k, false);
-    k->spare = (struct session_spare){.sock = sock, .client = client, .since_ms = now_ms()};
-    memcpy(k->spare.key, key, strlen(key) + 1);
-    control_server_answer(out, json_pack("{s:b}", "ok", 1));
-}
-
-/* A client that connects may want the spare. It looks whether it can be used while we look who that
- * is.
- */
-static void on_coming(void *arg)
-{
-    const struct session *k = arg;
-    const char soon = ORDER_SOON;
-    if (k->spare.sock)
-        (void)!fd_packet_send(k->spare.sock, &soon, 1, -1, true);
-}
-
-/* The client at the other end has a command, and runs it as usual if this end is closed. */
-static void do_take(struct session *k, const json_t *m)
-{
-    enum { MISSES = 2 };
-    OWN(fd) int channel = steal_fd(&k->server.passed);
-    const char *key = json_text(m, "take"), *command = json_text(m, "command");
-    struct session_spare *s = &k->spare;
-    session_drop_spare(k, true);
-    struct session_run *run = s->sock ? find_run(k, s->client) : NULL;
-    if (channel < 0 || !run || !key || !command)
-        return;
-    if (strcmp(key, s->key) != 0) {
-        if (++s->misses >= MISSES) /* commands are run in another way now */
-            session_drop_spare(k, false);
-        return;
-    }
-    char words[PATH_MAX + 1];
-    folder_user_move(&run->moves, json_text(m, "cwd"));
-    const char *folder = session_folder(k->folders, &run->moves);
-    int n = snprintf(words, sizeof(words), "%c%s", can_ask(k) ? 'a' : '-', folder ? folder : "");
-    if (n < (int)sizeof(words))
-        (void)!fd_packet_send(s->sock, words, (size_t)n, channel, true);
-    session_use_spare(k, command, &run->number);
-    s->client = 0; /* it lives on */
-    session_drop_spare(k, false);
-}
-
-void session_drop_spare(struct session *k, bool if_old)
-{
-    enum { OLD_MS = 10 * 60 * 1000 };
-    struct session_spare *s = &k->spare;
-    if (!s->sock || (if_old && now_ms() - s->since_ms < OLD_MS))
-        return;
-    struct session_run *run = find_run(k, s->client);
-    if (run)
-        run->dropped = true;
-    close(s->sock);
-    *s = (struct session_spare){.refused = s->refused};
 }
 
 static void do_list(const struct session *k, struct buf *out)
@@ -532,9 +430,9 @@ static void handle_message(void *arg, int client, const json_t *m, struct buf *o
     } else if (json_object_get(m, "join")) {
         do_join(k, client, m, out);
     } else if (json_object_get(m, "spare")) {
-        do_spare(k, client, m, out);
+        session_keep_spare(k, client, m, out);
     } else if (json_object_get(m, "take")) {
-        do_take(k, m);
+        session_take_spare(k, client, m);
     } else if (json_object_get(m, "folder")) {
         do_folder(k, client, m);
     } else if (json_object_get(m, "left")) {
@@ -593,7 +491,8 @@ int session_open(struct session *k, const char *kind, pid_t owner, const char *t
                                         .claim = -1,
                                         .fn = handle_message,
                                         .left = on_left,
-                                        .coming = on_coming,
+                                        .coming = session_announce,
+                                        .came = session_note_caller,
                                         .arg = k};
     k->store = store_new(0);
     k->grants = json_array();

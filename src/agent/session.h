@@ -11,6 +11,7 @@
 #include "agent/session-layers.h"
 #include "agent/session-loopback.h"
 #include "agent/watchers.h"
+#include "base/sha256.h"
 #include "command/tmpdir.h"
 #include "report/store.h"
 
@@ -27,7 +28,8 @@
  *                                    with "of", "root", "cwd": also "folder" (session-folder.h)
  *                                    with "spare": it has no command yet; the answer's "spares"
  *                                    says whether the session would keep one
- *   {"spare": KEY}, with a descriptor  → {"ok": true}      from such runs: it waits there
+ *   {"spare": KEY, "inherited": DIGEST}, with a descriptor  → {"ok": true}
+ *                                    from such runs: it waits there
  *   {"take": KEY, "command": TEXT, "cwd": PATH}, with a descriptor    no answer; the descriptor
  *                                    goes to the spare, or is closed
  *   {"folder": PATH}                 no answer; where that command ended
@@ -81,8 +83,12 @@ struct session {
         int client;   /* its connection here */
         uint64_t since_ms;
         unsigned misses; /* commands that could not use it, one after another */
-        char key[65];
+        char key[SHA256_HEX + 1], inherited[SHA256_HEX + 1]; /* process_inherited() */
     } spare;
+    struct session_caller {
+        int client; /* 0: none */
+        char inherited[SHA256_HEX + 1];
+    } caller;               /* who connected last */
     struct session_ask ask; /* users who watch, and what they are asked */
     struct watchers watchers;
     /* A run asks about a protected name or a host; answer with session_answer(). If it returns

@@ -115,12 +115,16 @@ int run_close_hosts(const struct graph *g, const struct macos_ports *ports, cons
  *
  * run_is_whole() says whether its sandbox has kept the mounts that were made for it. Ask once.
  *
+ * run_adopt_folders() may be called shortly before run_release(), which needs not do it then: it
+ * records that the user works in the command's folder.
+ *
  * run_release() lets the command go. Returns 0, or a negative errno: then it does not run.
  */
 bool run_put_inputs(struct run *r, struct run *planned, struct buf *out);
 bool run_watch_inputs(struct run *r, bool (*look)(void *arg), void *arg);
 bool run_inputs_are_quiet(struct run *r);
 bool run_is_whole(const struct run *r);
+void run_adopt_folders(struct run *r);
 int run_release(struct run *r, const struct launch_order *order);
 
 /* The command's TMPDIR. */

@@ -255,13 +255,14 @@ def same_rows(user, t, folder, spare, plain):
     compare(t, spare, plain, "a program that is not there", "exec /nowhere/at-all")
     compare(t, spare, plain, "a variable that changed", "echo $CHANGED", env={"CHANGED": "yes"})
     compare(t, spare, plain, "quotes and bytes", "printf '%s|' 'a b' \"\" $'\\303\\244' \"$HOME\"")
-    for name, how in (("umask", "umask 077"), ("limits", "ulimit -n 999"), ("priority", "renice 5 $$")):
+    for name, how, want in (("umask", "umask 077;", "0077"), ("limit", "ulimit -n 999;", "999"),
+                            ("priority", "renice 5 $$ >/dev/null;", "\n5\n"),
+                            ("ignored signal", "trap '' USR2;", "SigIgn:\t0000000000000800")):
         words = " ".join("'" + w.replace("'", "'\\''") + "'" for w in spare.words(
-            "umask; ulimit -n; nice; echo $PWD"))
-        spare.ready()
-        r = user.call(["/bin/sh", "-c", f"{how} >/dev/null; {words}"], cwd=folder, start_new_session=True)
-        want = {"umask": "0077", "limits": "999", "priority": "\n5\n"}[name]
-        t.ok(want in r.out, f"another {name} is the command's", r)
+            "umask; ulimit -n; nice; echo $PWD; grep Sig /proc/self/status"))
+        held = spare.ready()
+        r = user.call(["/bin/sh", "-c", f"{how} {words}"], cwd=folder, start_new_session=True)
+        t.ok(want in r.out, f"another {name} is the command's", r, held)
     os.makedirs(folder + "/sub", exist_ok=True)
     user.own(folder + "/sub")
     spare.ready()

@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/own.h"
@@ -31,44 +30,62 @@
 
 /* ---- environment ---- */
 
-static bool same_namespace(pid_t pid, const char *which)
+enum {
+    NAMESPACE = 48
+}; /* such as user:[4026531837], the number that stat() gives, in half the time */
+
+static bool namespace_of(const char *who, const char *which, char text[NAMESPACE])
 {
-    char theirs[64], ours[64];
-    struct stat a, b;
-    snprintf(theirs, sizeof(theirs), "/proc/%d/ns/%s", (int)pid, which);
-    snprintf(ours, sizeof(ours), "/proc/self/ns/%s", which);
-    return stat(theirs, &a) == 0 && stat(ours, &b) == 0 && a.st_ino == b.st_ino;
+    char link[64];
+    snprintf(link, sizeof(link), "/proc/%s/ns/%s", who, which);
+    ssize_t n = readlink(link, text, NAMESPACE - 1);
+    text[n < 0 ? 0 : n] = '\0';
+    return n > 0;
+}
+
+static bool same_namespace(const char *who, const char *which)
+{
+    char theirs[NAMESPACE], ours[NAMESPACE];
+    return namespace_of(who, which, theirs) && namespace_of("self", which, ours) &&
+           strcmp(theirs, ours) == 0;
 }
 
 static bool same_namespaces(pid_t pid)
 {
     static const char *const spaces[] = {"user", "pid", "mnt", "net"};
+    char who[16];
+    snprintf(who, sizeof(who), "%d", (int)pid);
     for (size_t i = 0; i < sizeof(spaces) / sizeof(spaces[0]); i++)
-        if (!same_namespace(pid, spaces[i]))
+        if (!same_namespace(who, spaces[i]))
             return false;
     return true;
 }
 
-/* Reads a number from /proc/PID/status; -1 if it is missing. */
-static long status_number(const char *pid, const char *key)
+enum { STATUS = 4096 };
+
+/* A number in a text of /proc/PID/status; -1 if it is missing. */
+static long number_in(const char *text, const char *key)
 {
-    char text[4096];
-    (void)proc_read(-1, text, sizeof(text), "/proc/%s/status", pid);
     const char *at = proc_field(text, key);
     return at ? strtol(at, NULL, 10) : -1;
 }
 
-/* Every sandbox adds a filter to those of its creator. *none: there is not one. */
-static bool is_filtered_no_more(pid_t pid, bool *none)
+static long own_number(const char *key)
 {
-    char text[16];
-    snprintf(text, sizeof(text), "%d", (int)pid);
-    long theirs = status_number(text, "\nSeccomp_filters:");
-    *none = theirs == 0;
+    char text[STATUS];
+    (void)proc_read(-1, text, sizeof(text), "/proc/self/status");
+    return number_in(text, key);
+}
+
+/* Every sandbox adds a filter to those of its creator. */
+static bool is_filtered_no_more(const char *status)
+{
+    static const char count[] = "\nSeccomp_filters:", mode[] = "\nSeccomp:";
+    long theirs = number_in(status, count);
     if (theirs >= 0)
-        return theirs == 0 || theirs <= status_number("self", "\nSeccomp_filters:");
-    theirs = status_number(text, "\nSeccomp:"); /* before Linux 5.11: only whether there are any */
-    return theirs >= 0 && theirs <= status_number("self", "\nSeccomp:");
+        return theirs == 0 || theirs <= own_number(count);
+    theirs = number_in(status, mode); /* before Linux 5.11: only whether there are any */
+    return theirs >= 0 && theirs <= own_number(mode);
 }
 
 /* ---- ancestry ---- */
@@ -118,13 +135,25 @@ static bool is_from_elsewhere(pid_t pid)
     return d == FROM_ELSEWHERE;
 }
 
-/* A process without a filter is in no sandbox of ours, whatever it descends from, because it cannot
- * have lost one. Processes of ours that hold a sandbox may have none, and are known by their names.
- */
+/* Processes of ours that hold a sandbox are known by their names. */
 static bool is_ours(pid_t pid)
 {
     char name[PROCESS_NAME];
     return process_parent(pid, name) < 0 || role_is(name);
+}
+
+/* A process without a filter is in no sandbox of ours, whatever it descends from, because it cannot
+ * have lost one. Those of ours that hold a sandbox may have none. */
+static bool is_surely_outside(const char *status)
+{
+    char name[PROCESS_NAME];
+    const char *at = strncmp(status, "Name:\t", 6) == 0 ? status + 6 : "";
+    size_t n = strcspn(at, "\n");
+    if (!n || n >= sizeof(name) || number_in(status, "\nSeccomp_filters:") != 0)
+        return false;
+    memcpy(name, at, n);
+    name[n] = '\0';
+    return !role_is(name);
 }
 
 /* ---- the check ---- */
@@ -149,12 +178,13 @@ bool caller_is_user(int sock, pid_t *pid)
 {
     struct ucred who;
     socklen_t n = sizeof(who);
-    bool none;
+    char status[STATUS];
     *pid = 0;
     if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &who, &n) < 0)
         return false;
     *pid = who.pid;
     return who.uid == getuid() && who.pid > 0 && same_namespaces(who.pid) &&
-           is_filtered_no_more(who.pid, &none) &&
-           ((none && !is_ours(who.pid)) || is_from_elsewhere(who.pid)) && is_still_there(sock);
+           proc_read(-1, status, sizeof(status), "/proc/%d/status", (int)who.pid) == 0 &&
+           is_filtered_no_more(status) &&
+           (is_surely_outside(status) || is_from_elsewhere(who.pid)) && is_still_there(sock);
 }

@@ -106,19 +106,48 @@ static bool is_key_link(int folder, const char *name)
            strncmp(link + 7, key_name, sizeof(key_name) - 1) == 0;
 }
 
+static int open_key(int folder, const char *name)
+{
+    return is_key_link(folder, name) ? openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+}
+
+/* It is among the first that the server opens. */
+static int find_key_early(int folder)
+{
+    enum { EARLY = 10 };
+    char name[2] = "0";
+    int key = -1;
+    for (int fd = STDERR_FILENO + 1; fd < EARLY && key < 0; fd++) {
+        name[0] = (char)('0' + fd);
+        key = open_key(folder, name);
+    }
+    return key;
+}
+
+static int find_key(int folder)
+{
+    int key = -1;
+    DIR *d = fdopendir(folder);
+    for (struct dirent *e; d && key < 0 && (e = readdir(d));)
+        key = open_key(dirfd(d), e->d_name);
+    if (d)
+        closedir(d);
+    else
+        close(folder);
+    return key;
+}
+
 /* The kernel lets only processes open it that may trace that process. */
 int control_place_read_key(const char *kind, pid_t pid, char bytes[CONTROL_KEY])
 {
     char path[64];
-    int key = -1;
     (void)kind; /* a process has one key for all its sockets */
     snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-    DIR *d = opendir(path);
-    for (struct dirent *e; d && key < 0 && (e = readdir(d));)
-        if (is_key_link(dirfd(d), e->d_name))
-            key = openat(dirfd(d), e->d_name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (d)
-        closedir(d);
-    OWN(fd) int own = key;
+    OWN(fd) int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0)
+        return -1;
+    OWN(fd) int own = find_key_early(folder);
+    if (own < 0)
+        own = find_key(steal_fd(&folder));
     return own >= 0 && pread(own, bytes, CONTROL_KEY, 0) == CONTROL_KEY ? 0 : -1;
 }

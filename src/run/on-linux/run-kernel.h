@@ -30,6 +30,7 @@ struct run_kernel {
     struct mounts_view mounts; /* at the start */
     int mounts_watch;          /* for run_mounts_unchanged(), or -1 */
     bool mounts_compared;      /* since it is open */
+    uint64_t adopted_ms;       /* run_adopt_folders() */
     bool mounts_changed;       /* since then */
     struct input_watch *watch; /* on all that a spare depends on, or NULL */
     struct plan_options options;

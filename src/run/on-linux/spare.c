@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/own.h"
 #include "command/own-record.h"
 #include "run/credentials.h"
@@ -140,8 +141,10 @@ bool run_inputs_are_quiet(struct run *r)
 }
 
 /* As a launch does (kernel/judge/judge-setup.c): the user works here from now on. */
-static void adopt_folders(const char *cwd)
+void run_adopt_folders(struct run *r)
 {
+    const char *cwd = r->spec->launch.cwd;
+    r->kernel->adopted_ms = now_ms();
     char path[PATH_MAX];
     const char *home = getenv("HOME");
     OWN(fd) int record = own_record_path(path) ? own_record_open(path, false) : -1;
@@ -158,6 +161,8 @@ bool run_is_whole(const struct run *r)
 
 int run_release(struct run *r, const struct launch_order *order)
 {
-    adopt_folders(r->spec->launch.cwd);
+    enum { MOMENT_MS = 3 };
+    if (!r->kernel->adopted_ms || now_ms() - r->kernel->adopted_ms >= MOMENT_MS)
+        run_adopt_folders(r);
     return launch_release(order);
 }

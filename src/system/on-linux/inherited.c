@@ -3,7 +3,7 @@
 
 #include "system/inherited.h"
 
-#include <sched.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,26 +12,30 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/own.h"
 #include "base/proc-text.h"
 
-static void put_limits(struct buf *out)
+/* The C libraries differ in which limits they know, and not all ask for a scheduler. */
+static void put_limits(pid_t pid, struct buf *out)
 {
-    struct rlimit r;
-    for (int i = 0; i < RLIM_NLIMITS; i++)
-        if (getrlimit(i, &r) == 0)
-            buf_add(out, (const char *)&r, sizeof(r));
-    buf_fmt(out, "%d %d ", getpriority(PRIO_PROCESS, 0), sched_getscheduler(0));
+    enum { LIMITS = 16 };
+    uint64_t limit[2];
+    for (int i = 0; i < LIMITS; i++)
+        if (syscall(SYS_prlimit64, pid, i, NULL, limit) == 0)
+            buf_add(out, (const char *)limit, sizeof(limit));
+    buf_fmt(out, "%d %d ", getpriority(PRIO_PROCESS, (id_t)pid),
+            (int)syscall(SYS_sched_getscheduler, pid));
 }
 
-/* Ids, umask, signals, capabilities, processors: one file has them all. */
-static bool put_status(struct buf *out)
+/* Ids, umask, ignored signals, capabilities, processors: one file has them all. */
+static bool put_status(const char *who, struct buf *out)
 {
     static const char *const lines[] = {
-        "\nUmask:",  "\nUid:",        "\nGid:",    "\nGroups:",       "\nSigBlk:",
-        "\nSigIgn:", "\nCapInh:",     "\nCapPrm:", "\nCapEff:",       "\nCapBnd:",
-        "\nCapAmb:", "\nNoNewPrivs:", "\nSeccomp", "\nCpus_allowed:", "\nMems_allowed:"};
+        "\nUmask:",      "\nUid:",    "\nGid:",          "\nGroups:",      "\nSigIgn:",
+        "\nCapInh:",     "\nCapPrm:", "\nCapEff:",       "\nCapBnd:",      "\nCapAmb:",
+        "\nNoNewPrivs:", "\nSeccomp", "\nCpus_allowed:", "\nMems_allowed:"};
     char text[8192];
-    if (proc_read(-1, text, sizeof(text), "/proc/self/status") < 0)
+    if (proc_read(-1, text, sizeof(text), "/proc/%s/status", who) < 0)
         return false;
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
         const char *at = strstr(text, lines[i]);
@@ -41,23 +45,36 @@ static bool put_status(struct buf *out)
     return true;
 }
 
-bool process_put_inherited(struct buf *out)
+static bool put_all(const char *who, pid_t pid, struct buf *out)
 {
-    static const char *const places[] = {"ns/user", "ns/mnt",    "ns/pid",  "ns/net", "ns/ipc",
-                                         "ns/uts",  "ns/cgroup", "ns/time", "root"};
+    static const char *const places[] = {"ns/ipc", "ns/uts", "ns/cgroup", "ns/time", "root"};
     char path[64], text[4096];
-    put_limits(out);
+    put_limits(pid, out);
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        snprintf(path, sizeof(path), "/proc/self/%s", places[i]);
+        snprintf(path, sizeof(path), "/proc/%s/%s", who, places[i]);
         ssize_t n = readlink(path, text, sizeof(text));
+        if (n < 0 && errno == EACCES)
+            return false;
         buf_add(out, text, n > 0 ? (size_t)n : 0);
     }
-    if (proc_read(-1, text, sizeof(text), "/proc/self/cgroup") < 0)
+    if (proc_read(-1, text, sizeof(text), "/proc/%s/cgroup", who) < 0)
         return false;
     buf_str(out, text);
-    if (proc_read(-1, text, sizeof(text), "/proc/self/oom_score_adj") == 0)
+    if (proc_read(-1, text, sizeof(text), "/proc/%s/oom_score_adj", who) == 0)
         buf_str(out, text);
-    return put_status(out) && buf_ok(out);
+    return put_status(who, out) && buf_ok(out);
+}
+
+bool process_inherited(pid_t pid, char out[SHA256_HEX + 1])
+{
+    char who[16] = "self";
+    OWN(buf) struct buf all = {0};
+    if (pid)
+        snprintf(who, sizeof(who), "%d", (int)pid);
+    if (!put_all(who, pid, &all))
+        return false;
+    sha256_hex(all.s, all.n, out);
+    return true;
 }
 
 /* ---- signals ---- */
@@ -95,4 +112,9 @@ void process_restore_signals(void)
         if (ignored[i])
             library_action(i, &ignore, NULL);
     sigprocmask(SIG_SETMASK, &blocked, NULL);
+}
+
+void process_put_blocked(struct buf *out)
+{
+    buf_add(out, (const char *)&blocked, SIGNAL_BYTES); /* the rest is the library's */
 }
