@@ -121,7 +121,7 @@ struct conn {
 };
 
 enum {
-    HEAD_MS = 30000,  /* for a proxy's client to send its request */
+    HEAD_MS = 30000,  /* for a client to send a request's header */
     LINGER_MS = 2000, /* for a client that still sends to read the last answer */
 };
 

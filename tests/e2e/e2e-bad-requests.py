@@ -5,6 +5,7 @@ renegotiation, broken records among those of others. Memory stays bounded, and a
 """
 
 import base64
+import contextlib
 import importlib.util
 import os
 import socket
@@ -263,13 +264,48 @@ def at_once(user):
                [got and (got[0], len(got[1])) for got in bodies])
 
 
+def is_open(client, seconds):
+    client.tls.settimeout(seconds)
+    try:
+        return client.tls.recv(1) != b""
+    except TimeoutError:
+        return True
+    except OSError:
+        return False
+
+
+@contextlib.contextmanager
+def slow(user):
+    """A client may stay for as long as it wants, but it has 30 seconds for a header."""
+    server = PROXY.TLS.serve("good")
+    port = server.server_address[1]
+    rules = {"main": {"network": {"allowedRequests": [f"GET localhost:{port}/v1/**"]}}}
+    with PROXY.Proxy(user, settings=rules) as proxy:
+        begun, idle, between = (Client(proxy, port) for _ in range(3))
+        for client in (idle, between):
+            client.ask("/v1/x")
+            client.answer()
+        for client in (begun, between):
+            client.tls.sendall(b"GET /v1/x HTTP/1.1\r\nHost: loc")
+        began = time.monotonic()
+        tap.ok(is_open(begun, 1) and is_open(between, 1), f"{user.name}: half a header is waited for")
+        yield
+        time.sleep(max(0, began + 34 - time.monotonic()))
+        tap.ok(not is_open(begun, 1) and not is_open(between, 1), f"{user.name}: but not for long, nor a second one")
+        tap.ok(proxy.said().count("header took too long") >= 1, f"{user.name}: which is reported", proxy.said()[-500:])
+        idle.tls.settimeout(10)
+        idle.ask("/v1/y")
+        tap.equal(idle.answer(), ("200", b"GET /v1/y 0\n"), f"{user.name}: a connection without one stays")
+
+
 def main():
     PROXY.TLS.make_pki()
     server = REQUESTS.Server()
     for user in PEOPLE[-1:]:
-        attack(user, server)
-        renegotiate(user)
-        at_once(user)
+        with slow(user):
+            attack(user, server)
+            renegotiate(user)
+            at_once(user)
     return tap.done()
 
 
