@@ -48,6 +48,7 @@ void conn_close(struct conn *c)
     struct gate *g = c->gate;
     if (c->dead)
         return;
+    terminate_settle(c);
     c->dead = true;
     dial_cancel(c->dial);
     c->dial = NULL;
@@ -216,13 +217,30 @@ void conn_received(struct conn *c, struct side *from, const char *data, size_t n
 }
 
 /* Whether there is room for more bytes from this side. */
-static bool may_read(const struct conn *c, const struct side *from)
+bool side_may_read(const struct side *from)
 {
+    const struct conn *c = from->conn;
     const struct side *to = from == &c->client ? &c->server : &c->client;
     if (!from->readable || from->ended || !from->connected || queue_size(&to->out) > WAITING_BYTES)
         return false;
     size_t room = c->wants > HTTP_HEAD_MAX ? c->wants : HTTP_HEAD_MAX;
     return from != &c->client || queue_size(&c->in) < room;
+}
+
+static bool may_read_more(const struct conn *c)
+{
+    return side_may_read(&c->server) || side_may_read(&c->client);
+}
+
+/* Other connections need their turn, and the loop won't report these bytes again. */
+void conn_pump_later(struct conn *c)
+{
+    struct gate *g = c->gate;
+    if (c->busy)
+        return;
+    c->busy = true;
+    c->next_busy = g->busy;
+    g->busy = c;
 }
 
 /* How much to read at once: little while the bytes still have to be parsed. */
@@ -232,29 +250,32 @@ static size_t read_limit(const struct conn *c, const struct side *from)
                                                                        : SCRATCH_BYTES;
 }
 
-static bool read_some(struct conn *c, struct side *from)
+size_t side_receive(struct side *from, char *at, size_t wanted)
 {
-    char *scratch = c->gate->scratch;
-    size_t wanted = read_limit(c, from);
-    ssize_t n = read(from->watch.fd, scratch, wanted);
-    if (n > 0) {
-        if ((size_t)n < wanted && !from->last)
-            side_empty(from); /* another read would only return EAGAIN */
-        if (from->tls)
-            terminate_receive(from, scratch, (size_t)n);
-        else
-            conn_received(c, from, scratch, (size_t)n);
-        return true;
-    }
-    if (n < 0 && errno == EINTR)
-        return true;
-    if (n < 0 && errno == EAGAIN)
+    ssize_t n;
+    while ((n = read(from->watch.fd, at, wanted)) < 0 && errno == EINTR)
+        ;
+    /* after a part, another read would only return EAGAIN */
+    if ((n > 0 && (size_t)n < wanted && !from->last) || (n < 0 && errno == EAGAIN))
         side_empty(from);
     else if (n == 0)
         from->ended = true;
-    else
+    else if (n < 0)
         side_fail(from);
-    return false;
+    return n > 0 ? (size_t)n : 0;
+}
+
+static bool read_some(struct conn *c, struct side *from)
+{
+    char *scratch = c->gate->scratch;
+    if (terminate_takes_turns(c))
+        return false;
+    size_t n = side_receive(from, scratch, read_limit(c, from));
+    if (n && from->tls)
+        terminate_receive(from, scratch, n);
+    else if (n)
+        conn_received(c, from, scratch, n);
+    return n > 0;
 }
 
 static void pass_end(struct conn *c, struct side *from, struct side *to)
@@ -321,44 +342,23 @@ static void shut_client(struct conn *c)
 
 enum { PUMP_ROUNDS = 64 };
 
-/* Other connections need their turn, and the loop won't report these bytes again. */
-void conn_pump_later(struct conn *c)
-{
-    struct gate *g = c->gate;
-    if (c->busy)
-        return;
-    c->busy = true;
-    c->next_busy = g->busy;
-    g->busy = c;
-}
-
-void conn_pump_busy(struct gate *g)
-{
-    struct conn *c = g->busy, *next;
-    g->busy = NULL;
-    for (; c; c = next) {
-        next = c->next_busy;
-        c->busy = false;
-        if (!c->dead)
-            conn_pump(c);
-    }
-}
-
 void conn_pump(struct conn *c)
 {
     bool moved = true;
     for (int i = 0; i < PUMP_ROUNDS && moved && !c->dead; i++) {
         side_flush(&c->client);
         side_flush(&c->server);
-        moved = may_read(c, &c->server) && read_some(c, &c->server);
-        moved = (!c->dead && may_read(c, &c->client) && read_some(c, &c->client)) || moved;
+        moved = side_may_read(&c->server) && read_some(c, &c->server);
+        moved = (!c->dead && side_may_read(&c->client) && read_some(c, &c->client)) || moved;
         if (c->state != CONN_CLOSING && (c->state != CONN_RELAY || queue_size(&c->in)))
             conn_advance(c);
     }
     if (c->dead)
         return;
-    if (moved)
+    if (moved || (terminate_takes_turns(c) && may_read_more(c)))
         conn_pump_later(c);
+    if (c->client.ended || c->server.ended || c->state == CONN_CLOSING)
+        terminate_settle(c);
     if (c->client.ended && c->mute_until_ms)
         terminate_left(c);
     if (c->server.ended)
@@ -374,6 +374,19 @@ void conn_pump(struct conn *c)
     }
     if (has_ended(c))
         conn_close(c);
+}
+
+void conn_pump_busy(struct gate *g)
+{
+    struct conn *c = g->busy, *next;
+    g->busy = NULL;
+    for (; c; c = next) {
+        next = c->next_busy;
+        c->busy = false;
+        if (!c->dead && !terminate_gather(c))
+            conn_pump(c);
+    }
+    terminate_turn(g);
 }
 
 static bool begin_known(struct conn *c)
@@ -425,7 +438,10 @@ static void on_side(struct watch *w, unsigned what)
 {
     struct side *s = (struct side *)w;
     side_note_events(s, what);
-    conn_pump(s->conn);
+    if (terminate_takes_turns(s->conn))
+        conn_pump_later(s->conn);
+    else
+        conn_pump(s->conn);
 }
 
 /* ---- starting ---- */

@@ -35,6 +35,8 @@ struct side {
     bool ended;    /* end of file was read */
     bool shut;     /* the sending direction was shut down */
     bool said_end; /* TLS has announced the end of this direction */
+    bool gathered; /* its bytes are among the jobs of this turn */
+    bool deferred; /* … and what it has to send */
     size_t early;  /* the next bytes to send, which are encrypted already and wait there */
     struct tls_end
         *tls; /* the gate is the other end of it (terminate.c); NULL: bytes are passed on */
@@ -119,7 +121,7 @@ struct conn {
 };
 
 enum {
-    HEAD_MS = 30000,  /* for a proxy's client to send its request */
+    HEAD_MS = 30000,  /* for a client to send a request's header */
     LINGER_MS = 2000, /* for a client that still sends to read the last answer */
 };
 
@@ -150,6 +152,10 @@ void conn_pump_busy(struct gate *g);
  * TLS. */
 void side_send(struct side *s, const void *data, size_t n);
 void side_send_raw(struct side *s, const void *data, size_t n); /* never encrypts it */
+/* Whether there is something to read, and room for it. */
+bool side_may_read(const struct side *from);
+/* Reads at most so many bytes, and notes what the socket says. Returns 0 if there are none. */
+size_t side_receive(struct side *from, char *at, size_t wanted);
 /* Bytes of a side, after decryption. */
 void conn_received(struct conn *c, struct side *from, const char *data, size_t n);
 

@@ -73,6 +73,9 @@ struct gate {
     struct gate_announcement announced[GATE_ANNOUNCED];
     unsigned nannounced;
     struct conn *conns, *dead, *busy;
+    struct conn *gathered[TLS_JOBS / 2]; /* what their clients and servers say is in one call */
+    unsigned ngathered;
+    bool defers; /* what is sent to them waits for another call */
     struct lookup *lookups;
     size_t nlookups;
     struct flows *flows;   /* of datagrams; NULL before the first */

@@ -26,6 +26,7 @@
 #include "net/hand-over.h"
 #include "net/inbound.h"
 #include "net/packets.h"
+#include "net/plain-http.h"
 #include "net/terminate.h"
 
 enum { SWEEP_MS = 1000 };
@@ -242,6 +243,8 @@ static void sweep_conns(struct gate *g)
             continue;
         if (c->state == CONN_TLS)
             terminate_expired(c);
+        else if (c->state == CONN_HTTP)
+            plain_http_expired(c);
         else
             conn_close(c);
     }

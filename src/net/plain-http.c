@@ -224,13 +224,27 @@ static bool write_head(struct conn *c, const struct http_head *h, struct buf *ou
     return false;
 }
 
+/* A client may keep a connection for as long as it wants, but not a header. */
+static bool await_head(struct conn *c)
+{
+    if (queue_size(&c->in) && !c->deadline_ms)
+        conn_limit(c, HEAD_MS);
+    return false;
+}
+
+void plain_http_expired(struct conn *c)
+{
+    plain_http_refuse(c, "the request's header took too long");
+}
+
 static bool begin_request(struct conn *c)
 {
     OWN(buf) struct buf changed = {0};
     struct http_head *h = &c->gate->head;
     enum http_result got = http_head_read(queue_data(&c->in), queue_size(&c->in), h);
     if (queue_size(&c->in) == 0 || got == HTTP_MORE)
-        return false;
+        return await_head(c);
+    c->deadline_ms = 0;
     /* check rules only if it matters */
     bool whole = got == HTTP_FOUND && (h->form == HTTP_AUTHORITY || h->form == HTTP_ABSOLUTE);
     bool theirs = whole && !c->proxied && rules_name_place(&c->gate->rules, &c->host, c->port);

@@ -14,6 +14,8 @@ struct conn;
 
 /* Pass on requests that name the destination. They return false if more bytes are needed. */
 bool plain_http_requests(struct conn *c);
+/* Ends a connection whose request's header took too long, and reports it. */
+void plain_http_expired(struct conn *c);
 bool plain_http_h2(struct conn *c);
 /* The server has closed: sends what was held back. */
 void plain_http_answer_ended(struct conn *c);

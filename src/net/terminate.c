@@ -20,11 +20,11 @@
 #include "net/handling.h"
 #include "net/plain-http.h"
 
-enum { HANDSHAKE_MS = 30000, LEFT_MS = 1000, WRITE_AT_ONCE = 64 << 10, READ_AT_ONCE = 64 << 10 };
+enum { HANDSHAKE_MS = 30000, LEFT_MS = 1000, WRITE_AT_ONCE = 64 << 10 };
 
 /* ---- moving bytes ---- */
 
-static void flush(struct side *s)
+void terminate_flush(struct side *s)
 {
     size_t n;
     const char *data = tls_end_output(s->tls, &n);
@@ -42,13 +42,15 @@ void terminate_send(struct side *s, const void *data, size_t n)
         s->early -= part;
         at += part;
         n -= part;
-        flush(s);
+        terminate_flush(s);
     }
     while (n && !s->shut) {
         size_t part = n < WRITE_AT_ONCE ? n : WRITE_AT_ONCE;
-        if (!tls_end_write(s->tls, at, part))
+        s->deferred |= s->conn->gate->defers;
+        if (s->deferred ? !tls_end_write_later(s->tls, at, part) : !tls_end_write(s->tls, at, part))
             s->ended = s->shut = true;
-        flush(s);
+        if (!s->deferred)
+            terminate_flush(s);
         at += part;
         n -= part;
     }
@@ -59,16 +61,19 @@ bool terminate_end(struct side *s)
     if (!s->said_end) {
         s->said_end = true;
         tls_end_close(s->tls);
-        flush(s);
+        terminate_flush(s);
     }
     return queue_size(&s->out) == 0;
 }
 
-/* An answer goes to the client as it is, once it was read. So it is encrypted for the client in the
- * call that decrypts it, and waits there. */
+bool terminate_passes(const struct conn *c)
+{
+    return !c->client.early && c->client.tls && plain_http_passes(c);
+}
+
 static enum tls_result read_answer(struct conn *c, char *plain, size_t room, size_t *n)
 {
-    if (c->client.early || !c->client.tls || !plain_http_passes(c))
+    if (!tls_end_was_passed(c->server.tls) && !terminate_passes(c))
         return tls_end_read(c->server.tls, plain, room, n);
     enum tls_result got = tls_end_pass(c->server.tls, c->client.tls, plain, room, n);
     c->client.early = *n;
@@ -82,19 +87,19 @@ static void check_early(struct conn *c)
     if (c->client.early <= queue_size(&c->answer))
         return;
     c->client.early = 0;
-    flush(&c->client);
+    terminate_flush(&c->client);
     conn_finish(c);
 }
 
-static void read_plain(struct side *from)
+void terminate_read(struct side *from)
 {
     struct conn *c = from->conn;
-    char plain[READ_AT_ONCE];
+    char *plain = c->gate->scratch;
     size_t n;
     enum tls_result got = TLS_DONE;
     while (!c->dead && got == TLS_DONE) {
-        got = from == &c->server ? read_answer(c, plain, sizeof(plain), &n)
-                                 : tls_end_read(from->tls, plain, sizeof(plain), &n);
+        got = from == &c->server ? read_answer(c, plain, TLS_AREA, &n)
+                                 : tls_end_read(from->tls, plain, TLS_AREA, &n);
         if (got == TLS_DONE)
             conn_received(c, from, plain, n);
         if (!c->dead)
@@ -102,7 +107,7 @@ static void read_plain(struct side *from)
     }
     if (c->dead)
         return;
-    flush(from); /* answers of TLS itself */
+    terminate_flush(from); /* answers of TLS itself */
     if (got == TLS_CLOSED || got == TLS_FAILED)
         from->ended = true;
     if (got == TLS_FAILED && from == &c->server)
@@ -119,7 +124,7 @@ void terminate_receive(struct side *from, const char *data, size_t n)
     if (c->state == CONN_TLS)
         conn_advance(c);
     else
-        read_plain(from);
+        terminate_read(from);
 }
 
 /* ---- handshakes ---- */
@@ -219,7 +224,7 @@ static bool step_server(struct conn *c)
     if (!c->server.connected)
         return false;
     enum tls_result got = tls_end_shake(c->server.tls);
-    flush(&c->server);
+    terminate_flush(&c->server);
     if (got == TLS_DONE)
         return true;
     if (got != TLS_MORE || c->server.ended)
@@ -233,9 +238,9 @@ static void begin_requests(struct conn *c)
     c->mute_until_ms = c->gate->loop.now_ms + LEFT_MS;
     c->state = tls_end_chosen(c->client.tls) == TLS_H2 ? CONN_H2 : CONN_HTTP;
     /* bytes that came along with the handshakes */
-    read_plain(&c->server);
+    terminate_read(&c->server);
     if (!c->dead)
-        read_plain(&c->client);
+        terminate_read(&c->client);
 }
 
 bool terminate_step(struct conn *c)
@@ -248,7 +253,7 @@ bool terminate_step(struct conn *c)
         tls_end_answer(c->client.tls, chosen ? chosen : offered & TLS_HTTP1);
         got = tls_end_shake(c->client.tls);
     }
-    flush(&c->client);
+    terminate_flush(&c->client);
     if (got == TLS_MORE)
         return false;
     if (got != TLS_DONE) {

@@ -37,16 +37,27 @@ enum tls_op {
     TLS_WRITE,   /* in: decrypted bytes */
     TLS_PASS,    /* as TLS_READ. What was read is also encrypted for the end `to`; out: its bytes */
     TLS_END,     /* announces the end of our direction */
+    TLS_BATCH,   /* in: the bytes of njobs jobs, one after the other. plain and out have those of
+                    their replies in the same order, and result is TLS_DONE */
     TLS_FREE,    /* nothing but what each call does; a packet of it has no reply */
 };
 
-enum { TLS_AREA = 128 << 10, TLS_WRONG = 160, TLS_FREED = 8 };
+enum { TLS_AREA = 128 << 10, TLS_WRONG = 160, TLS_FREED = 8, TLS_JOBS = 32 };
+/* A batch can fill both in and plain with what has to be encrypted, and that adds to each record.
+ */
+enum { TLS_OUT = 2 * TLS_AREA + (64 << 10) };
+
+/* One of several calls at once: TLS_READ, TLS_PASS or TLS_WRITE. */
+struct tls_job {
+    uint32_t op, number, to, n, want;
+};
 
 struct tls_call {
     uint32_t op, number, to, n, want, host;
     uint32_t processor;                /* that the gate runs on, from 1; 0: unknown */
     uint32_t nfreed, freed[TLS_FREED]; /* ends that are not used any more */
     uint8_t protocols, answered, address;
+    uint32_t njobs;
 };
 
 struct tls_reply {
@@ -68,12 +79,14 @@ enum tls_turn {
 struct tls_areas {
     char in[TLS_AREA];    /* of the call */
     char plain[TLS_AREA]; /* of the reply, decrypted */
-    char out[TLS_AREA];   /* of the reply, to be sent to the peer */
+    char out[TLS_OUT];    /* of the reply, to be sent to the peer */
     struct tls_call call;
     struct tls_reply reply;
-    _Atomic uint32_t turn;   /* enum tls_turn */
-    _Atomic uint32_t quick;  /* the gate can wake a watcher */
-    _Atomic uint32_t sleeps; /* the gate, until the turn changes */
+    struct tls_job jobs[TLS_JOBS];
+    struct tls_reply replies[TLS_JOBS]; /* to the jobs */
+    _Atomic uint32_t turn;              /* enum tls_turn */
+    _Atomic uint32_t quick;             /* the gate can wake a watcher */
+    _Atomic uint32_t sleeps;            /* the gate, until the turn changes */
 };
 
 /* The descriptors that buckle-tls starts with. */

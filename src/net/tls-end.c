@@ -2,165 +2,21 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Calls of buckle-tls, one at a time. Encrypted bytes wait here until a call takes them along, and
- * each reply brings what has to be sent, so that a packet costs one call in and one out. If the
- * other process dies, or does not answer in time, all its ends have failed.
+ * One end of a connection, with calls of its own: handshakes, and whatever has to have an answer at
+ * once. Encrypted bytes wait here until a call takes them along, and each reply brings what has to
+ * be sent, so that a packet costs one call in and one out. What one turn of the loop finds for
+ * several connections goes the shorter way of tls-helper.c.
  */
 
-#include "net/tls-end.h"
+#include "net/tls-helper.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <unistd.h>
-
-#include "net/queue.h"
-
-enum { ANSWER_S = 10, LOOK_MS = 100 /* whether it still exists */ };
-
-struct tls_helper {
-    int sock;
-    bool gone;
-    struct tls_areas *areas;
-    struct tls_means means;            /* NULL where there is none */
-    uint32_t nfreed, freed[TLS_FREED]; /* ends that the next call gives up */
-};
-
-struct tls_end {
-    struct tls_helper *helper;
-    struct queue in, out;
-    struct queue plain; /* what the handshake's last call has read */
-    uint32_t number;
-    enum tls_result after; /* what a read without new bytes returns */
-    bool failed, answered, accepted;
-    bool settled; /* without new bytes, another step of the handshake gets no further */
-    uint8_t asking, offered, others, chosen, alert, protocol;
-    char wrong[TLS_WRONG];
-};
-
-/* ---- calls ---- */
-
-static bool lose(struct tls_helper *h)
-{
-    h->gone = true;
-    return false;
-}
-
-static bool is_sane(const struct tls_reply *r)
-{
-    return r->nplain <= TLS_AREA && r->nout <= TLS_AREA && r->result <= TLS_FAILED &&
-           r->after <= TLS_FAILED && memchr(r->wrong, 0, sizeof(r->wrong));
-}
-
-static bool has_ended(const struct tls_helper *h)
-{
-    char c;
-    return recv(h->sock, &c, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN;
-}
-
-/* By the memory. Returns false if the other process is not watching. */
-static bool call_quickly(struct tls_helper *h, const struct tls_call *c, struct tls_reply *r)
-{
-    struct tls_areas *a = h->areas;
-    uint32_t watched = TLS_WATCHED;
-    if (!h->means.wake || atomic_load(&a->turn) != TLS_WATCHED)
-        return false;
-    a->call = *c;
-    if (!atomic_compare_exchange_strong(&a->turn, &watched, TLS_CALLED))
-        return false;
-    h->means.wake(&a->turn);
-    for (unsigned ms = 0; atomic_load(&a->turn) == TLS_CALLED; ms += LOOK_MS) {
-        if (ms >= ANSWER_S * 1000 || (ms && has_ended(h)))
-            lose(h);
-        if (h->gone)
-            return true;
-        atomic_store(&a->sleeps, 1);
-        h->means.wait(&a->turn, TLS_CALLED, LOOK_MS);
-        atomic_store(&a->sleeps, 0);
-    }
-    *r = a->reply;
-    if (c->op != TLS_FREE && !is_sane(r))
-        lose(h);
-    return true;
-}
-
-static bool call(struct tls_helper *h, const struct tls_call *call_for, struct tls_reply *r)
-{
-    ssize_t n;
-    struct tls_call c = *call_for;
-    if (h->gone)
-        return false;
-    c.processor = h->means.processor ? (uint32_t)(h->means.processor() + 1) : 0;
-    c.nfreed = h->nfreed;
-    memcpy(c.freed, h->freed, h->nfreed * sizeof(c.freed[0]));
-    h->nfreed = 0;
-    if (call_quickly(h, &c, r))
-        return !h->gone;
-    while ((n = send(h->sock, &c, sizeof(c), MSG_NOSIGNAL)) < 0 && errno == EINTR)
-        ;
-    if (n != sizeof(c))
-        return lose(h);
-    if (c.op == TLS_FREE)
-        return true;
-    while ((n = recv(h->sock, r, sizeof(*r), 0)) < 0 && errno == EINTR)
-        ;
-    return (n == sizeof(*r) && is_sane(r)) || lose(h);
-}
-
-struct tls_helper *tls_helper_new(int sock, struct tls_areas *areas, const char *names,
-                                  const char *authority, struct buf *pem)
-{
-    const char *in = authority ? authority : names;
-    struct timeval limit = {.tv_sec = ANSWER_S};
-    struct tls_helper *h = calloc(1, sizeof(*h));
-    struct tls_call c = {
-        .op = TLS_BEGIN, .n = in ? (uint32_t)strlen(in) : 0, .want = authority != NULL};
-    struct tls_reply r;
-    if (!h || c.n > TLS_AREA) {
-        close(sock);
-        munmap(areas, sizeof(*areas));
-        free(h);
-        errno = ENOMEM;
-        return NULL;
-    }
-    *h = (struct tls_helper){.sock = sock, .areas = areas};
-    setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-    setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-    if (in)
-        memcpy(areas->in, in, c.n);
-    bool answers = call(h, &c, &r);
-    if (answers && r.result == TLS_DONE && r.nplain) {
-        buf_add(pem, areas->plain, r.nplain);
-        if (buf_ok(pem))
-            return h;
-    }
-    tls_helper_free(h);
-    errno = answers ? ENOTSUP : ENOEXEC;
-    return NULL;
-}
-
-void tls_helper_use(struct tls_helper *h, const struct tls_means *means)
-{
-    h->means = *means;
-    atomic_store(&h->areas->quick, means->wake != NULL);
-}
-
-void tls_helper_free(struct tls_helper *h)
-{
-    if (!h)
-        return;
-    close(h->sock);
-    munmap(h->areas, sizeof(*h->areas));
-    free(h);
-}
 
 /* ---- one end ---- */
 
-static enum tls_result fail(struct tls_end *t)
+enum tls_result tls_end_fail(struct tls_end *t)
 {
     if (!t->wrong[0])
         snprintf(t->wrong, sizeof(t->wrong), "the process that encrypts has ended");
@@ -168,35 +24,77 @@ static enum tls_result fail(struct tls_end *t)
     return t->after = TLS_FAILED;
 }
 
-/* Takes over what the reply says about this end. */
-static enum tls_result note(struct tls_end *t, const struct tls_reply *r)
+static void show(struct tls_end *t)
 {
+    struct tls_helper *h = t->helper;
+    if (h->nshown && h->shown[h->nshown - 1] == t)
+        return;
+    h->shown[h->nshown++] = t;
+}
+
+/* One end may have several jobs in a batch. */
+static bool show_out(struct tls_end *t, const char *out, size_t n)
+{
+    struct tls_shown *o = &t->shown_out;
+    if (o->n && o->at + o->n == out) {
+        o->n += n;
+        return true;
+    }
+    if (queue_add(&t->out, o->at, o->n) < 0)
+        return false;
+    *o = (struct tls_shown){out, n};
+    show(t);
+    return true;
+}
+
+enum tls_result tls_end_note(struct tls_end *t, const struct tls_reply *r, const char *out)
+{
+    if (t->failed)
+        return TLS_FAILED;
     t->asking = r->asking;
     t->offered = r->offered;
     t->others = r->others;
     t->chosen = r->chosen;
     t->alert = r->alert;
     memcpy(t->wrong, r->wrong, sizeof(t->wrong));
-    if (r->nout && queue_add(&t->out, t->helper->areas->out, r->nout) < 0)
-        return fail(t);
+    if (r->nout && !show_out(t, out, r->nout))
+        return tls_end_fail(t);
     if (r->result == TLS_FAILED)
-        return fail(t);
+        return tls_end_fail(t);
     return (enum tls_result)r->result;
 }
 
-static bool send_waiting(struct tls_end *t, struct tls_call c, struct tls_reply *r)
+enum tls_result tls_end_note_read(struct tls_end *t, const struct tls_reply *r, const char *plain,
+                                  uint32_t want)
 {
-    c.number = t->number;
-    c.n = (uint32_t)queue_size(&t->in);
-    memcpy(t->helper->areas->in, queue_data(&t->in), c.n);
-    queue_free(&t->in);
-    return call(t->helper, &c, r);
+    if (t->failed)
+        return TLS_FAILED;
+    t->after = (enum tls_result)r->after;
+    if (r->nplain > want)
+        return tls_end_fail(t);
+    t->shown_plain = (struct tls_shown){plain, r->nplain};
+    if (r->nplain)
+        show(t);
+    return (enum tls_result)r->result;
 }
 
 /* A call with the bytes that wait. */
-static enum tls_result call_with(struct tls_end *t, struct tls_call c, struct tls_reply *r)
+static bool call_with(struct tls_end *t, struct tls_call c, struct tls_reply *r)
 {
-    return send_waiting(t, c, r) ? note(t, r) : fail(t);
+    char *in = tls_helper_in(t->helper);
+    if (t->failed) /* a job has */
+        return false;
+    c.number = t->number;
+    c.n = (uint32_t)queue_size(&t->in);
+    if (c.n)
+        memcpy(in, queue_data(&t->in), c.n);
+    queue_free(&t->in);
+    return tls_helper_call(t->helper, &c, r) || tls_end_fail(t) != TLS_FAILED;
+}
+
+static enum tls_result note(struct tls_end *t, const struct tls_reply *r)
+{
+    return tls_end_note(t, r, t->helper->areas->out);
 }
 
 static struct tls_end *new_end(struct tls_helper *h, struct tls_call c, const struct peer *host,
@@ -209,9 +107,10 @@ static struct tls_end *new_end(struct tls_helper *h, struct tls_call c, const st
     c.host = (uint32_t)host->len;
     c.n = (uint32_t)(host->len + n);
     c.address = host->address;
-    memcpy(h->areas->in, host->name, host->len);
-    memcpy(h->areas->in + host->len, data, n);
-    if (!t || !call(h, &c, &r) || !r.created) {
+    char *in = tls_helper_in(h);
+    memcpy(in, host->name, host->len);
+    memcpy(in + host->len, data, n);
+    if (!t || !tls_helper_call(h, &c, &r) || !r.created) {
         free(t);
         return NULL;
     }
@@ -239,8 +138,9 @@ void tls_end_free(struct tls_end *t)
         return;
     struct tls_helper *h = t->helper;
     struct tls_reply ignored;
+    tls_helper_forget(h, t);
     if (h->nfreed == TLS_FREED)
-        call(h, &(struct tls_call){.op = TLS_FREE}, &ignored);
+        tls_helper_call(h, &(struct tls_call){.op = TLS_FREE}, &ignored);
     if (!h->gone)
         h->freed[h->nfreed++] = t->number;
     queue_free(&t->in);
@@ -262,14 +162,12 @@ enum tls_result tls_end_shake(struct tls_end *t)
     if (t->failed || t->settled)
         return t->failed ? TLS_FAILED : TLS_MORE;
     c.want = t->accepted ? TLS_AREA / 2 : 0; /* a server does not speak first */
-    enum tls_result result = call_with(t, c, &r);
+    enum tls_result result = call_with(t, c, &r) ? note(t, &r) : TLS_FAILED;
     t->settled = result == TLS_MORE;
     if (result != TLS_DONE)
         return result;
-    t->after = (enum tls_result)r.after; /* bytes may have come along */
-    return r.nplain > c.want || queue_add(&t->plain, t->helper->areas->plain, r.nplain) < 0
-               ? fail(t)
-               : TLS_DONE;
+    /* bytes may have come along */
+    return tls_end_note_read(t, &r, t->helper->areas->plain, c.want);
 }
 
 bool tls_end_is_asking(const struct tls_end *t)
@@ -299,15 +197,22 @@ unsigned tls_end_chosen(const struct tls_end *t)
     return t->chosen;
 }
 
-/* Takes of what the handshake has read. Returns whether there was any. */
+/* Copies what was read and not taken yet. Returns whether there was any. */
 static bool take_plain(struct tls_end *t, char *out, size_t n, size_t *got)
 {
-    size_t there = queue_size(&t->plain);
+    size_t kept = queue_size(&t->plain), there = kept ? kept : t->shown_plain.n;
     *got = there < n ? there : n;
-    memcpy(out, queue_data(&t->plain), *got);
-    if (*got)
+    if (*got == 0)
+        return false;
+    memcpy(out, kept ? queue_data(&t->plain) : t->shown_plain.at, *got);
+    if (kept) {
         queue_take(&t->plain, *got);
-    return *got > 0;
+    } else {
+        t->shown_plain.at += *got;
+        t->shown_plain.n -= *got;
+    }
+    t->passed -= *got < t->passed ? *got : t->passed;
+    return true;
 }
 
 static bool has_nothing(const struct tls_end *t)
@@ -315,16 +220,29 @@ static bool has_nothing(const struct tls_end *t)
     return t->failed || (queue_size(&t->in) == 0 && t->after != TLS_DONE);
 }
 
-/* Copies what was read. */
+bool tls_end_is_idle(const struct tls_end *t)
+{
+    return has_nothing(t) && !t->failed && queue_size(&t->plain) == 0 && t->shown_plain.n == 0;
+}
+
+bool tls_end_has_failed(const struct tls_end *t)
+{
+    return t->failed;
+}
+
+bool tls_end_was_passed(const struct tls_end *t)
+{
+    return t->passed != 0;
+}
+
+/* Takes over a read's result, and copies what was read. */
 static enum tls_result take(struct tls_end *t, const struct tls_reply *r, char *out, uint32_t want,
                             size_t *got)
 {
-    t->after = (enum tls_result)r->after;
-    if (r->nplain > want)
-        return fail(t);
-    memcpy(out, t->helper->areas->plain, r->nplain);
-    *got = r->nplain;
-    return (enum tls_result)r->result;
+    enum tls_result result = tls_end_note_read(t, r, t->helper->areas->plain, want);
+    if (result != TLS_FAILED)
+        take_plain(t, out, want, got);
+    return result;
 }
 
 enum tls_result tls_end_read(struct tls_end *t, char *out, size_t n, size_t *got)
@@ -336,8 +254,10 @@ enum tls_result tls_end_read(struct tls_end *t, char *out, size_t n, size_t *got
     *got = 0;
     if (has_nothing(t))
         return t->after;
-    call_with(t, (struct tls_call){.op = TLS_READ, .want = want}, &r);
-    return t->failed ? TLS_FAILED : take(t, &r, out, want, got);
+    if (!call_with(t, (struct tls_call){.op = TLS_READ, .want = want}, &r) ||
+        note(t, &r) == TLS_FAILED)
+        return TLS_FAILED;
+    return take(t, &r, out, want, got);
 }
 
 enum tls_result tls_end_pass(struct tls_end *t, struct tls_end *to, char *out, size_t n,
@@ -345,14 +265,15 @@ enum tls_result tls_end_pass(struct tls_end *t, struct tls_end *to, char *out, s
 {
     struct tls_reply r;
     struct tls_call c = {.op = TLS_PASS, .to = to->number};
+    bool passed = t->passed != 0;
     c.want = n < TLS_AREA / 2 ? (uint32_t)n : TLS_AREA / 2;
-    if (!t->failed && !to->failed && take_plain(t, out, c.want, got))
-        return tls_end_write(to, out, *got) ? TLS_DONE : fail(t);
+    if (!t->failed && !to->failed && take_plain(t, out, passed ? n : c.want, got))
+        return passed || tls_end_write(to, out, *got) ? TLS_DONE : tls_end_fail(t);
     *got = 0;
     if (has_nothing(t) || to->failed)
-        return to->failed ? fail(t) : t->after;
-    if (!send_waiting(t, c, &r) || note(r.nplain ? to : t, &r) == TLS_FAILED)
-        return fail(t);
+        return to->failed ? tls_end_fail(t) : t->after;
+    if (!call_with(t, c, &r) || note(r.nplain ? to : t, &r) == TLS_FAILED)
+        return tls_end_fail(t);
     return take(t, &r, out, c.want, got);
 }
 
@@ -362,26 +283,41 @@ bool tls_end_write(struct tls_end *t, const void *data, size_t n)
     struct tls_reply r;
     if (t->failed || n == 0 || n > TLS_AREA / 2)
         return n == 0;
-    memcpy(t->helper->areas->in, data, n);
-    return (call(t->helper, &c, &r) ? note(t, &r) : fail(t)) == TLS_DONE;
+    char *in = tls_helper_in(t->helper);
+    if (t->failed)
+        return false;
+    memcpy(in, data, n);
+    return (tls_helper_call(t->helper, &c, &r) ? note(t, &r) : tls_end_fail(t)) == TLS_DONE;
 }
 
 void tls_end_close(struct tls_end *t)
 {
+    const struct tls_call c = {.op = TLS_END, .number = t->number};
     struct tls_reply r;
-    if (!t->failed && call(t->helper, &(struct tls_call){.op = TLS_END, .number = t->number}, &r))
+    if (t->failed)
+        return;
+    tls_helper_in(t->helper);
+    if (tls_helper_call(t->helper, &c, &r))
         note(t, &r);
 }
 
-const char *tls_end_output(const struct tls_end *t, size_t *n)
+const char *tls_end_output(struct tls_end *t, size_t *n)
 {
-    *n = queue_size(&t->out);
-    return queue_data(&t->out);
+    struct tls_shown *o = &t->shown_out;
+    bool kept = queue_size(&t->out) != 0;
+    if (kept && o->n) {
+        if (queue_add(&t->out, o->at, o->n) < 0)
+            tls_end_fail(t);
+        *o = (struct tls_shown){0};
+    }
+    *n = kept ? queue_size(&t->out) : o->n;
+    return kept ? queue_data(&t->out) : o->at;
 }
 
 void tls_end_sent(struct tls_end *t)
 {
     queue_free(&t->out);
+    t->shown_out = (struct tls_shown){0};
 }
 
 const char *tls_end_wrong(const struct tls_end *t)

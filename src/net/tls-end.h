@@ -60,9 +60,29 @@ enum tls_result tls_end_pass(struct tls_end *t, struct tls_end *to, char *out, s
                              size_t *got);
 bool tls_end_write(struct tls_end *t, const void *data, size_t n); /* false if it failed */
 void tls_end_close(struct tls_end *t);                             /* announces the end */
-/* Encrypted bytes to send. Call tls_end_sent() after taking them. */
-const char *tls_end_output(const struct tls_end *t, size_t *n);
+/* Encrypted bytes to send. Call tls_end_sent() after taking them. buckle-tls may change them, so
+ * they are not to be read. */
+const char *tls_end_output(struct tls_end *t, size_t *n);
 void tls_end_sent(struct tls_end *t);
+
+/*
+ * Reads and writes of several ends in one call, which tls_helper_settle() makes, or any other call
+ * before it does its own work. Afterwards the results are there, as if each had had its own call:
+ * tls_end_read() has what was read, tls_end_output() what to send.
+ */
+/* Nothing was read that nobody has taken, and it has not failed. */
+bool tls_end_is_idle(const struct tls_end *t);
+/* Where encrypted bytes of the peer can be received: *n of them. NULL if there is no room before
+ * the next call, or the end is not idle. */
+char *tls_end_room(const struct tls_end *t, size_t *n);
+/* Reads the n bytes that are there now. to: the end that gets what was read, as tls_end_pass()
+ * does, or NULL. */
+void tls_end_read_later(struct tls_end *t, struct tls_end *to, size_t n);
+bool tls_end_write_later(struct tls_end *t, const void *data, size_t n);
+void tls_helper_settle(struct tls_helper *h);
+bool tls_end_has_failed(const struct tls_end *t);
+/* What the next read returns is encrypted for another end already. */
+bool tls_end_was_passed(const struct tls_end *t);
 
 const char *tls_end_wrong(const struct tls_end *t);
 /* For the client, if the server's handshake failed: the alert with the server's error. */

@@ -27,6 +27,10 @@ struct server {
     struct tls_engine *engine;
     struct tls **ends; /* by number; NULL: free */
     uint32_t nends, next;
+    struct {
+        char *in, *plain, *out;
+        uint32_t room, out_room;     /* of plain and out */
+    } at;                            /* of this job in the areas */
     uint32_t processor, seen, times; /* ours; the gate's lately, and how often in a row */
 };
 
@@ -114,10 +118,10 @@ static enum tls_result read_all(struct server *s, struct tls *t, const struct tl
                                 struct tls_reply *r)
 {
     enum tls_result got = TLS_DONE;
-    uint32_t want = c->want < TLS_AREA ? c->want : TLS_AREA;
+    uint32_t want = c->want < s->at.room ? c->want : s->at.room;
     while (got == TLS_DONE && r->nplain < want) {
         size_t n;
-        got = tls_read(t, s->areas->plain + r->nplain, want - r->nplain, &n);
+        got = tls_read(t, s->at.plain + r->nplain, want - r->nplain, &n);
         r->nplain += (uint32_t)n;
     }
     r->after = got;
@@ -139,7 +143,7 @@ static enum tls_result act(struct server *s, struct tls *t, const struct tls_cal
                            struct tls_reply *r)
 {
     bool feeds = c->op == TLS_SHAKE || c->op == TLS_READ;
-    if (feeds && c->n && !tls_feed(t, s->areas->in, c->n))
+    if (feeds && c->n && !tls_feed(t, s->at.in, c->n))
         return TLS_FAILED;
     switch (c->op) {
     case TLS_SHAKE:
@@ -149,7 +153,7 @@ static enum tls_result act(struct server *s, struct tls *t, const struct tls_cal
     case TLS_READ:
         return read_all(s, t, c, r);
     case TLS_WRITE:
-        return tls_write(t, s->areas->in, c->n) ? TLS_DONE : TLS_FAILED;
+        return tls_write(t, s->at.in, c->n) ? TLS_DONE : TLS_FAILED;
     case TLS_END:
         tls_close(t);
         return TLS_DONE;
@@ -169,10 +173,10 @@ static enum tls_result describe(struct server *s, struct tls *t, enum tls_result
     r->chosen = (uint8_t)tls_chosen(t);
     r->alert = result == TLS_FAILED ? tls_alert(t) : 0;
     snprintf(r->wrong, sizeof(r->wrong), "%s", tls_wrong(t));
-    if (n > TLS_AREA)
+    if (n > s->at.out_room)
         return TLS_FAILED;
     if (n)
-        memcpy(s->areas->out, out, n);
+        memcpy(s->at.out, out, n);
     r->nout = (uint32_t)n;
     tls_sent(t);
     return result;
@@ -201,25 +205,72 @@ static enum tls_result create(struct server *s, const struct tls_call *c, struct
 static enum tls_result pass(struct server *s, const struct tls_call *c, struct tls_reply *r)
 {
     struct tls *from = end_of(s, c->number), *to = end_of(s, c->to);
-    if (!from || !to || from == to || (c->n && !tls_feed(from, s->areas->in, c->n)))
+    if (!from || !to || from == to || (c->n && !tls_feed(from, s->at.in, c->n)))
         return TLS_FAILED;
     enum tls_result got = read_all(s, from, c, r);
     if (!r->nplain)
         return describe(s, from, got, r);
-    return describe(s, to, tls_write(to, s->areas->plain, r->nplain) ? got : TLS_FAILED, r);
+    return describe(s, to, tls_write(to, s->at.plain, r->nplain) ? got : TLS_FAILED, r);
 }
 
-static void answer(struct server *s, const struct tls_call *c, struct tls_reply *r)
+static void rewind_areas(struct server *s)
+{
+    struct tls_areas *a = s->areas;
+    s->at = (__typeof__(s->at)){a->in, a->plain, a->out, sizeof(a->plain), sizeof(a->out)};
+}
+
+static enum tls_result answer_one(struct server *s, const struct tls_call *c, struct tls_reply *r)
 {
     struct tls *t = end_of(s, c->number);
-    if (c->op == TLS_BEGIN)
-        r->result = begin(s, c, r);
-    else if (c->op == TLS_ACCEPT || c->op == TLS_CONNECT)
-        r->result = create(s, c, r);
-    else if (c->op == TLS_PASS)
-        r->result = pass(s, c, r);
-    else
-        r->result = t ? describe(s, t, act(s, t, c, r), r) : TLS_FAILED;
+    if (c->op == TLS_PASS)
+        return pass(s, c, r);
+    return t ? describe(s, t, act(s, t, c, r), r) : TLS_FAILED;
+}
+
+static bool is_job(uint32_t op)
+{
+    return op == TLS_READ || op == TLS_WRITE || op == TLS_PASS;
+}
+
+/* Each job has the bytes after those of the one before. */
+static enum tls_result answer_jobs(struct server *s, const struct tls_call *c)
+{
+    struct tls_job jobs[TLS_JOBS];
+    uint32_t in = c->n;
+    if (c->njobs > TLS_JOBS)
+        return TLS_FAILED;
+    memcpy(jobs, s->areas->jobs, c->njobs * sizeof(jobs[0]));
+    for (uint32_t i = 0; i < c->njobs; i++) {
+        const struct tls_job *job = &jobs[i];
+        const struct tls_call one = {
+            .op = job->op, .number = job->number, .to = job->to, .n = job->n, .want = job->want};
+        struct tls_reply r = {0};
+        bool fits = job->n <= in;
+        r.result = fits && is_job(job->op) ? answer_one(s, &one, &r) : TLS_FAILED;
+        s->areas->replies[i] = r;
+        s->at.in += fits ? job->n : in;
+        in -= fits ? job->n : in;
+        s->at.plain += r.nplain;
+        s->at.room -= r.nplain;
+        s->at.out += r.nout;
+        s->at.out_room -= r.nout;
+    }
+    return TLS_DONE;
+}
+
+static enum tls_result answer(struct server *s, const struct tls_call *c, struct tls_reply *r)
+{
+    switch (c->op) {
+    case TLS_BEGIN:
+        return begin(s, c, r);
+    case TLS_ACCEPT:
+    case TLS_CONNECT:
+        return create(s, c, r);
+    case TLS_BATCH:
+        return answer_jobs(s, c);
+    default:
+        return answer_one(s, c, r);
+    }
 }
 
 /* ---- waiting ---- */
@@ -230,8 +281,9 @@ static void handle(struct server *s, const struct tls_call *c, struct tls_reply 
     follow(s, c->processor);
     for (uint32_t i = 0; i < c->nfreed && i < TLS_FREED; i++)
         forget(s, c->freed[i]);
+    rewind_areas(s);
     if (c->op != TLS_FREE)
-        answer(s, c, r);
+        r->result = answer(s, c, r);
 }
 
 /* Answers calls in memory until none has come for a moment. Returns false for one that makes no

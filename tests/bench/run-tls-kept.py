@@ -96,10 +96,8 @@ def main():
         with open(f"{place}/small", "wb") as f:
             f.write(b"x" * 200)
         origin = TLS.free_port()
-        with open(f"{place}/conf", "w", encoding="ascii") as f:
-            f.write(TLS.CONF.format(place=place, origin=origin, ways="").replace("4096; }", f"{3 * n}; }}")
-                    .replace("keepalive_requests", "keepalive_timeout 3600; keepalive_requests"))
-        nginx = subprocess.Popen(["nginx", "-c", f"{place}/conf", "-p", place], stderr=subprocess.DEVNULL)
+        TLS.CONF = TLS.CONF.replace("4096;", f"{3 * n};").replace("keepalive_requests", "keepalive_timeout 3600; keepalive_requests")
+        nginx = TLS.start_nginx(place, "origin", TLS.ORIGIN.format(origin=origin, place=place))
         try:
             time.sleep(1)
             each = measure(origin, n, place)

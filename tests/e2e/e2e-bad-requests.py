@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Clients that want the gate's memory or time: long and slow headers, slow bodies, HTTP/2 resets, continuations and header bombs,
-renegotiation. Memory stays bounded, and another connection is served meanwhile. Prints TAP.
+renegotiation, broken records among those of others. Memory stays bounded, and another connection is served meanwhile. Prints TAP.
 """
 
 import base64
+import contextlib
 import importlib.util
 import os
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -199,12 +201,111 @@ def renegotiate(user):
         tap.ok("GET /v1/x 0" in out, f"{user.name}: others are served", out)
 
 
+class Client:
+    """A kept connection whose TLS ends in the gate."""
+
+    def __init__(self, proxy, port):
+        self.raw = tunnel(proxy, port)
+        self.raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        context = ssl.create_default_context(cafile=proxy.ca)
+        self.tls = context.wrap_socket(self.raw, server_hostname="localhost")
+        self.lines = self.tls.makefile("rb")
+
+    def ask(self, path):
+        self.tls.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+
+    def answer(self):
+        """Status and body, or None if the connection has ended."""
+        try:
+            status, size = self.lines.readline().split(b" ")[1], 0
+            while (line := self.lines.readline().lower()) not in (b"\r\n", b""):
+                size = int(line.split(b":")[1]) if line.startswith(b"content-length:") else size
+            return status.decode(), self.lines.read(size)
+        except (OSError, IndexError):
+            return None
+
+    def break_record(self):
+        """What is no TLS, in the middle of it."""
+        os.write(self.tls.fileno(), b"\x17\x03\x03\x00\x20" + b"not encrypted by anybody's keys.")
+
+
+def at_once(user):
+    """Connections that the gate serves in the same turns: their bytes go to buckle-tls in one call."""
+    server = PROXY.TLS.serve("good")
+    port = server.server_address[1]
+    rules = {"main": {"network": {"allowedRequests": [f"GET localhost:{port}/v1/**"]}}}
+    with PROXY.Proxy(user, settings=rules) as proxy:
+        clients = [Client(proxy, port) for _ in range(12)]
+        wrong, others = [], {3: None, 7: None}
+        for turn in range(40):
+            for i, client in enumerate(clients):
+                if turn == 10 and i == 3:
+                    client.break_record()
+                elif turn == 15 and i == 7:
+                    client.ask("/v2/denied")
+                elif i not in others or (others[i] is None and turn < 10):
+                    client.ask(f"/v1/{i}/{turn}")
+            for i, client in enumerate(clients):
+                if turn == 10 and i == 3 or turn == 15 and i == 7:
+                    others[i] = client.answer()
+                elif i not in others or turn < 10:
+                    got = client.answer()
+                    if got != ("200", f"GET /v1/{i}/{turn} 0\n".encode()):
+                        wrong.append((i, turn, got))
+        tap.equal(wrong, [], f"{user.name}: twelve connections at once: each gets its own answers")
+        tap.ok(others[3] is None, f"{user.name}: the one that breaks TLS ends", others[3])
+        tap.ok(others[7] and others[7][0] == "403" and "GET /v2/denied" not in server.seen, f"{user.name}: a denied request is only its own", others[7])
+        large = [clients[i] for i in (0, 1, 2, 4)]
+        for client in large:
+            client.ask("/v1/large")
+        large.pop().tls.shutdown(socket.SHUT_RDWR)
+        bodies = [client.answer() for client in large]
+        tap.ok(bodies == [("200", b"0123456789abcdef" * (256 << 10))] * 3, f"{user.name}: large answers at once, one of whose clients leaves",
+               [got and (got[0], len(got[1])) for got in bodies])
+
+
+def is_open(client, seconds):
+    client.tls.settimeout(seconds)
+    try:
+        return client.tls.recv(1) != b""
+    except TimeoutError:
+        return True
+    except OSError:
+        return False
+
+
+@contextlib.contextmanager
+def slow(user):
+    """A client may stay for as long as it wants, but it has 30 seconds for a header."""
+    server = PROXY.TLS.serve("good")
+    port = server.server_address[1]
+    rules = {"main": {"network": {"allowedRequests": [f"GET localhost:{port}/v1/**"]}}}
+    with PROXY.Proxy(user, settings=rules) as proxy:
+        begun, idle, between = (Client(proxy, port) for _ in range(3))
+        for client in (idle, between):
+            client.ask("/v1/x")
+            client.answer()
+        for client in (begun, between):
+            client.tls.sendall(b"GET /v1/x HTTP/1.1\r\nHost: loc")
+        began = time.monotonic()
+        tap.ok(is_open(begun, 1) and is_open(between, 1), f"{user.name}: half a header is waited for")
+        yield
+        time.sleep(max(0, began + 34 - time.monotonic()))
+        tap.ok(not is_open(begun, 1) and not is_open(between, 1), f"{user.name}: but not for long, nor a second one")
+        tap.ok(proxy.said().count("header took too long") >= 1, f"{user.name}: which is reported", proxy.said()[-500:])
+        idle.tls.settimeout(10)
+        idle.ask("/v1/y")
+        tap.equal(idle.answer(), ("200", b"GET /v1/y 0\n"), f"{user.name}: a connection without one stays")
+
+
 def main():
     PROXY.TLS.make_pki()
     server = REQUESTS.Server()
     for user in PEOPLE[-1:]:
-        attack(user, server)
-        renegotiate(user)
+        with slow(user):
+            attack(user, server)
+            renegotiate(user)
+            at_once(user)
     return tap.done()
 
 

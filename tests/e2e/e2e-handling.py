@@ -295,12 +295,12 @@ def test_seen_bodies(user, ask, server, decider):
             ("for which the client waits to be asked", "-H 'Expect: 100-continue' --expect100-timeout 20 -d good URL/see", "200", [("good", None)]),
             ("asked for twice", "-d again URL/see", "503", [("again", None)]), ("an answer before it", "-H 'Transfer-Encoding: chunked' -T slow URL/early", "503", []),
             ("plain", "-d evil CLEAR/see", "403", [("evil", None)])]
-    files = "for n in 100 101; do head -c $n /dev/zero | tr '\\0' x >$n; done; head -c 3000000 /dev/zero | tr '\\0' x >big; mkfifo slow; " \
-            "(sleep 1; echo hi) >slow & "
+    files = "for n in 100 101; do head -c $n /dev/zero | tr '\\0' x >$n; done; head -c 3000000 /dev/zero | tr '\\0' x >big; "
+    slow = "mkfifo slow; (sleep 1; echo hi) >slow & "
     for name, words, status, seen in rows:
         server.seen.clear()
         decider.asked.clear()
-        done = ask(files + post + words)
+        done = ask(files + slow + post + words)
         shown = [(base64.b64decode(q["data"]).decode(), q.get("cut")) for q in decider.asked if q["t"] == "body"]
         tap.ok(done.out == status + "\n" and shown == seen and bool(server.seen) == (status == "200"), f"{user.name}: a decider sees {name}",
                done, shown, server.seen)

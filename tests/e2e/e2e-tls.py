@@ -347,6 +347,10 @@ def test_browser(user, server):
            f"{user.name}: its other settings are there, and the machine's folder is as before", done)
 
 
+VARIABLES = ("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "AWS_CA_BUNDLE", "PIP_CERT",
+             "CARGO_HTTP_CAINFO", "DENO_CERT")
+
+
 def test_trust(user, server):
     port = server.server_address[1]
     done = run(user, port, f"curl -sS --cacert {PKI}/other.pem URL/v1/x; curl -sS URL/v1/x")
@@ -364,6 +368,10 @@ def test_trust(user, server):
            f"{user.name}: the authority is only for the hosts concerned", done)
     done = run(user, port, "grep -c BEGIN $SSL_CERT_FILE; cat /proc/[0-9]*/environ $SSL_CERT_FILE 2>/dev/null | grep -c 'PRIVATE KEY'")
     tap.equal(done.out, "2\n0\n", f"{user.name}: one certificate more inside, and no key")
+    # it comes last in each bundle
+    names = " ".join(VARIABLES).replace("URL", "UR''L")
+    done = run(user, port, f"tail -5 $SSL_CERT_FILE >last; for name in {names}; do tail -5 \"$(printenv $name)\" | cmp -s - last && echo $name; done")
+    tap.equal(done.out.split(), list(VARIABLES), f"{user.name}: all variables that programs know name a bundle with it")
 
 
 def test_others(user, server):

@@ -35,7 +35,10 @@ static void require(bool holds)
 
 static struct tls_call read_call(const uint8_t words[2], uint32_t n)
 {
-    return (struct tls_call){.op = TLS_SHAKE + (words[0] & 31) % 7, /* also an unknown one */
+    static const uint32_t ops[] = {TLS_SHAKE, TLS_READ, TLS_WRITE,    TLS_PASS,
+                                   TLS_END,   TLS_FREE, TLS_FREE + 1, TLS_BATCH};
+    return (struct tls_call){.op = ops[words[0] & 7], /* also an unknown one */
+                             .njobs = (words[0] & 0x38) == 0x38 ? TLS_JOBS + 1 : words[0] >> 3 & 7,
                              .number = words[0] >> 6,
                              .to = words[1] >> 4 & 3,
                              .n = words[1] & 1 ? n : words[1] % (n + 1),
@@ -49,8 +52,30 @@ static struct tls_call read_call(const uint8_t words[2], uint32_t n)
 static void check_reply(const struct tls_reply *r)
 {
     require(r->result <= TLS_FAILED && r->after <= TLS_FAILED);
-    require(r->nplain <= TLS_AREA && r->nout <= TLS_AREA);
+    require(r->nplain <= TLS_AREA && r->nout <= TLS_OUT);
     require(memchr(r->wrong, 0, sizeof(r->wrong)) != NULL);
+}
+
+/* The bytes of all calls, and the jobs of those that are batches: as many as there are calls, with
+ * lengths that may be too large together. */
+static void fill_areas(const uint8_t *words, size_t ncalls, const uint8_t *bytes, uint32_t n)
+{
+    memcpy(areas.in, bytes, n);
+    for (size_t i = 0; i < ncalls; i++) {
+        struct tls_call c = read_call(words + 2 * i, n);
+        areas.jobs[i] = (struct tls_job){c.op, c.number, c.to, c.n, c.want};
+    }
+}
+
+static void check_jobs(const struct tls_call *c)
+{
+    size_t plain = 0, out = 0;
+    for (uint32_t i = 0; c->op == TLS_BATCH && i < c->njobs && i < TLS_JOBS; i++) {
+        check_reply(&areas.replies[i]);
+        plain += areas.replies[i].nplain;
+        out += areas.replies[i].nout;
+    }
+    require(plain <= TLS_AREA && out <= TLS_OUT);
 }
 
 static void send_call(int to, struct tls_call c)
@@ -98,6 +123,7 @@ static void call_now(int to, struct tls_call c)
         require(n == sizeof(r));
     }
     check_reply(&r);
+    check_jobs(&c);
 }
 
 static void fuzz_quickly(int ends[2], const uint8_t *words, size_t ncalls, const uint8_t *bytes,
@@ -110,7 +136,7 @@ static void fuzz_quickly(int ends[2], const uint8_t *words, size_t ncalls, const
     call_now(ends[0], (struct tls_call){.op = TLS_BEGIN});
     call_now(ends[0], (struct tls_call){.op = TLS_ACCEPT, .n = 3, .host = 3});
     call_now(ends[0], (struct tls_call){.op = TLS_CONNECT, .n = 3, .host = 3, .protocols = 3});
-    memcpy(areas.in, bytes, n);
+    fill_areas(words, ncalls, bytes, n);
     for (size_t i = 0; i < ncalls; i++)
         call_now(ends[0], read_call(words + 2 * i, n));
     shutdown(ends[0], SHUT_WR);
@@ -127,7 +153,7 @@ static void fuzz_packets(int ends[2], const uint8_t *words, size_t ncalls, const
     send_call(ends[0], (struct tls_call){.op = TLS_BEGIN});
     send_call(ends[0], (struct tls_call){.op = TLS_ACCEPT, .n = 3, .host = 3});
     send_call(ends[0], (struct tls_call){.op = TLS_CONNECT, .n = 3, .host = 3, .protocols = 3});
-    memcpy(areas.in, bytes, n);
+    fill_areas(words, ncalls, bytes, n);
     for (size_t i = 0; i < ncalls; i++) {
         struct tls_call c = read_call(words + 2 * i, n);
         asked += c.op != TLS_FREE;

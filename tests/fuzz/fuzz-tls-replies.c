@@ -4,8 +4,8 @@
 /*
  * Input: replies of buckle-tls, as if strangers had taken it over: for each a byte of the gate's
  * next step, then what the reply says. They wait in the socket when the gate calls, or come through
- * the memory that both share. Nothing is read beyond what was asked for, a reason is a text, and an
- * end that failed stays so.
+ * the memory that both share, as those to the jobs of a batch always do. Nothing is read or sent
+ * beyond what was asked for, a reason is a text, and an end that failed stays so.
  */
 
 #include <pthread.h>
@@ -64,6 +64,13 @@ static void say(int to, const uint8_t s[SPOKEN])
     send(to, &r, sizeof(r) - (s[13] == 255), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+/* To the jobs of a batch, from the i-th on. */
+static void say_to_jobs(struct tls_areas *areas, const uint8_t *data, size_t i, size_t n)
+{
+    for (size_t k = 0; k < TLS_JOBS && i + k < n; k++)
+        areas->replies[k] = read_reply(data + (i + k) * SPOKEN);
+}
+
 /* ---- the quick way ---- */
 
 struct speaker {
@@ -85,6 +92,7 @@ static void *speak(void *arg)
         if (atomic_load(&s->areas->turn) != TLS_CALLED)
             continue;
         s->areas->reply = i == 0 ? fine : i <= s->n ? read_reply(s->data + (i - 1) * SPOKEN) : over;
+        say_to_jobs(s->areas, s->data, i, s->n);
         i++;
         atomic_store(&s->areas->turn, TLS_WATCHED);
         tls_turn_wake(&s->areas->turn);
@@ -94,14 +102,58 @@ static void *speak(void *arg)
 
 /* ---- the gate ---- */
 
-/* failed: a handshake has. Returns whether it has now. */
-static bool step(struct tls_end *t, struct tls_end *other, uint8_t what, bool failed)
+enum {
+    SHAKE,
+    FEED,
+    READS,
+    WRITE,
+    CLOSE,
+    PASS,
+    CALLS,
+    READ_LATER = CALLS,
+    PASS_LATER,
+    WRITE_LATER,
+    SETTLE,
+    STEPS_OF
+};
+
+/* Jobs. */
+static enum tls_result step_later(struct tls_helper *h, struct tls_end *t, struct tls_end *other,
+                                  unsigned how, const char *out)
 {
-    enum { SHAKE, FEED, READS, WRITE, CLOSE, PASS, STEPS_OF };
+    size_t room;
+    char *at = how == READ_LATER || how == PASS_LATER ? tls_end_room(t, &room) : NULL;
+    if (at) {
+        require(room <= TLS_AREA);
+        memset(at, 'b', room); /* all of it can be written */
+        tls_end_read_later(t, how == PASS_LATER ? other : NULL, READ);
+    }
+    if (how == WRITE_LATER)
+        tls_end_write_later(t, out, READ);
+    if (how == SETTLE)
+        tls_helper_settle(h);
+    return tls_end_has_failed(t) ? TLS_FAILED : TLS_DONE;
+}
+
+/* All that is to be sent is there. */
+static void check_output(struct tls_end *t)
+{
+    size_t n;
+    const volatile char *data = tls_end_output(t, &n);
+    require(data || n == 0);
+    if (n)
+        (void)(data[0] + data[n - 1]);
+}
+
+/* failed: a handshake has. Returns whether it has now. */
+static bool step(struct tls_helper *h, struct tls_end *t, struct tls_end *other, uint8_t what,
+                 bool failed)
+{
     static char out[READ + 1];
-    size_t got = 0, n;
+    size_t got = 0;
     enum tls_result result = TLS_DONE;
-    unsigned how = (what & 0x7f) % STEPS_OF;
+    unsigned how =
+        (what & 0x60) == 0x60 ? CALLS + what % (STEPS_OF - CALLS) : (what & 0x7f) % CALLS;
     out[READ] = 'e';
     if (how == SHAKE)
         result = tls_end_shake(t);
@@ -113,12 +165,15 @@ static bool step(struct tls_end *t, struct tls_end *other, uint8_t what, bool fa
         result = tls_end_write(t, out, READ) ? TLS_DONE : TLS_FAILED;
     else if (how == PASS)
         result = tls_end_pass(t, other, out, READ, &got);
-    else
+    else if (how == CLOSE)
         tls_end_close(t);
+    else
+        result = step_later(h, t, other, how, out);
     require(got <= READ && out[READ] == 'e' && result <= TLS_FAILED);
     require(!failed || how == FEED || how == CLOSE || result == TLS_FAILED);
     require(result != TLS_FAILED || strnlen(tls_end_wrong(t), TLS_WRONG) < TLS_WRONG);
-    require(tls_end_output(t, &n) || n == 0);
+    check_output(t);
+    check_output(other);
     if (what & 0x80)
         tls_end_sent(t);
     return failed || (how == SHAKE && result == TLS_FAILED);
@@ -131,7 +186,7 @@ static void run_steps(struct tls_helper *h, const uint8_t *data, size_t n)
     struct tls_end *other = tls_end_accept(h, &host, "hello", 5),
                    *t = other ? tls_end_connect(h, &host, 3) : NULL;
     for (size_t i = 1; i < n && t; i++)
-        failed = step(t, other, data[i * SPOKEN], failed);
+        failed = step(h, t, other, data[i * SPOKEN], failed);
     tls_end_free(t);
     tls_end_free(other);
 }
@@ -149,6 +204,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(areas != MAP_FAILED && socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) == 0);
     send(ends[1], &begun, sizeof(begun), 0);
     send(ends[1], &fine, sizeof(fine), 0); /* for the end that bytes are passed to */
+    say_to_jobs(areas, data, 0, n);
     for (size_t i = 0; i < n && !quick; i++)
         say(ends[1], data + i * SPOKEN);
     shutdown(ends[1], SHUT_WR); /* nobody waits for more */

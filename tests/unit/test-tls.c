@@ -7,10 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #if __has_include(<openssl/ssl.h>)
@@ -24,9 +20,6 @@
 #define HEADERS 0
 #endif
 
-#include "net/tls-end.h"
-#include "net/tls-turn.h"
-#include "tls/serve.h"
 #include "tls/tls.h"
 #include "tap.h"
 
@@ -240,199 +233,6 @@ static void test_bytes(struct tls_engine *e)
     tls_free(NULL);
 }
 
-/* ---- through the other process ---- */
-
-static struct tls_helper *start(pid_t *pid, const char *names, struct buf *pem)
-{
-    int ends[2];
-    struct tls_areas *areas =
-        mmap(NULL, sizeof(*areas), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (areas == MAP_FAILED || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
-        return NULL;
-    *pid = fork();
-    if (*pid == 0) {
-        close(ends[0]);
-        _exit(tls_serve(ends[1], areas) < 0);
-    }
-    close(ends[1]);
-    return tls_helper_new(ends[0], areas, names, NULL, pem);
-}
-
-static void carry_end(struct tls_end *from, struct tls_end *to)
-{
-    size_t n;
-    const char *data = tls_end_output(from, &n);
-    if (n)
-        tls_end_feed(to, data, n);
-    tls_end_sent(from);
-}
-
-static enum tls_result shake_ends(struct tls_end *server, struct tls_end *client)
-{
-    enum tls_result one = TLS_MORE, two = TLS_MORE;
-    for (int i = 0; i < 10 && (one == TLS_MORE || two == TLS_MORE); i++) {
-        if (two != TLS_DONE)
-            two = tls_end_shake(client);
-        carry_end(client, server);
-        one = tls_end_shake(server);
-        if (tls_end_is_asking(server)) {
-            tls_end_answer(server, TLS_HTTP1);
-            one = tls_end_shake(server);
-        }
-        carry_end(server, client);
-    }
-    return two;
-}
-
-static void test_large(struct tls_end *from, struct tls_end *to)
-{
-    static char sent[60000], got[60000];
-    size_t n, all = 0;
-    for (size_t i = 0; i < sizeof(sent); i++)
-        sent[i] = (char)(i * 7 / 5);
-    ok(tls_end_write(from, sent, sizeof(sent)), "many bytes");
-    carry_end(from, to);
-    while (tls_end_read(to, got + all, sizeof(got) - all < 1000 ? sizeof(got) - all : 1000, &n) ==
-               TLS_DONE &&
-           n)
-        all += n;
-    ok(all == sizeof(sent) && memcmp(sent, got, all) == 0, "arrive in small parts");
-    is_int(tls_end_read(to, got, sizeof(got), &n), TLS_MORE, "and no more");
-    ok(!tls_end_write(from, sent, TLS_AREA), "too many at once are refused");
-}
-
-static void test_helper(void)
-{
-    struct peer host = named("a.test"), strange = named("c.example");
-    struct buf pem = {0};
-    pid_t pid;
-    char path[] = "/tmp/test-tls-XXXXXX", text[64];
-    size_t n;
-    int fd = mkstemp(path), status;
-    setenv("SSL_CERT_FILE", path, 1); /* empty */
-    struct tls_helper *h = start(&pid, "critical,permitted;DNS:test", &pem);
-    ok(h && pem.s && strstr(pem.s, "BEGIN CERTIFICATE"), "a helper");
-    struct tls_end *server = tls_end_accept(h, &host, "", 0),
-                   *client = tls_end_connect(h, &host, TLS_H2 | TLS_HTTP1);
-    is_int(shake_ends(server, client), TLS_FAILED, "nobody trusts it yet");
-    uint8_t alert[TLS_ALERT];
-    tls_end_alert(client, alert);
-    is_int(alert[6], 48, "unknown authority: %s", tls_end_wrong(client));
-    tls_end_free(server);
-    tls_end_free(client);
-    tls_helper_free(h);
-    ok(waitpid(pid, &status, 0) == pid && status == 0, "it ends with its socket");
-    buf_free(&pem);
-
-    h = start(&pid, NULL, &pem);
-    server = tls_end_accept(h, &strange, "", 0);
-    client = tls_end_connect(h, &strange, 0);
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
-    is_int(tls_end_shake(client), TLS_MORE, "without bytes there is nothing to do");
-    ok(tls_end_feed(client, "x", 1), "with bytes there is");
-    is_int(tls_end_shake(client), TLS_FAILED, "if it dies, its ends fail");
-    ok(strstr(tls_end_wrong(client), "ended"), "with a reason");
-    is_int(tls_end_read(server, text, sizeof(text), &n), TLS_MORE,
-           "without bytes there is nothing");
-    ok(tls_end_feed(server, "x", 1), "bytes are accepted");
-    is_int(tls_end_read(server, text, sizeof(text), &n), TLS_FAILED, "and fail");
-    ok(!tls_end_accept(h, &host, "", 0), "there are no new ones");
-    tls_end_free(server);
-    tls_end_free(client);
-    tls_helper_free(h);
-    buf_free(&pem);
-    close(fd);
-    unlink(path);
-}
-
-/* What one end reads is encrypted for another one of the same process. */
-static void test_pass(struct tls_end *server, struct tls_end *client, struct tls_helper *h,
-                      struct tls_helper *k)
-{
-    struct peer host = named("a.test");
-    struct tls_end *server2 = tls_end_accept(h, &host, "", 0),
-                   *client2 = tls_end_connect(k, &host, TLS_HTTP1);
-    char text[64];
-    size_t n;
-    is_int(shake_ends(server2, client2), TLS_DONE, "another connection");
-    ok(tls_end_write(client, "hello", 5), "bytes");
-    carry_end(client, server);
-    is_int(tls_end_pass(server, server2, text, sizeof(text), &n), TLS_DONE, "are passed on");
-    ok(n == 5 && memcmp(text, "hello", 5) == 0, "and read");
-    is_int(tls_end_pass(server, server2, text, sizeof(text), &n), TLS_MORE, "once");
-    carry_end(server2, client2);
-    is_int(tls_end_read(client2, text, sizeof(text), &n), TLS_DONE, "the other end");
-    ok(n == 5 && memcmp(text, "hello", 5) == 0, "gets them");
-    tls_end_feed(server, "what is no TLS at all", 21);
-    is_int(tls_end_pass(server, server2, text, sizeof(text), &n), TLS_FAILED, "no TLS");
-    ok(n == 0 && tls_end_wrong(server)[0], "is not passed on: %s", tls_end_wrong(server));
-    ok(tls_end_write(server2, "x", 1), "and the other connection is as before");
-    tls_end_free(server2);
-    tls_end_free(client2);
-}
-
-static const struct tls_means means = {NULL, tls_turn_wait, tls_turn_wake};
-
-/* With calls in memory. */
-static void test_death(struct tls_helper *h, pid_t pid)
-{
-    struct peer host = named("a.test");
-    struct tls_end *t = tls_end_connect(h, &host, TLS_HTTP1);
-    ok(t && tls_end_shake(t) == TLS_MORE, "an end");
-    kill(pid, SIGKILL);
-    ok(tls_end_feed(t, "x", 1) && tls_end_shake(t) == TLS_FAILED, "of a process that dies");
-    tls_end_free(t);
-}
-
-/* Both ends in helpers: the client's trusts the authority of the server's. */
-static void test_through(bool quick)
-{
-    struct peer host = named("a.test");
-    struct buf pem = {0}, other = {0};
-    pid_t one, two;
-    char path[] = "/tmp/test-tls-XXXXXX", text[64];
-    size_t n;
-    struct tls_helper *h = start(&one, "critical,permitted;DNS:test", &pem);
-    int fd = mkstemp(path);
-    ok(h && fd >= 0 && write(fd, pem.s, pem.n) == (ssize_t)pem.n, "a store");
-    setenv("SSL_CERT_FILE", path, 1);
-    struct tls_helper *k = start(&two, NULL, &other);
-    if (quick) {
-        tls_helper_use(h, &means);
-        tls_helper_use(k, &means);
-    }
-    struct tls_end *server = tls_end_accept(h, &host, "", 0),
-                   *client = tls_end_connect(k, &host, TLS_H2 | TLS_HTTP1);
-    is_int(shake_ends(server, client), TLS_DONE, "a handshake");
-    is_int(tls_end_chosen(client), TLS_HTTP1, "with HTTP/1");
-    is_int(tls_end_offered(server), TLS_H2 | TLS_HTTP1, "what was offered");
-    test_large(client, server);
-    test_large(server, client);
-    tls_end_close(client);
-    carry_end(client, server);
-    is_int(tls_end_read(server, text, sizeof(text), &n), TLS_CLOSED, "the end");
-    is_int(tls_end_read(server, text, sizeof(text), &n), TLS_CLOSED, "stays the end");
-    tls_end_free(server);
-    tls_end_free(client);
-    server = tls_end_accept(h, &host, "", 0);
-    client = tls_end_connect(k, &host, TLS_HTTP1);
-    is_int(shake_ends(server, client), TLS_DONE, "another handshake with that server");
-    test_pass(server, client, h, k);
-    if (quick)
-        test_death(k, two);
-    tls_end_free(server);
-    tls_end_free(client);
-    tls_helper_free(h);
-    tls_helper_free(k);
-    waitpid(one, NULL, 0);
-    waitpid(two, NULL, 0);
-    buf_free(&pem);
-    buf_free(&other);
-    close(fd);
-    unlink(path);
-}
-
 int main(void)
 {
     struct buf pem = {0};
@@ -458,9 +258,6 @@ int main(void)
     ok(leaf && leaf == tls_authority_leaf(a, &host), "leaves are kept");
     ok(leaf != tls_authority_leaf(a, &other), "one for each host");
     tls_engine_free(e);
-    test_helper();
-    test_through(false);
-    test_through(true);
     close(fd);
     unlink(path);
     buf_free(&pem);
