@@ -527,6 +527,9 @@ static int run_main(struct cli_args *args)
 {
     struct learner l = {.to = args_value(args, "learn-denied"), .from_denials = true};
     struct bk_err err;
+    int traced;
+    if (tracing_run(args, &traced))
+        return traced;
     if (!l.to)
         return run_command(args, NULL);
     if (learner_init(&l, &err) < 0)
