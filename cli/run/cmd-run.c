@@ -282,12 +282,13 @@ static int choose_real(struct invocation *r, struct bk_err *err)
     return 0;
 }
 
-/* Whether the walls may decide what is written to the world: nobody wants a list of what was denied,
- * and nothing real can be written. Sessions show denials to their agents. */
+/* Whether the walls may decide what is written to the world: nobody wants a list of what was
+ * denied, and nothing real can be written. Sessions show denials to their agents. */
 static bool leaves_world_to_walls(const struct invocation *r)
 {
-    static const char *const listing[] = {"verbose", "annotate", "learn-denied", "ask", "title",
-                                          "ask-session", "session", "real", "tmpdir"};
+    static const char *const listing[] = {"verbose", "annotate", "learn-denied",
+                                          "ask",     "title",    "ask-session",
+                                          "session", "real",     "tmpdir"};
     const char *report = args_value(r->args, "report");
     if (!r->world || r->observer || r->spec.record.path || (report && strcmp(report, "none") != 0))
         return false;

@@ -18,8 +18,9 @@ struct learner {
     const char *base;       /* its name */
     bool verbose;
     bool from_denials; /* a normal run: rules for what it was denied */
-    const struct tracing *traced; /* rules for what this profile denies (tracing.c); or NULL */
-    bool failed;       /* memory ran out while it watched */
+    const struct tracing
+        *traced; /* rules for what this profile denies (learner-trace.c); or NULL */
+    bool failed; /* memory ran out while it watched */
 };
 
 /* Prepares the observer. Free with learner_free() whatever happened. */
@@ -27,7 +28,7 @@ struct learner {
  * writes nothing. */
 int learner_end_denied(struct learner *l, struct invocation *r, struct buf *summary,
                        struct bk_err *err);
-/* tracing.c: the smallest addition to the profile that would have let the run pass. */
+/* learner-trace.c: the smallest addition to the profile that would have let the run pass. */
 int learner_end_traced(struct learner *l, struct invocation *r, struct buf *summary,
                        struct bk_err *err);
 /* A profile on the command line that says (trace "FILE"): runs the command as `buckle learn` does,

@@ -2,11 +2,11 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What a world has changed that git obeys: settings, hooks, pointers to other repositories, and work
- * in progress. A judge recognises these while a command runs (kernel/judge/git-class.c); a command
- * whose writes nobody judged is looked at here, before anything is kept. The rules' patterns know
- * repositories by their name .git, this also by what is in them. What is left of a removed
- * repository still counts: that asks for a class too often, never too seldom.
+ * What a world has changed that git obeys: settings, hooks, pointers to other repositories, and
+ * work in progress. A judge recognises these while a command runs (kernel/judge/git-class.c); a
+ * command whose writes nobody judged is looked at here, before anything is kept. The rules'
+ * patterns know repositories by their name .git, this also by what is in them. What is left of a
+ * removed repository still counts: that asks for a class too often, never too seldom.
  *
  * Settings whose content is known to be harmless, and samples of hooks, need no class.
  */
@@ -72,9 +72,8 @@ static bool has(const struct look *l, const char *folder, const char *name)
 static bool is_repository(const struct look *l, const char *folder)
 {
     const char *named = *folder ? folder : l->w->places[l->c->place].path;
-    return is_named(named, ".git") ||
-           (has(l, folder, "objects") && has(l, folder, "refs") &&
-            (has(l, folder, "HEAD") || has(l, folder, "worktrees")));
+    return is_named(named, ".git") || (has(l, folder, "objects") && has(l, folder, "refs") &&
+                                       (has(l, folder, "HEAD") || has(l, folder, "worktrees")));
 }
 
 static void go_up(char *folder)
@@ -151,8 +150,8 @@ static bool is_own_pointer(struct arena *a, const struct look *l)
                       ? read_side(a, change_open_new(l->w, l->c), &text)
                       : -1;
     snprintf(folder, sizeof(folder), "%s%s%s", place, *l->folder ? "/" : "", l->folder);
-    if (len < 0 || !git_pointer_read(text, (size_t)len, GIT_POINTER_DOTGIT, folder, target,
-                                     sizeof(target)) ||
+    if (len < 0 ||
+        !git_pointer_read(text, (size_t)len, GIT_POINTER_DOTGIT, folder, target, sizeof(target)) ||
         strncmp(target, place, n) != 0 || target[n] != '/')
         return false;
     snprintf(path, sizeof(path), "%s", target + n + 1);
@@ -338,7 +337,8 @@ void world_look_at_git(const struct world *w, struct changes *c)
     for (size_t i = 0; i < c->n; i++) {
         struct change *one = &c->at[i];
         bool marked = one->marks & MARK_PROTECTED;
-        bool gits = one->protected == PROTECTED_GIT_SETTINGS || one->protected == PROTECTED_GIT_HOOKS;
+        bool gits =
+            one->protected == PROTECTED_GIT_SETTINGS || one->protected == PROTECTED_GIT_HOOKS;
         if (one->kind == CHANGE_REMOVED || one->kind == CHANGE_FOLDER || (marked && !gits))
             continue;
         look_at(w, one, &l);

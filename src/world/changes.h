@@ -88,8 +88,8 @@ static inline bool change_is_shown(const struct change *c)
 /* Both sides of a changed regular file, to compare them. -1: there is none. */
 int change_open_old(const struct world *w, const struct change *c);
 int change_open_new(const struct world *w, const struct change *c);
-/* Whether there is something at a path of a place: in the world, where what it has removed may still
- * count, or below it. */
+/* Whether there is something at a path of a place: in the world, where what it has removed may
+ * still count, or below it. */
 bool change_finds(const struct world *w, uint16_t place, const char *path, struct stat *st);
 /* Whether it was there before. */
 bool change_found(const struct world *w, uint16_t place, const char *path);

@@ -70,8 +70,7 @@ static bool opens_little(struct plan *p, const struct graph *g)
     for (size_t i = 0; i < WRITING; i++) {
         struct bound_path list[PLAN_LAYER_REALS];
         bool everywhere;
-        size_t n =
-            plan_bound(g, writing[i], list, PLAN_LAYER_REALS, &everywhere, &p->arena);
+        size_t n = plan_bound(g, writing[i], list, PLAN_LAYER_REALS, &everywhere, &p->arena);
         if (everywhere)
             return false;
         for (size_t k = 0; k < n; k++)

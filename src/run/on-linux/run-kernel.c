@@ -276,9 +276,8 @@ static int settle_world(struct run *r, struct bk_err *err)
                 ? snprintf(mark, sizeof(mark), "%s/" WORLD_UNLISTED, r->spec->launch.world)
                 : 0;
     OWN(fd)
-    int fd = n > 0 && n < PATH_MAX
-                 ? open(mark, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600)
-                 : -1;
+    int fd =
+        n > 0 && n < PATH_MAX ? open(mark, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
     return n > 0 && fd < 0 ? err_sys(err, "cannot note how the world is used") : 0;
 }
 

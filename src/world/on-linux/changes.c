@@ -183,7 +183,7 @@ static void mark_class(const struct walk *k, struct change *c)
     unsigned class = k->classify(k->arg, full, c);
     if (class == WORLD_PLAIN)
         return;
-    c->protected = (uint8_t)class;
+    c->protected = (uint8_t) class;
     c->marks |= MARK_PROTECTED;
 }
 

@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * (trace "FILE") in a profile. On macOS it allows what the profile would deny, and appends rules for
- * it to the file. Here the command runs with what `buckle learn` allows: secret stores and protected
- * names stay denied. What it used is compared with the profile, and rules for the difference are
- * appended.
+ * (trace "FILE") in a profile. On macOS it allows what the profile would deny, and appends rules
+ * for it to the file. Here the command runs with what `buckle learn` allows: secret stores and
+ * protected names stay denied. What it used is compared with the profile, and rules for the
+ * difference are appended.
  *
  * This allows more than the profile says, so only the user can ask for it: in the profile that
  * --profile names, and in no other text, imported or found. Nor does a profile choose any file to
@@ -36,7 +36,7 @@ static const char heading[] = ";; Learned by Buckle from: ";
 static const char base[] = "learn";
 
 struct tracing {
-    const char *profile;     /* its path */
+    const char *profile;       /* its path */
     const struct source *text; /* what it said when the command began */
     char to[PATH_MAX];
     struct buf earlier; /* what the file has already */
@@ -149,8 +149,8 @@ static int open_file(struct tracing *t, const char *name, const char *cwd, struc
 
 static int check_options(const struct cli_args *args)
 {
-    static const char *const refused[] = {"learn-denied", "settings",  "preset",     "auto",
-                                          "spare",        "session",   "updatable",  "grantable",
+    static const char *const refused[] = {"learn-denied", "settings", "preset",    "auto",
+                                          "spare",        "session",  "updatable", "grantable",
                                           "control-fd",   "platform"};
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
         if (args_has(args, refused[i]))
@@ -177,8 +177,9 @@ static int run_traced(struct cli_args *args, struct tracing *t)
     fputs("buckle: ", stderr);
     OWN(buf) struct buf shown = {0};
     buf_safe(&shown, t->profile, strlen(t->profile));
-    buf_str(&shown, " says (trace …): what it denies is allowed, except secret stores and protected "
-                    "names, and noted in ");
+    buf_str(&shown,
+            " says (trace …): what it denies is allowed, except secret stores and protected "
+            "names, and noted in ");
     buf_safe(&shown, t->to, strlen(t->to));
     fprintf(stderr, "%s\n", buf_ok(&shown) ? shown.s : "");
     int status = run_command_observed(&run, NULL, &l.observer);
@@ -276,8 +277,7 @@ static int append(struct learner *l, struct invocation *r, const struct graph *g
                               .words = {.command = r->settings.command, .addition = true},
                               .options = &r->run.policy.unit.opt,
                               .base = g};
-    if (learn_generalise(&q.learn, &learned, err) < 0 ||
-        learn_prove(&q, &learned, &proof, err) < 0)
+    if (learn_generalise(&q.learn, &learned, err) < 0 || learn_prove(&q, &learned, &proof, err) < 0)
         return -1;
     for (size_t i = 0; i < learned.n; i++)
         *rules += !learned.rules[i].dropped;
