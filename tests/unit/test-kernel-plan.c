@@ -599,6 +599,7 @@ static void check_world_calls(void)
         is_int(verdict(&p.plan, unseen[i], 5, 0), SYS_ALLOW, "%s is not", unseen[i]);
     is_int(verdict(&p.plan, "openat", 2, WRONLY | CREAT | TRUNC), SYS_ALLOW, "nor is opening");
     is_int(verdict(&p.plan, "openat", 2, TRUNC), SYS_NOTIFY, "truncating without writing is");
+    is_int(verdict(&p.plan, "openat", 2, 3), SYS_NOTIFY, "so is opening for neither");
     is_int(verdict(&p.plan, "creat", 1, SETUID), SYS_NOTIFY, "and so is a set-id program");
     is_int(verdict(&p.plan, "openat2", 5, 0), SYS_ERRNO, "flags in memory are refused");
     ok(!find_wall(&p.plan, "/p") && find_wall(&p.plan, "/t"), "only a layer opens the place");

@@ -71,7 +71,7 @@ static int close_tree(const struct plan *p, int tree, const char *path)
 {
     struct {
         uint64_t set, clear, propagation, userns;
-    } attr = {.set = KABI_MOUNT_RDONLY};
+    } attr = {.set = KABI_MOUNT_RDONLY, .propagation = MS_PRIVATE /* nothing is added later */};
     const char *tmpdir = p->opt.tmpdir;
     if (!p->unjudged || path_is_below(path, strlen(path), tmpdir, strlen(tmpdir)) ||
         strcmp(path, tmpdir) == 0)

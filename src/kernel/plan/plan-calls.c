@@ -239,6 +239,15 @@ static bool new_modes_ask(const struct plan *p, uint8_t flags, struct sys_rule *
     return modes_ask(p, flags + 1, r);
 }
 
+/* The walls bound opening for writing. These truncate without that (leave_truncating_to_judge):
+ * opening for reading, and the access mode that is neither. */
+static void unwalled_asks(uint8_t flags, struct sys_rule *r)
+{
+    r->tests[r->ntests++] =
+        (struct sys_test){flags, SYS_EQUAL, O_TRUNC | O_ACCMODE, O_TRUNC, notify};
+    r->tests[r->ntests++] = (struct sys_test){flags, SYS_EQUAL, O_ACCMODE, O_ACCMODE, notify};
+}
+
 /* Whether opening is judged: for a path only (O_PATH), for writing, for reading. */
 static bool opens_ask(const struct plan *p, uint8_t flags, struct sys_rule *r)
 {
@@ -251,10 +260,8 @@ static bool opens_ask(const struct plan *p, uint8_t flags, struct sys_rule *r)
         r->tests[r->ntests++] = any(flags, O_PATH, names ? notify : allow);
     if (writes && !reads)
         r->tests[r->ntests++] = any(flags, KABI_OPEN_WRITES, notify);
-    /* the walls bound opening for writing, and not this (leave_truncating_to_judge) */
     if (p->unjudged)
-        r->tests[r->ntests++] =
-            (struct sys_test){flags, SYS_EQUAL, O_TRUNC | O_ACCMODE, O_TRUNC, notify};
+        unwalled_asks(flags, r);
     return (!writes && new_modes_ask(p, flags, r)) || names || writes;
 }
 
