@@ -152,6 +152,17 @@ def test_secret(person, t):
     t.equal(open(f"{folder}/src/two.txt", encoding="utf-8").read(), "two\n", "it is as it was")
 
 
+def test_nested(person, t):
+    """A sandbox inside writes to the same world, and is judged."""
+    folder = made(person)
+    before = manifest(person, folder)
+    r = person.call([BUCKLE, "try", "--review", "later", "--", "sh", "-c", f"echo 1 >mine; {BUCKLE} run --deny-write {folder}/src -- "
+                     "sh -c 'cat mine; echo 2 >inner; mv inner moved; echo x >src/new || echo no'; cat moved"], cwd=folder)
+    t.equal(r.out, "1\nno\n2\n", "it sees and changes the world", r)
+    t.equal(manifest(person, folder), before, "and nothing else")
+    buckle(person, "discard", world_of(r))
+
+
 def test_output(person, t):
     """Output that goes to a file can be opened by its name in /dev, and nothing else of it."""
     folder = made(person)
@@ -195,7 +206,7 @@ def test_kept(person, t):
             buckle(person, "discard", world)
 
 
-TESTS = [test_outside, test_listed, test_judged, test_other_mounts, test_secret, test_output, test_kept]
+TESTS = [test_outside, test_listed, test_judged, test_other_mounts, test_secret, test_nested, test_output, test_kept]
 chosen = sys.argv[1:]
 for_everybody([test for test in TESTS if not chosen or test.__name__ in chosen])
 sys.exit(tap.done())
