@@ -323,10 +323,29 @@ static enum protected_class see(struct arena *a, const struct look *l)
     return settings_if(is_old_remote(l));
 }
 
-/* Patterns mark what these names may be; what is in them says whether it is. */
-static bool knows_better(const struct look *l)
+/* Whether what a pattern has marked is harmless by what is in it. */
+static bool is_harmless(struct arena *a, const struct look *l)
 {
-    return l->c->protected == PROTECTED_GIT_HOOKS || strcasecmp(l->name, "config") == 0;
+    if (l->c->protected == PROTECTED_GIT_HOOKS)
+        return is_template(l);
+    return l->c->protected == PROTECTED_GIT_SETTINGS && strcasecmp(l->name, "config") == 0 &&
+           is_harmless_config(a, l);
+}
+
+static void look(struct arena *a, const struct look *l, struct change *c)
+{
+    if (c->marks & MARK_PROTECTED) {
+        if (!is_harmless(a, l))
+            return;
+        c->marks &= (uint8_t)~MARK_PROTECTED;
+        c->protected = PROTECTED_NO_CLASS;
+        return;
+    }
+    enum protected_class found = see(a, l);
+    if (found == PROTECTED_NO_CLASS)
+        return;
+    c->marks |= MARK_PROTECTED;
+    c->protected = (uint8_t)found;
 }
 
 void world_look_at_git(const struct world *w, struct changes *c)
@@ -336,18 +355,10 @@ void world_look_at_git(const struct world *w, struct changes *c)
     arena_init(&a, TEXT_MOST * 16);
     for (size_t i = 0; i < c->n; i++) {
         struct change *one = &c->at[i];
-        bool marked = one->marks & MARK_PROTECTED;
-        bool gits =
-            one->protected == PROTECTED_GIT_SETTINGS || one->protected == PROTECTED_GIT_HOOKS;
-        if (one->kind == CHANGE_REMOVED || one->kind == CHANGE_FOLDER || (marked && !gits))
+        if (one->kind == CHANGE_REMOVED || one->kind == CHANGE_FOLDER)
             continue;
         look_at(w, one, &l);
-        if (marked && !knows_better(&l))
-            continue;
-        enum protected_class found = see(&a, &l);
-        bool is = found != PROTECTED_NO_CLASS;
-        one->marks = (uint8_t)(is ? one->marks | MARK_PROTECTED : one->marks & ~MARK_PROTECTED);
-        one->protected = (uint8_t)found;
+        look(&a, &l, one);
         arena_free(&a);
     }
 }

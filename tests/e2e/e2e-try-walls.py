@@ -190,6 +190,8 @@ def test_kept(person, t):
         ("mkdir sub; echo 'gitdir: ../half' >sub/.git", "git-settings"), ("echo /tmp >.git/commondir", "git-settings"),
         ("echo 'exec evil' >>.git/rebase-merge/git-rebase-todo", "git-hooks"), ("echo 'pick b' >>.git/rebase-merge/git-rebase-todo", ""),
         ("mkdir bare/remotes; echo 'URL: ext::evil' >bare/remotes/origin", "git-settings"),
+        ("mkdir -p .git/modules/m/hooks; printf '[core]\\n\\tfsmonitor = ./evil\\n' >.git/modules/m/config", "git-settings"),
+        ("mkdir -p .git/modules/m/hooks; echo x >.git/modules/m/hooks/update", "git-hooks"),
         (f"{GIT} clone -q . copy", ""), (f"{GIT} init -q new; echo x >new/file", "")]
     for script, needs in rows:
         before = manifest(person, folder)
