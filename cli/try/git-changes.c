@@ -317,7 +317,9 @@ static enum protected_class see(struct arena *a, const struct look *l)
 {
     if (is_hook(l))
         return is_template(l) ? PROTECTED_NO_CLASS : PROTECTED_GIT_HOOKS;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+    /* most names begin with another letter */
+    size_t n = strchr("aAbBcC.gGhHmMoOrRsStTwW", l->name[0]) ? sizeof(names) / sizeof(names[0]) : 0;
+    for (size_t i = 0; i < n; i++)
         if (strcasecmp(l->name, names[i].name) == 0)
             return names[i].see(a, l);
     return settings_if(is_old_remote(l));

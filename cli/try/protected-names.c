@@ -88,11 +88,11 @@ static unsigned classify(void *arg, const char *path, const struct change *c)
     if (n->failed)
         return WORLD_PLAIN;
     named = n->named[c->place];
-    if (c->kind != CHANGE_REMOVED)
-        class = ask(n, OP_FILE_WRITE_CREATE, path, c->new_mode, named);
-    if (class == WORLD_PLAIN && c->kind != CHANGE_REMOVED)
-        class = ask(n, OP_FILE_WRITE_DATA, path, c->new_mode, named);
-    bool replaced = c->kind == CHANGE_REMOVED || (c->old_mode & S_IFMT) != (c->new_mode & S_IFMT);
+    bool gone = c->kind == CHANGE_REMOVED;
+    bool replaced = (c->old_mode & S_IFMT) != (gone ? 0 : c->new_mode & S_IFMT);
+    if (!gone) /* rules about symlinks are about creating them */
+        class = ask(n, replaced || S_ISLNK(c->new_mode) ? OP_FILE_WRITE_CREATE : OP_FILE_WRITE_DATA,
+                    path, c->new_mode, named);
     if (class == WORLD_PLAIN && c->old_mode && replaced)
         class = ask(n, OP_FILE_WRITE_UNLINK, path, c->old_mode, named);
     return class;
