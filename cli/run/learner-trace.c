@@ -9,7 +9,8 @@
  *
  * This allows more than the profile says, so only the user can ask for it: in the profile that
  * --profile names, and in no other text, imported or found. Nor does a profile choose any file to
- * write to: the file is new or one that this has written, and no protected name.
+ * write to: the file is new or one that this has written, no protected name, and called like a
+ * profile, so that no other program obeys it.
  */
 
 #include <errno.h>
@@ -33,7 +34,7 @@
 enum { FAILED = 125, EARLIER_MOST = 4 << 20, DEFINES = 64 };
 
 static const char heading[] = ";; Learned by Buckle from: ";
-static const char base[] = "learn";
+static const char base[] = "learn", ending[] = ".sb";
 
 struct tracing {
     const char *profile;       /* its path */
@@ -71,6 +72,8 @@ static const char *named_file(const struct cli_args *args, struct sbpl_unit *u, 
         found = graph_note(*graph, "trace");
     for (size_t i = 0; i < DEFINES; i++)
         free(words[i]);
+    u->opt.params = NULL;
+    u->opt.nparams = 0;
     return found;
 }
 
@@ -108,12 +111,13 @@ static int resolve(const char *name, char out[PATH_MAX], struct bk_err *err)
     const char *slash = strrchr(name, '/'), *last = slash ? slash + 1 : name;
     snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - name) + 1 : 1,
              slash ? name : ".");
-    if (!*last || strcmp(last, ".") == 0 || strcmp(last, "..") == 0)
-        return refuse(err, name, "it names no file");
+    size_t n = strlen(last), end = sizeof(ending) - 1;
+    if (n <= end || strcmp(last + n - end, ending) != 0)
+        return refuse(err, name, "its name must end in .sb, as profiles do");
     if (!realpath(folder, real))
         return refuse(err, name, "there is no such folder");
-    int n = snprintf(out, PATH_MAX, "%s/%s", strcmp(real, "/") == 0 ? "" : real, last);
-    return n < PATH_MAX ? 0 : refuse(err, name, "its path is too long");
+    int len = snprintf(out, PATH_MAX, "%s/%s", strcmp(real, "/") == 0 ? "" : real, last);
+    return len < PATH_MAX ? 0 : refuse(err, name, "its path is too long");
 }
 
 static int read_earlier(struct tracing *t, struct bk_err *err)

@@ -93,16 +93,19 @@ def test_elsewhere(person, t):
 def test_files(person, t):
     """The profile's author chooses the file: it must be new or one with learned rules, and not protected."""
     folder = made(person)
-    person.sh("echo 'important' >taken; ln -s taken link; mkdir folder; : >empty; ln -s " + person.home + " home", cwd=folder)
-    for name in ("taken", "link", "folder", "none/out.sb", ".", "/dev/null", ".mcp.json", "home/.bashrc", "folder/.git/hooks/x", "home/.config/systemd"):
+    person.sh(f"echo 'important' >taken.sb; ln -s taken.sb link.sb; mkdir folder.sb; : >empty.sb; ln -s {person.home} home; "
+              "mkdir -p .git/hooks home/.config/autostart .vscode", cwd=folder)
+    for name in ("taken.sb", "link.sb", "folder.sb", "none/out.sb", ".", "/dev/null", "new", ".sb", "home/.bashrc", ".git/hooks/x.sb",
+                 "home/.config/autostart/x.sb", ".vscode/x.sb"):
         person.write(f"{folder}/bad.sb", CLOSED.replace("out.sb", name))
         r = run(person, folder, "bad", "cat data")
         t.ok(r.status != 0 and "data\n" not in r.out and "(trace …) cannot write" in r.err, name, r)
-    t.equal(text_of(f"{folder}/taken"), "important\n", "which is as it was")
-    t.ok(not os.path.exists(f"{person.home}/.bashrc") and not os.path.exists(f"{folder}/.mcp.json"), "and nothing was made")
-    person.write(f"{folder}/good.sb", CLOSED.replace("out.sb", "empty"))
-    r = run(person, folder, "good", "cat data; echo '(allow default)' >empty")
-    t.ok(r.out == "data\n" and "(allow default)" not in text_of(f"{folder}/empty").split("\n"), "what the command writes there is replaced", r)
+    t.equal(text_of(f"{folder}/taken.sb"), "important\n", "which is as it was")
+    t.ok(not any(os.path.exists(f"{folder}/{name}") for name in ("new", ".sb", ".git/hooks/x.sb", ".vscode/x.sb", "home/.bashrc")),
+         "and nothing was made")
+    person.write(f"{folder}/good.sb", CLOSED.replace("out.sb", "empty.sb"))
+    r = run(person, folder, "good", "cat data; echo '(allow default)' >empty.sb")
+    t.ok(r.out == "data\n" and "(allow default)" not in text_of(f"{folder}/empty.sb").split("\n"), "what the command writes there is replaced", r)
     for words in (["--settings", "data"], ["--learn-denied", "x"], ["--updatable"]):
         r = run(person, folder, "good", "cat data", *words)
         t.ok(r.status == 2 and words[0] in r.err, f"{words[0]} does not go with it", r)
