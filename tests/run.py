@@ -401,7 +401,7 @@ def long_suites():
         Suite("tls", [[tests("e2e", f"e2e-{name}.py"), "heavy"] for name in ("tls", "credentials")], staged_env(), timeout=900),
         Suite("agents", [[tests("e2e", "e2e-whole-agent.py"), "heavy"]], staged_env(), timeout=1800),
         Suite("e2e (everybody)", e2e_programs(but=ALONE + BOTH_USERS), staged_env(), timeout=900),
-        Suite("worlds", [[tests("e2e", "e2e-try.py"), "whole"], [tests("e2e", "e2e-try-kills.py"), "whole"], [tests("e2e", "e2e-try-tasks.py"), "whole"]], staged_env(), timeout=1800),
+        Suite("worlds", [[tests("e2e", "e2e-try.py"), "whole"], [tests("e2e", "e2e-try-kills.py"), "whole"], [tests("e2e", "e2e-try-tasks.py"), "whole"]], staged_env(), timeout=5400),
         Suite("learning", [[tests("e2e", "e2e-learn.py"), "whole"]], staged_env(), timeout=900),
         Suite("spares", [[tests("e2e", "e2e-spare.py"), "whole"]], staged_env(), timeout=900),
         Suite("records", [[tests("e2e", "e2e-record-forward.py"), "whole"]], staged_env(), timeout=1800),

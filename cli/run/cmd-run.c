@@ -282,6 +282,22 @@ static int choose_real(struct invocation *r, struct bk_err *err)
     return 0;
 }
 
+/* Whether the walls may decide what is written to the world: nobody wants a list of what was
+ * denied, and nothing real can be written. Sessions show denials to their agents. */
+static bool leaves_world_to_walls(const struct invocation *r)
+{
+    static const char *const listing[] = {"verbose", "annotate", "learn-denied",
+                                          "ask",     "title",    "ask-session",
+                                          "session", "real",     "tmpdir"};
+    const char *report = args_value(r->args, "report");
+    if (!r->world || r->observer || r->spec.record.path || (report && strcmp(report, "none") != 0))
+        return false;
+    for (size_t i = 0; i < sizeof(listing) / sizeof(listing[0]); i++)
+        if (args_has(r->args, listing[i]))
+            return false;
+    return true;
+}
+
 /* A program can tell that nothing it writes is real yet. */
 static void name_world(struct invocation *r)
 {
@@ -366,6 +382,7 @@ int invocation_fill(struct invocation *r, struct bk_err *err)
         run_settings_read(&r->settings, r->args, &r->spec, err) < 0 ||
         record_flags_check(r->args, &r->spec, &r->settings.now->result, err) < 0)
         return -1;
+    r->spec.plan.unjudged = leaves_world_to_walls(r);
     return add_variables(r, err);
 }
 
@@ -511,6 +528,9 @@ static int run_main(struct cli_args *args)
 {
     struct learner l = {.to = args_value(args, "learn-denied"), .from_denials = true};
     struct bk_err err;
+    int traced;
+    if (tracing_run(args, &traced))
+        return traced;
     if (!l.to)
         return run_command(args, NULL);
     if (learner_init(&l, &err) < 0)

@@ -351,6 +351,7 @@ static int on_end(void *arg, struct invocation *r)
     struct bk_err err;
     int done = me->failed         ? err_nomem(&err)
                : me->from_denials ? learner_end_denied(me, r, &summary, &err)
+               : me->traced       ? learner_end_traced(me, r, &summary, &err)
                                   : learn_all(me, r, &l, &summary, &err);
     exit_write(STDERR_FILENO, &summary);
     return done < 0 ? cli_fail(&err), FAILED : 0;

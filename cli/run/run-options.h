@@ -15,7 +15,7 @@ extern const struct cli_option run_options[]; /* those of `buckle run` itself */
 
 /* clang-format off */
 #define RUN_OPTIONS \
-    {"profile", 0, "FILE|NAME", "use this profile instead of the default one", "file"}, \
+    {"profile", 0, "FILE|NAME", "use this profile; with (trace …) in a file, write rules for what it denies", "file"}, \
     {"settings", 's', "FILE", "settings to use in addition to those found", "file"}, \
     PRESET_OPTIONS, \
     AUTO_OPTIONS, \

@@ -77,6 +77,9 @@ const struct cli_command cmd_try = {
         "summary shows what was added, changed and removed. On a terminal you decide whether to\n"
         "keep it; else `buckle keep` and `buckle discard` do.\n"
         "\n"
+        "Writes that are denied outside the world are listed only with --report or -v. Everything\n"
+        "is judged then, which takes longer.\n"
+        "\n"
         "`buckle run --help` describes the options that both have.\n"
         "\n"
         "Exit status: as of `buckle run`; 125 if --keep-on-success could not keep the changes.",

@@ -2,8 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Which protected names a world has changed. The default profile's rules say so, whatever policy
- * the command had: keeping changes the user's files, and the user may not remember that policy.
+ * Which protected names a world has changed. The default profile and Buckle's own rules say so,
+ * whatever policy the command had: keeping changes the user's files, and the user may not remember
+ * that policy. It may also have let the command write such names, as nothing was real yet.
  */
 
 #include <limits.h>
@@ -12,136 +13,94 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/fd.h"
 #include "base/own.h"
 #include "cli/try/world-show.h"
-#include "git/change.h"
 #include "graph/eval.h"
 #include "graph/graph.h"
-#include "profile/profile.h"
+#include "run/own-rules.h"
+#include "run/protected-policy.h"
 #include "vocab/protected-classes.h"
-
-enum { SETTINGS_MOST = 1 << 20 };
 
 /* The rules are compiled when the first name is asked about: most commands change nothing. */
 struct names {
-    const char *cwd;
+    const struct world *w;
     bool compiled, failed;
     struct bk_err err;
-    struct sbpl_unit unit;
-    struct graph *graph;
+    struct protected_policy policy;
     struct graph_cache *cache;
+    bool named[WORLD_PLACES]; /* a policy has opened this place although it is protected */
 };
+
+enum { TYPE_FILE = 1, TYPE_FOLDER = 2, TYPE_SYMLINK = 5 }; /* of (vnode-type …) */
+
+static int64_t type_of(uint32_t mode)
+{
+    return S_ISDIR(mode) ? TYPE_FOLDER : S_ISLNK(mode) ? TYPE_SYMLINK : TYPE_FILE;
+}
+
+/* No policy opens what Buckle's own rules deny. */
+static bool is_own(const struct graph *g, uint32_t rule)
+{
+    return strcmp(graph_rule_at(g, rule)->origin.file, OWN_RULES) == 0;
+}
+
+/* The class of the rule that denies this, PROTECTED_NO_CLASS if it has none, or WORLD_PLAIN. named:
+ * somebody has opened the folder around it. */
+static unsigned ask(const struct names *n, enum vocab_op op, const char *path, uint32_t mode,
+                    bool named)
+{
+    static const char removal[] = "buckle.removal"; /* nothing moves, so nothing is planted */
+    const struct graph_fact facts[] = {
+        {.filter = FILTER_PATH, .str = path, .len = (uint32_t)strlen(path)},
+        {.filter = FILTER_VNODE_TYPE, .num = type_of(mode)},
+        graph_extension_fact(removal)};
+    const struct graph *g = n->policy.policy.graph;
+    struct graph_query q = {
+        .op = op, .facts = facts, .nfacts = 2 + (size_t)(op == OP_FILE_WRITE_UNLINK)};
+    struct graph_verdict v = graph_eval(g, n->cache, &q);
+    if (v.allow || !graph_denies_protected(g, graph_node_at(g, v.node)))
+        return WORLD_PLAIN;
+    enum protected_class class = protected_class_of_message(graph_rule_message(g, v.rule));
+    return class == PROTECTED_NO_CLASS && named && !is_own(g, v.rule) ? WORLD_PLAIN : class;
+}
 
 static int compile(struct names *n, struct bk_err *err)
 {
-    char real[PATH_MAX];
-    const char *named = getenv("HOME"), *home = named ? realpath(named, real) : NULL;
-    const struct sbpl_param params[] = {{"CWD", n->cwd}, {"HOME", home}};
-    const struct sbpl_options opt = {
-        .os = VOCAB_OS_ANY, .shipped_only = true, .params = params, .nparams = home ? 2 : 1};
     n->compiled = true;
-    sbpl_unit_init(&n->unit, &opt);
-    if (profile_add_shipped(&n->unit, "default", err) < 0 ||
-        sbpl_compile(&n->unit, &n->graph, err) < 0)
+    if (protected_policy_open(&n->policy, n->w->cwd, err) < 0)
         return -1;
-    n->cache = graph_cache_new(n->graph);
-    return n->cache ? 0 : err_nomem(err);
+    n->cache = graph_cache_new(n->policy.policy.graph);
+    if (!n->cache)
+        return err_nomem(err);
+    for (size_t i = 0; i < n->w->nplaces; i++)
+        n->named[i] =
+            ask(n, OP_FILE_WRITE_CREATE, n->w->places[i].path, S_IFDIR, false) != WORLD_PLAIN;
+    return 0;
 }
 
-static unsigned classify(void *arg, const char *path)
+static unsigned classify(void *arg, const char *path, const struct change *c)
 {
-    static const uint16_t ops[] = {OP_FILE_WRITE_CREATE, OP_FILE_WRITE_DATA, OP_FILE_WRITE_UNLINK};
     struct names *n = arg;
+    unsigned class = WORLD_PLAIN;
+    bool named;
     if (!n->compiled && !n->failed)
         n->failed = compile(n, &n->err) < 0;
     if (n->failed)
-        return PROTECTED_NO_CLASS;
-    struct graph_fact fact = {.filter = FILTER_PATH, .str = path, .len = (uint32_t)strlen(path)};
-    for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
-        struct graph_query q = {.op = ops[i], .facts = &fact, .nfacts = 1};
-        struct graph_verdict v = graph_eval(n->graph, n->cache, &q);
-        enum protected_class class =
-            v.allow ? PROTECTED_NO_CLASS
-                    : protected_class_of_message(graph_rule_message(n->graph, v.rule));
-        if (class != PROTECTED_NO_CLASS)
-            return class;
-    }
-    return PROTECTED_NO_CLASS;
+        return WORLD_PLAIN;
+    named = n->named[c->place];
+    bool gone = c->kind == CHANGE_REMOVED;
+    bool replaced = (c->old_mode & S_IFMT) != (gone ? 0 : c->new_mode & S_IFMT);
+    if (!gone) /* rules about symlinks are about creating them */
+        class = ask(n, replaced || S_ISLNK(c->new_mode) ? OP_FILE_WRITE_CREATE : OP_FILE_WRITE_DATA,
+                    path, c->new_mode, named);
+    if (class == WORLD_PLAIN && c->old_mode && replaced)
+        class = ask(n, OP_FILE_WRITE_UNLINK, path, c->old_mode, named);
+    return class;
 }
-
-/* ---- git's files ---- */
-
-/* The judge reads the contents of these while a command runs, and so does this. */
-
-static bool ends_in(const char *path, const char *end)
-{
-    size_t n = strlen(path), k = strlen(end);
-    return n >= k && strcmp(path + n - k, end) == 0;
-}
-
-/* Takes the descriptor. */
-static bool read_settings(struct arena *a, int fd, struct git_config *plain,
-                          struct git_config *spaced)
-{
-    struct bk_err err;
-    OWN(fd) int owned = fd;
-    char *text = owned < 0 ? NULL : arena_alloc(a, SETTINGS_MOST);
-    ssize_t n = text ? fd_read_all(owned, text, SETTINGS_MOST) : -1;
-    return n >= 0 && n < SETTINGS_MOST && git_config_read(a, text, (size_t)n, plain, &err) == 0 &&
-           git_config_read_spaced(a, text, (size_t)n, spaced, &err) == 0;
-}
-
-static bool is_harmless_config(const struct world *w, const struct change *c)
-{
-    char folder[PATH_MAX * 2];
-    struct git_config old[2] = {{0}}, new[2] = {{0}};
-    struct git_finding found;
-    OWN(arena) struct arena a;
-    arena_init(&a, SETTINGS_MOST * 16);
-    if (c->kind == CHANGE_REMOVED || !S_ISREG(c->new_mode) || !ends_in(c->path, ".git/config") ||
-        (c->old_mode && !S_ISREG(c->old_mode)))
-        return false;
-    snprintf(folder, sizeof(folder), "%s/%s", w->places[c->place].path, c->path);
-    folder[strlen(folder) - strlen("/config")] = '\0';
-    const struct git_place place = {.gitdir = folder};
-    if ((c->old_mode && !read_settings(&a, change_open_old(w, c), &old[0], &old[1])) ||
-        !read_settings(&a, change_open_new(w, c), &new[0], &new[1]))
-        return false;
-    for (size_t i = 0; i < 2; i++) {
-        const struct git_config *was = c->old_mode ? &old[i] : NULL;
-        if (!git_change_is_harmless(&a, &place, was, was, &new[i], &found))
-            return false;
-    }
-    return true;
-}
-
-/* Samples have another name than the hooks that git runs. */
-static bool is_harmless_hook(const struct change *c)
-{
-    return c->kind != CHANGE_REMOVED &&
-           (S_ISDIR(c->new_mode) || (S_ISREG(c->new_mode) && ends_in(c->path, ".sample")));
-}
-
-static void look_at_git(const struct world *w, struct changes *c)
-{
-    for (size_t i = 0; i < c->n; i++) {
-        struct change *one = &c->at[i];
-        if (!(one->marks & MARK_PROTECTED))
-            continue;
-        if ((one->protected == PROTECTED_GIT_SETTINGS && is_harmless_config(w, one)) ||
-            (one->protected == PROTECTED_GIT_HOOKS && is_harmless_hook(one))) {
-            one->marks &= (uint8_t)~MARK_PROTECTED;
-            one->protected = PROTECTED_NO_CLASS;
-        }
-    }
-}
-
-/* ---- all of it ---- */
 
 int world_changes(const struct world *w, struct changes *out, struct bk_err *err)
 {
-    struct names n = {.cwd = w->cwd};
+    struct names n = {.w = w};
     *out = (struct changes){.n = 0};
     int result = changes_read(w, classify, &n, out, err);
     if (result == 0 && n.failed) {
@@ -149,10 +108,9 @@ int world_changes(const struct world *w, struct changes *out, struct bk_err *err
         result = -1;
     }
     if (result == 0)
-        look_at_git(w, out);
+        world_look_at_git(w, out);
     graph_cache_free(n.cache);
-    graph_free(n.graph);
     if (n.compiled)
-        sbpl_unit_free(&n.unit);
+        protected_policy_close(&n.policy);
     return result;
 }

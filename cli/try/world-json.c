@@ -47,7 +47,7 @@ static void put_change(const struct world *w, const struct change *c, struct buf
                 (unsigned long long)c->new_size);
     put_words("differs", c->differs, differs, sizeof(differs) / sizeof(differs[0]), out);
     put_words("marks", c->marks, marks, sizeof(marks) / sizeof(marks[0]), out);
-    if (c->marks & MARK_PROTECTED)
+    if ((c->marks & MARK_PROTECTED) && c->protected != PROTECTED_NO_CLASS)
         buf_fmt(out, ", \"class\": \"%s\"", protected_classes[c->protected].name);
     buf_chr(out, '}');
 }

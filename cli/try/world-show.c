@@ -65,7 +65,9 @@ static void put_marks(const struct change *c, struct buf *out)
     for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
         if (c->marks & marks[i].mark)
             buf_fmt(out, "  [%s]", marks[i].words);
-    if (c->marks & MARK_PROTECTED)
+    if ((c->marks & MARK_PROTECTED) && c->protected == PROTECTED_NO_CLASS)
+        buf_str(out, "  [protected, never kept]");
+    else if (c->marks & MARK_PROTECTED)
         buf_fmt(out, "  [protected: %s]", protected_classes[c->protected].name);
 }
 
@@ -259,4 +261,7 @@ void world_show_summary(const struct world *w, const struct changes *c, size_t m
     }
     if (most && all > most)
         buf_fmt(out, "    and %zu more\n", all - most);
+    if (world_is_unlisted(w))
+        buf_str(out, "    writes that were denied outside are not listed; with --report text they "
+                     "are\n");
 }

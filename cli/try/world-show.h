@@ -32,8 +32,14 @@ void world_path(const struct world *w, const struct change *c, struct buf *out);
 
 /* ---- protected-names.c ---- */
 
-/* Reads a world's changes with their classes of protected names, by the default profile's rules. */
+/* Reads a world's changes with their classes of protected names, by the default profile's rules and
+ * Buckle's own. */
 int world_changes(const struct world *w, struct changes *out, struct bk_err *err);
+
+/* ---- git-changes.c ---- */
+
+/* Gives what git obeys its class, and takes it from what is harmless. */
+void world_look_at_git(const struct world *w, struct changes *c);
 
 /* ---- world-run.c ---- */
 

@@ -31,7 +31,9 @@ struct plan_options {
     bool container;  /* an OCI runtime starts the command: no process of ours is inside */
     bool pod_gate;   /* … whose network leads to a gate */
     bool leaves;     /* without a pid namespace, processes outside are not out of bounds */
+    bool unjudged;   /* writes to a world need no judge, if the policy lets the walls decide them */
     const char *cwd; /* the command's working directory, or NULL; outlives the plan */
+    const char *tmpdir; /* the same of its TMPDIR */
     /* the mount table as last read, or NULL; outlives the plan */
     const struct mounts_view *mounts;
     enum plan_arch arch; /* PLAN_NATIVE */

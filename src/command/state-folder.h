@@ -22,4 +22,7 @@ bool state_make_folders(const char *path, int most);
 /* Whether it is a plain file of the user's, with one name, that nobody else can open. */
 bool state_file_is_private(int fd, struct stat *st);
 
+/* A file in a world's folder (world/world.h). */
+#define WORLD_UNLISTED "unlisted"
+
 #endif

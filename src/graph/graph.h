@@ -149,6 +149,8 @@ static inline bool graph_test_is_of_request(const struct graph_test *t)
 const struct graph_mod *graph_mod_at(const struct graph *g, uint32_t mod);
 /* Returns the rule's (with message "…"); NULL when it has none. */
 const char *graph_rule_message(const struct graph *g, uint32_t rule);
+/* Whether a decision denies a protected name, by a rule of Buckle's own. */
+bool graph_denies_protected(const struct graph *g, const struct graph_node *decision);
 uint32_t graph_rule_count(const struct graph *g);
 const struct graph_rule_info *graph_rule_at(const struct graph *g, uint32_t rule);
 /* Replaces the text of a rule, and nothing else. Returns -1 when memory is exhausted. */

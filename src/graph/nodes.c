@@ -116,3 +116,19 @@ const char *graph_rule_message(const struct graph *g, uint32_t rule)
     }
     return NULL;
 }
+
+bool graph_denies_protected(const struct graph *g, const struct graph_node *decision)
+{
+    static const char own[] = "<buckle>/", word[] = "protected: ";
+    if (decision->allow || decision->rule >= graph_rule_count(g))
+        return false;
+    const char *file = graph_rule_at(g, decision->rule)->origin.file;
+    if (!file || strncmp(file, own, sizeof(own) - 1) != 0)
+        return false;
+    for (uint32_t i = 0; i < decision->nmods; i++) {
+        const struct graph_mod *mod = graph_mod_at(g, decision->mods + i);
+        if (mod->id == MOD_MESSAGE && mod->str)
+            return strncmp(mod->str, word, sizeof(word) - 1) == 0;
+    }
+    return false;
+}

@@ -132,6 +132,9 @@ struct prove_request {
 };
 /* Marks the uses that every learned profile allows. Call it before generalising. */
 int learn_cover(const struct prove_request *q, struct trace *t, struct bk_err *err);
+/* Marks the uses that a policy allows, and forgets its hosts; an addition needs no rules for them.
+ * *left: how many other uses there are. */
+int learn_cover_by(const struct graph *g, struct trace *t, size_t *left, struct bk_err *err);
 /* Drops rules that are not needed, and narrows those that are wider than the base. */
 int learn_prove(const struct prove_request *q, struct learned *l, struct proof *out,
                 struct bk_err *err);

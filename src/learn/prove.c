@@ -407,9 +407,41 @@ static void find_layers(struct prover *p)
     graph_cache_free(c);
 }
 
-int learn_cover(const struct prove_request *q, struct trace *t, struct bk_err *err)
+static int cover_paths(const struct graph *g, struct graph_cache *c, struct trace *t,
+                       struct bk_err *err)
 {
     OWN(buf) struct buf path = {0};
+    for (uint32_t i = 0; i < t->nnodes; i++) {
+        path.n = 0;
+        trace_path(t, i, &path);
+        if (!buf_ok(&path))
+            return err_nomem(err);
+        for (uint8_t bit = 0; bit < use_op_count && path.s; bit++)
+            if (t->nodes[i].own.ops >> bit & 1 &&
+                ask_path(g, c, (enum vocab_op)use_ops[bit], path.s, path.n).allow)
+                t->nodes[i].covered |= 1u << bit;
+    }
+    return 0;
+}
+
+int learn_cover_by(const struct graph *g, struct trace *t, size_t *left, struct bk_err *err)
+{
+    struct graph_cache *c = graph_cache_new(g);
+    uint32_t hosts = 0;
+    int done = c ? cover_paths(g, c, t, err) : err_nomem(err);
+    for (uint32_t i = 0; c && i < t->nhosts; i++)
+        if (!ask_host(g, c, &t->hosts[i]).allow)
+            t->hosts[hosts++] = t->hosts[i];
+    t->nhosts = c ? hosts : t->nhosts;
+    *left = hosts;
+    for (uint32_t i = 0; i < t->nnodes; i++)
+        *left += (size_t)__builtin_popcount(t->nodes[i].own.ops & ~t->nodes[i].covered);
+    graph_cache_free(c);
+    return done;
+}
+
+int learn_cover(const struct prove_request *q, struct trace *t, struct bk_err *err)
+{
     struct learned none = {0};
     struct proof unused = {0};
     struct prover p = {.q = q, .l = &none, .out = &unused, .err = err};
@@ -417,17 +449,10 @@ int learn_cover(const struct prove_request *q, struct trace *t, struct bk_err *e
     if (compile(&p, false, &g) < 0)
         return -1;
     struct graph_cache *c = graph_cache_new(g);
-    for (uint32_t i = 0; c && i < t->nnodes; i++) {
-        path.n = 0;
-        trace_path(t, i, &path);
-        for (uint8_t bit = 0; bit < use_op_count && path.s; bit++)
-            if (t->nodes[i].own.ops >> bit & 1 &&
-                ask_path(g, c, (enum vocab_op)use_ops[bit], path.s, path.n).allow)
-                t->nodes[i].covered |= 1u << bit;
-    }
+    int done = c ? cover_paths(g, c, t, err) : err_nomem(err);
     graph_cache_free(c);
     graph_free(g);
-    return c ? 0 : err_nomem(err);
+    return done;
 }
 
 int learn_prove(const struct prove_request *q, struct learned *l, struct proof *out,

@@ -225,6 +225,8 @@ int sbpl_lower(struct machine *m, struct graph **out, struct bk_err *err)
     struct graph *g = graph_freeze(b, err);
     if (!g)
         return -1;
+    m->unit->traces =
+        m->trace && source_find(&m->unit->map, m->trace_pos).source == sbpl_text_at(m->unit, 0);
     *out = g;
     return 0;
 }

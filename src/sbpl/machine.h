@@ -119,6 +119,7 @@ struct machine {
     struct val *classes;       /* names of (define-storage-class …), newest first; or NULL */
     const char *missing_param; /* the last (param …) that had no value */
     const char *trace, *debug;
+    src_pos trace_pos;
     unsigned lifted, kept;   /* classes: (allow-protected …), (keep-protected …) */
     bool no_inference;       /* (disable-syscall-inference) */
     bool no_inferred;        /* (disable-rule-inference) */

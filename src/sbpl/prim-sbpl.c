@@ -102,6 +102,7 @@ struct val *prim_trace(struct machine *m, const struct call *c)
     if (m->trace)
         return machine_error(m, c->pos, "bad-trace", "only one trace file may be named");
     m->trace = v->s;
+    m->trace_pos = c->pos;
     return &val_void;
 }
 

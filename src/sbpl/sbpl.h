@@ -70,6 +70,7 @@ struct sbpl_unit {
     struct diags diags;
     struct sbpl_options opt;
     struct sbpl_text *first, *last; /* what was loaded, in order */
+    bool traces; /* compiled: the first text itself says (trace …), not one that it imports */
 };
 
 /* opt is copied shallowly: what it points to must outlive the unit. */

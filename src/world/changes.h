@@ -4,6 +4,7 @@
 #define BK_WORLD_CHANGES_H
 
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "base/arena.h"
 #include "world/world.h"
@@ -29,7 +30,7 @@ enum {
     MARK_LEFT_OUT = 1 << 3,   /* a socket, a pipe, a device, or it cannot be read: never kept */
     MARK_CONFLICT = 1 << 4,   /* it has changed outside as well */
     MARK_SPLIT = 1 << 5,      /* the real file has other names, which keep the old content */
-    MARK_PROTECTED = 1 << 6,  /* `protected` says which class */
+    MARK_PROTECTED = 1 << 6,  /* `protected` says which class; without one it is never kept */
 };
 
 struct change {
@@ -62,8 +63,10 @@ struct changes {
     size_t left_out, conflicts;
 };
 
-/* The class of protected names that an absolute path has (vocab/protected-classes.h). */
-typedef unsigned world_classify_fn(void *arg, const char *path);
+/* The class of protected names that a change of an absolute path has (vocab/protected-classes.h):
+ * PROTECTED_NO_CLASS if it is protected and has none, WORLD_PLAIN if it is not. */
+enum { WORLD_PLAIN = 255 };
+typedef unsigned world_classify_fn(void *arg, const char *path, const struct change *c);
 
 /* CHANGE_FOLDER rows are folders that stay where they are: only their own mode, owner, attributes
  * or times may differ, or nothing. Free with changes_free() whatever happened. */
@@ -85,6 +88,11 @@ static inline bool change_is_shown(const struct change *c)
 /* Both sides of a changed regular file, to compare them. -1: there is none. */
 int change_open_old(const struct world *w, const struct change *c);
 int change_open_new(const struct world *w, const struct change *c);
+/* Whether there is something at a path of a place: in the world, where what it has removed may
+ * still count, or below it. */
+bool change_finds(const struct world *w, uint16_t place, const char *path, struct stat *st);
+/* Whether it was there before. */
+bool change_found(const struct world *w, uint16_t place, const char *path);
 /* Adds what is in the old folder, as far as it can be read and up to a million names. */
 void change_count_old(const struct world *w, const struct change *c, size_t *files, size_t *folders,
                       uint64_t *bytes);

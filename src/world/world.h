@@ -23,6 +23,7 @@
  *     STATE/buckle/worlds/ID/0/below/0 what the world below had written, and 1 the one below that
  *     STATE/buckle/worlds/ID/size      in bytes, when a command had ended (room.h)
  *     STATE/buckle/worlds/ID/undone    what an undone keep has touched (undone.h)
+ *     STATE/buckle/worlds/ID/unlisted  a command ran whose denied writes are not listed
  *     STATE/buckle/worlds/ID/moves     folders that were renamed: both paths, in hexadecimal
  *     STATE/buckle/worlds/ID/checkpoints, ID/0/checkpoint/1    (checkpoints.h)
  *
@@ -71,6 +72,9 @@ int world_refresh(struct world *w, struct bk_err *err);
 int world_refresh_in_use(struct world *w, struct bk_err *err); /* without waiting */
 void world_close(struct world *w);
 #define OWN_world world_close
+
+/* Whether a command ran in it whose denied writes are not listed. */
+bool world_is_unlisted(const struct world *w);
 
 /* Notes how much room it takes. */
 void world_measure(const struct world *w);

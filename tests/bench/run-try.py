@@ -107,7 +107,8 @@ def turn(bench, words, makes, took):
         os.sync()
     def add(name, seconds):
         took.setdefault(name, []).append(seconds * 1e3)
-    for name, argv in (("bwrap", bench.bwrap(words)), ("run", [bench.buckle, "run", "--", *words])):
+    judged = [bench.buckle, "try", "--discard", "--report", "text", "--", *words]
+    for name, argv in (("bwrap", bench.bwrap(words)), ("run", [bench.buckle, "run", "--", *words]), ("judged", judged)):
         clean()
         add(name, bench.timed(*argv)[0])
     clean()
@@ -157,9 +158,10 @@ def measure(bench, work, n, targets, rows):
         ratio = took[one].over(took[other])
         targets.judge(f"{work.name}: {what}", ratio, target, ceiling)
         rows.append([f"{work.name}: {what}", took[one].show(), took[other].show(), ratio.show(digits=2), f"{target:g}"])
-    ratio = took["run"].over(took["bwrap"])
-    progress(f"{work.name}: in `buckle run`, × bwrap {ratio.show(digits=2)}")
-    rows.append([f"{work.name}: in `buckle run`, × bwrap", took["run"].show(), took["bwrap"].show(), ratio.show(digits=2), "–"])
+    for what, one in (("in a world, judged (`--report text`), × bwrap", "judged"), ("in `buckle run`, × bwrap", "run")):
+        ratio = took[one].over(took["bwrap"])
+        progress(f"{work.name}: {what} {ratio.show(digits=2)}")
+        rows.append([f"{work.name}: {what}", took[one].show(), took["bwrap"].show(), ratio.show(digits=2), "–"])
 
 
 def main(argv):

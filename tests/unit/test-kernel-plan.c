@@ -537,6 +537,75 @@ static void check_print(void)
     buf_free(&json);
 }
 
+/* ---- worlds ---- */
+
+#define WORLD                                                                                      \
+    HEAD "(allow file-read*)(allow process*)(allow ipc-posix* pseudo-tty sysctl-read "             \
+         "process-info*)"                                                                          \
+         "(allow file-write* (subpath \"/p\") (subpath \"/t\"))"                                   \
+         "(deny file-write* (require-not (require-any (extension \"buckle.try-layer\")"            \
+         "                                             (subpath \"/t\"))))"
+
+/* Whether the walls decide what is written to a world. */
+static void check_world(void)
+{
+    const struct plan_options asked = {.arch = PLAN_X86_64, .unjudged = true, .tmpdir = "/t"},
+                              judged = {.arch = PLAN_X86_64, .tmpdir = "/t"},
+                              other = {.arch = PLAN_X86_64, .unjudged = true, .tmpdir = "/u"};
+    const struct {
+        const char *profile, *host;
+        const struct plan_options *opt;
+        bool unjudged;
+    } rows[] = {
+        {WORLD, "", &asked, true},
+        {WORLD, "", &judged, false},
+        {WORLD, "", &other, false},
+        {TYPICAL, "", &asked, false},
+        {WORLD "(deny file-write-unlink (literal \"/p\"))", "", &asked, true},
+        {WORLD "(deny file-write-unlink (literal \"/p/x\"))", "", &asked, false},
+        {WORLD "(deny file-write* (subpath \"/p/x\"))", "", &asked, false},
+        {WORLD "(deny file-write* (subpath \"/q\"))", "", &asked, true},
+        {WORLD "(deny file-write-data (regex #\"key$\"))", "", &asked, false},
+        {WORLD "(deny file-write* (process-path \"/bin/x\"))", "", &asked, false},
+        {WORLD "(deny file-write* (subpath \"/p/x\") (with message \"protected: x\"))", "", &asked,
+         false},
+        {WORLD "(allow file-write* (subpath \"/p\") (with report))", "", &asked, false},
+        {WORLD "(allow file-write-data (subpath \"/q\"))", "", &asked, false},
+        {WORLD "(allow file-write-data (subpath \"/dev\"))", "", &asked, true},
+        {WORLD, "landlock=1", &asked, false},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        OWN(planned) struct planned p;
+        if (ok(planned_make(&p, rows[i].profile, rows[i].opt, rows[i].host), "row %zu: planned", i))
+            is_int(p.plan.unjudged, rows[i].unjudged, "row %zu: %s", i, rows[i].profile);
+    }
+}
+
+static void check_world_calls(void)
+{
+    const struct plan_options asked = {.arch = PLAN_X86_64, .unjudged = true, .tmpdir = "/t"};
+    enum { WRONLY = 01, CREAT = 0100, TRUNC = 01000, SETUID = 04000 };
+    static const char *const seen[] = {"rename", "renameat2", "link",     "linkat",
+                                       "mknod",  "chmod",     "fchmod",   "chown",
+                                       "utime",  "setxattr",  "truncate", "umask"};
+    static const char *const unseen[] = {"mkdir",    "mkdirat", "symlink", "unlink",
+                                         "unlinkat", "rmdir",   "creat"};
+    OWN(planned) struct planned p;
+    if (!ok(planned_make(&p, WORLD, &asked, ""), "planned"))
+        return;
+    for (size_t i = 0; i < sizeof(seen) / sizeof(seen[0]); i++)
+        is_int(verdict(&p.plan, seen[i], 5, 0), SYS_NOTIFY, "%s is judged", seen[i]);
+    for (size_t i = 0; i < sizeof(unseen) / sizeof(unseen[0]); i++)
+        is_int(verdict(&p.plan, unseen[i], 5, 0), SYS_ALLOW, "%s is not", unseen[i]);
+    is_int(verdict(&p.plan, "openat", 2, WRONLY | CREAT | TRUNC), SYS_ALLOW, "nor is opening");
+    is_int(verdict(&p.plan, "openat", 2, TRUNC), SYS_NOTIFY, "truncating without writing is");
+    is_int(verdict(&p.plan, "openat", 2, 3), SYS_NOTIFY, "so is opening for neither");
+    is_int(verdict(&p.plan, "creat", 1, SETUID), SYS_NOTIFY, "and so is a set-id program");
+    is_int(verdict(&p.plan, "openat2", 5, 0), SYS_ERRNO, "flags in memory are refused");
+    ok(!find_wall(&p.plan, "/p") && find_wall(&p.plan, "/t"), "only a layer opens the place");
+    ok(p.plan.layer_rights & KABI_LL_WRITE_FILE & p.plan.handled_fs, "for writing");
+}
+
 int main(void)
 {
     check_tiers();
@@ -550,5 +619,7 @@ int main(void)
     check_namespaces();
     check_caps();
     check_print();
+    check_world();
+    check_world_calls();
     return done_testing();
 }

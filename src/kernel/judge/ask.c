@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "base/proc-text.h"
 #include "kernel/judge/ask.h"
 #include "kernel/judge/git-judge.h"
@@ -189,12 +190,26 @@ static struct graph_verdict evaluate(const struct judge *j, const struct graph_q
     return graph_eval(j->graph, j->cache, q);
 }
 
+/* Whether only keeping the name is denied (judge.h). */
+static bool is_for_keep(const struct judge *j, enum vocab_op op, const struct graph_verdict *v,
+                        const char *path, size_t len)
+{
+    size_t n = j->unjudged ? strlen(j->unjudged) : 0;
+    if (n == 0 || v->allow || op == OP_FILE_READ_DATA || op == OP_FILE_READ_XATTR ||
+        !graph_denies_protected(j->graph, graph_node_at(j->graph, v->node)))
+        return false;
+    return path_is_below(path, len, j->unjudged, n) ||
+           (j->layers && layers_cover(j->layers, path, len, NULL));
+}
+
 /* The same for a path. Whether it is in an own folder can take long to find out, and can only allow
  * more: it is asked only about what is denied otherwise. The facts have room for one more. */
 static struct graph_verdict evaluate_path(struct judge *j, struct graph_query *q,
                                           struct graph_fact *facts, const char *path, size_t len)
 {
     struct graph_verdict v = evaluate(j, q);
+    if (is_for_keep(j, q->op, &v, path, len))
+        return (struct graph_verdict){.allow = true, .rule = v.rule, .node = v.node};
     if (v.allow || !j->own_folders.wanted || q->op == OP_FILE_READ_DATA ||
         q->op == OP_FILE_READ_METADATA || !is_own(j, path, len))
         return v;

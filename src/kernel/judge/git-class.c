@@ -32,7 +32,7 @@ void git_read_policy(struct judge *j)
 {
     static const char prefix[] = "buckle.git-";
     j->git.wanted = false;
-    for (uint32_t i = 0; i < graph_test_count(j->graph); i++) {
+    for (uint32_t i = 0; !j->unjudged && i < graph_test_count(j->graph); i++) {
         const struct graph_test *t = graph_test_at(j->graph, i);
         if (t->filter == FILTER_EXTENSION && t->len > sizeof(prefix) - 1 &&
             memcmp(t->str, prefix, sizeof(prefix) - 1) == 0)

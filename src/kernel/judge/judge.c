@@ -50,8 +50,9 @@ int judge_init(struct judge *j, const struct plan *plan, const struct graph *g,
     j->uid = j->caller.uid = getuid();
     j->caller.gid = getgid();
     j->caller.matters = policy_asks_caller(g);
+    j->unjudged = plan->unjudged ? plan->opt.tmpdir : NULL;
     git_read_policy(j);
-    j->own_folders.wanted = policy_asks_own(g);
+    j->own_folders.wanted = !j->unjudged && policy_asks_own(g);
     j->git.started = time(NULL);
     j->questions.channel = -1;
     j->names_judged = !plan_set_is_free(plan, SET_CREATES);
@@ -93,7 +94,7 @@ int judge_update(struct judge *j, struct graph *g)
     j->caller.matters = policy_asks_caller(g);
     git_read_policy(j);
     wait_policy_changed();
-    j->own_folders.wanted = policy_asks_own(g);
+    j->own_folders.wanted = !j->unjudged && policy_asks_own(g);
     return 0;
 }
 

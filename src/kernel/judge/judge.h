@@ -76,10 +76,13 @@ struct judge {
 
     struct guarded_paths *guarded; /* what is behind the plan's sentries */
     const struct layers *layers;   /* where writing stays private; NULL: nowhere */
-    struct file_names *names;      /* other names of files; NULL: none */
-    struct mounts_view *mounts;    /* of the sandbox, with our own; NULL: same as outside */
-    bool mounts_changed;           /* so some may have been unmounted */
-    bool absent;                   /* this call is refused about a process outside */
+    /* The TMPDIR of a command that writes to it and to layers without asking; else NULL. There,
+     * names are protected when they are kept (world/keep.h). */
+    const char *unjudged;
+    struct file_names *names;   /* other names of files; NULL: none */
+    struct mounts_view *mounts; /* of the sandbox, with our own; NULL: same as outside */
+    bool mounts_changed;        /* so some may have been unmounted */
+    bool absent;                /* this call is refused about a process outside */
 
     const struct graph *graph;
     struct graph_cache *cache;

@@ -65,7 +65,24 @@ static int copy_tree(const char *path)
     return tree < 0 ? -errno : tree;
 }
 
-static int put_aside(struct layer *l, struct copies *c, const char *path)
+/* Where no judge decides, what is put back must not be writable: the wall around a layer also opens
+ * what is mounted in it. */
+static int close_tree(const struct plan *p, int tree, const char *path)
+{
+    struct {
+        uint64_t set, clear, propagation, userns;
+    } attr = {.set = KABI_MOUNT_RDONLY, .propagation = MS_PRIVATE /* nothing is added later */};
+    const char *tmpdir = p->opt.tmpdir;
+    if (!p->unjudged || path_is_below(path, strlen(path), tmpdir, strlen(tmpdir)) ||
+        strcmp(path, tmpdir) == 0)
+        return 0;
+    return syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH | KABI_AT_RECURSIVE, &attr,
+                   sizeof(attr)) < 0
+               ? -errno
+               : 0;
+}
+
+static int put_aside(const struct plan *p, struct layer *l, struct copies *c, const char *path)
 {
     if (layers_is_back(l, path, strlen(path)))
         return 0;
@@ -75,35 +92,39 @@ static int put_aside(struct layer *l, struct copies *c, const char *path)
     if (tree < 0)
         return tree;
     c->trees[c->n++] = tree;
+    int err = close_tree(p, tree, path);
+    if (err < 0)
+        return err;
     l->back[l->nback] = path;
     l->back_len[l->nback++] = (uint32_t)strlen(path);
     return 0;
 }
 
 /* An overlay shows one file system: others that are mounted in the folder are put back, too. */
-static int put_aside_mounts(struct layer *l, struct copies *c, const struct mounts_view *view)
+static int put_aside_mounts(const struct plan *p, struct layer *l, struct copies *c)
 {
+    const struct mounts_view *view = p->opt.mounts;
     for (size_t i = 0; view && i < view->now.n; i++) {
         const struct mount_at *m = &view->now.list[i];
         if (!path_is_below(m->at, m->at_len, l->plan->path, l->plan->len))
             continue;
-        int err = put_aside(l, c, m->at);
+        int err = put_aside(p, l, c, m->at);
         if (err < 0 && err != -ENOENT && err != -EACCES && err != -ELOOP)
             return err;
     }
     return 0;
 }
 
-static int put_all_aside(struct layer *l, struct copies *c, const struct mounts_view *view)
+static int put_all_aside(const struct plan *p, struct layer *l, struct copies *c)
 {
     /* a missing path that the policy opens could only be made in the layer, where nobody would find
      * it; one that is guarded may appear later, and nothing can be written there */
     for (size_t i = 0; i < l->plan->nreal; i++) {
-        int err = put_aside(l, c, l->plan->real[i]);
+        int err = put_aside(p, l, c, l->plan->real[i]);
         if (err < 0 && (i < l->plan->nopened || (err != -ENOENT && err != -ELOOP)))
             return err;
     }
-    return put_aside_mounts(l, c, view);
+    return put_aside_mounts(p, l, c);
 }
 
 static int attach(int tree, int on)
@@ -464,7 +485,7 @@ static int mount_layer(const struct plan *p, const struct layers_mounting *m, in
     s.lower = open_lower(l->plan->path, &st);
     if (s.lower >= 0 && tree >= 0 && !is_overlay(tree, st.st_dev))
         return -EXDEV;
-    int err = s.lower < 0 ? s.lower : put_all_aside(l, &copies, p->opt.mounts);
+    int err = s.lower < 0 ? s.lower : put_all_aside(p, l, &copies);
     if (err < 0)
         return err;
     l->lower = st.st_dev;

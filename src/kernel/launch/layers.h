@@ -74,6 +74,10 @@ struct layers_mounting {
  * folder exists. */
 int layers_mount(const struct plan *p, const struct layers_mounting *m, struct layers *out);
 
+/* Whether a file in a place of a world has several names, as far as a short look can tell: if there
+ * is much to look at, says so. */
+bool layers_have_links(const struct plan *p);
+
 /* An absolute path as one file name: slashes and percent signs are escaped. Returns 0 or a negative
  * errno. */
 enum { LAYER_NAME = 256 };

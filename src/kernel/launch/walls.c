@@ -178,6 +178,21 @@ static int add_layers(const struct building *b, const struct plan *p, const stru
     return err;
 }
 
+/* Opening /dev/stdout again, where the output is a file that the walls do not open. The command
+ * holds a descriptor for writing anywhere in it. */
+static int add_output(const struct building *b)
+{
+    int err = 0;
+    for (int fd = 0; fd <= 2 && err == 0; fd++) {
+        struct stat st;
+        int flags = fcntl(fd, F_GETFL);
+        if (flags >= 0 && (flags & O_ACCMODE) != O_RDONLY && !(flags & O_APPEND) &&
+            fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+            err = add_rule(b->ruleset, fd, KABI_LL_WRITE_FILE);
+    }
+    return err;
+}
+
 int landlock_walls(const struct plan *p, const struct guarded_paths *b, const struct layers *l,
                    int proc, int *fd)
 {
@@ -191,6 +206,8 @@ int landlock_walls(const struct plan *p, const struct guarded_paths *b, const st
     int err = add_walls(&building, p);
     if (err == 0)
         err = add_layers(&building, p, l);
+    if (err == 0 && p->unjudged)
+        err = add_output(&building);
     if (err == 0 && proc >= 0)
         err = add_rule(ruleset, proc, proc_rights(p));
     if (err < 0)

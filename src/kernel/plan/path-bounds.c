@@ -32,6 +32,7 @@ struct question {
     const struct graph *g;
     bool denied;                     /* where is it denied (or reported), rather than allowed? */
     bool unreported;                 /* of that: a report alone does not count */
+    bool unprotected;                /* nor does a rule about protected names */
     const struct bound_path *within; /* only in this folder; NULL: anywhere */
     int type;                        /* BOUND_… */
     const char *layer;               /* the extension of layers that counts as granted, or NULL */
@@ -223,7 +224,7 @@ static bool decides_type(const struct question *q, const struct graph_test *t, b
  * for one. */
 static bool decides_layer(const struct question *q, const struct graph_test *t, bool *holds)
 {
-    if (q->denied || !plan_is_layer_test(t))
+    if ((q->denied && !q->layer) || !plan_is_layer_test(t))
         return false;
     *holds = q->layer && strcmp(q->layer, t->str) == 0;
     return true;
@@ -274,6 +275,7 @@ static struct region_set bound_node(const struct question *q, const struct graph
         s.everywhere = !q->denied      ? node->allow
                        : q->unreported ? !node->allow
                                        : !is_silent_allow(node);
+        s.everywhere &= !(q->unprotected && graph_denies_protected(q->g, node));
         return s;
     }
     const struct region_set *match = &sets[node->match], *unmatch = &sets[node->unmatch];
@@ -515,6 +517,20 @@ size_t plan_forbidden(const struct graph *g, enum vocab_op op, const struct boun
 {
     struct question q = {
         .g = g, .denied = true, .unreported = true, .type = BOUND_FILES, .arena = arena};
+    uint32_t rule;
+    return find_denied(&q, op, within, list, cap, everywhere, &rule);
+}
+
+size_t plan_denied_in_layer(const struct graph *g, enum vocab_op op, const char *extension,
+                            const struct bound_path *within, struct bound_path *list, size_t cap,
+                            bool *everywhere, struct arena *arena)
+{
+    struct question q = {.g = g,
+                         .denied = true,
+                         .unprotected = true,
+                         .type = BOUND_FILES,
+                         .layer = extension,
+                         .arena = arena};
     uint32_t rule;
     return find_denied(&q, op, within, list, cap, everywhere, &rule);
 }

@@ -95,6 +95,12 @@ static void filter_listen(const struct plan *p, struct sys_rule *r)
         r->otherwise = notify;
 }
 
+/* Whether the judge creates files, with their callers' umasks. */
+static bool takes_umasks(const struct plan *p)
+{
+    return p->unjudged || !plan_set_is_free(p, SET_OPENS);
+}
+
 /* Threads of one process with separate umasks: thread-cache.c must know. */
 static const struct sys_test is_odd_thread = {
     0, SYS_EQUAL, CLONE_THREAD | CLONE_FS, CLONE_THREAD, {SYS_NOTIFY, 0}};
@@ -116,7 +122,7 @@ static void filter_spaces(const struct plan *p, struct sys_rule *r, uint32_t all
 static void filter_clone(const struct plan *p, struct sys_rule *r)
 {
     filter_spaces(p, r, NEW_NAMESPACES);
-    if (!plan_set_is_free(p, SET_OPENS))
+    if (takes_umasks(p))
         r->tests[r->ntests++] = is_odd_thread;
     filter_clone_processes(p, r);
 }
@@ -124,7 +130,7 @@ static void filter_clone(const struct plan *p, struct sys_rule *r)
 static void filter_unshare(const struct plan *p, struct sys_rule *r)
 {
     filter_spaces(p, r, NEW_NAMESPACES | NEW_TIME);
-    if (!plan_set_is_free(p, SET_OPENS))
+    if (takes_umasks(p))
         r->tests[r->ntests++] = any(0, CLONE_FS | NEW_NAMESPACES, notify);
 }
 
@@ -233,6 +239,15 @@ static bool new_modes_ask(const struct plan *p, uint8_t flags, struct sys_rule *
     return modes_ask(p, flags + 1, r);
 }
 
+/* The walls bound opening for writing. These truncate without that (leave_truncating_to_judge):
+ * opening for reading, and the access mode that is neither. */
+static void unwalled_asks(uint8_t flags, struct sys_rule *r)
+{
+    r->tests[r->ntests++] =
+        (struct sys_test){flags, SYS_EQUAL, O_TRUNC | O_ACCMODE, O_TRUNC, notify};
+    r->tests[r->ntests++] = (struct sys_test){flags, SYS_EQUAL, O_ACCMODE, O_ACCMODE, notify};
+}
+
 /* Whether opening is judged: for a path only (O_PATH), for writing, for reading. */
 static bool opens_ask(const struct plan *p, uint8_t flags, struct sys_rule *r)
 {
@@ -245,6 +260,8 @@ static bool opens_ask(const struct plan *p, uint8_t flags, struct sys_rule *r)
         r->tests[r->ntests++] = any(flags, O_PATH, names ? notify : allow);
     if (writes && !reads)
         r->tests[r->ntests++] = any(flags, KABI_OPEN_WRITES, notify);
+    if (p->unjudged)
+        unwalled_asks(flags, r);
     return (!writes && new_modes_ask(p, flags, r)) || names || writes;
 }
 
@@ -276,6 +293,8 @@ static bool free_asks(const struct plan *p, const struct judged_call *c, struct 
         return modes_ask(p, at ? 2 : 1, r);
     if (c->handler == HANDLE_OPEN) /* creat */
         return modes_ask(p, 1, r);
+    if (c->handler == HANDLE_UMASK && p->unjudged)
+        return r->otherwise = notify, true;
     return c->handler == HANDLE_RENAME ? filter_whiteout(p, c, r) : plan_own_group(p, c, r);
 }
 

@@ -52,6 +52,12 @@ size_t plan_denied(const struct graph *g, enum vocab_op op, enum bound_type type
 size_t plan_forbidden(const struct graph *g, enum vocab_op op, const struct bound_path *within,
                       struct bound_path *list, size_t cap, bool *everywhere, struct arena *arena);
 
+/* Like plan_denied(), with this extension of layers granted, and without what protected names
+ * deny. */
+size_t plan_denied_in_layer(const struct graph *g, enum vocab_op op, const char *extension,
+                            const struct bound_path *within, struct bound_path *list, size_t cap,
+                            bool *everywhere, struct arena *arena);
+
 /* Cached knowledge of a graph's tests, for queries about many folders. */
 struct bound_memory {
     uint8_t *known; /* by test */
@@ -64,6 +70,15 @@ int bound_remember(struct bound_memory *m, const struct graph *g, struct arena *
 /* Whether op could be allowed anywhere in a folder, or on a file. */
 bool plan_allows_within(const struct graph *g, enum vocab_op op, const struct bound_path *within,
                         struct bound_memory *memory, struct arena *arena);
+
+/* ---- plan-world.c ---- */
+
+/* Sets p->unjudged. Call it when all tiers and layers are known. */
+void plan_world(struct plan *p, const struct graph *g);
+/* Whether the walls decide these calls alone. */
+bool plan_world_frees(const struct plan *p, unsigned set);
+/* Takes writing to /proc from the walls, and says in the plan what they decide. */
+void plan_world_walls(struct plan *p);
 
 /* ---- plan-reads.c ---- */
 

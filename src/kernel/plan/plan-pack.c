@@ -51,7 +51,7 @@ const struct plan *plan_pack(const struct plan *p, struct arena *into)
     if (!copy)
         return NULL;
     copy->arena = (struct arena){0};
-    copy->opt.cwd = NULL;
+    copy->opt.cwd = copy->opt.tmpdir = NULL;
     copy->opt.mounts = NULL;
     for (size_t i = 0; i < OP_COUNT; i++) {
         copy->ops[i].wall = pack_word(&k, copy->ops[i].wall);
@@ -67,5 +67,6 @@ void plan_unpack(const struct plan *packed, const struct plan_options *opt, stru
 {
     *out = *packed;
     out->opt.cwd = opt->cwd;
+    out->opt.tmpdir = opt->tmpdir;
     out->opt.mounts = opt->mounts;
 }

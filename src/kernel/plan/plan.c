@@ -120,6 +120,8 @@ bool plan_is_asked(enum plan_tier tier)
 
 bool plan_set_is_free(const struct plan *p, unsigned set)
 {
+    if (plan_world_frees(p, set))
+        return true;
     for (size_t i = 0; i < SET_OPS && judged_sets[set][i] != OP_NONE; i++)
         if (plan_is_asked(p->ops[judged_sets[set][i]].tier))
             return false;
@@ -429,13 +431,16 @@ static int fill(struct plan *p, const struct graph *g, struct bk_err *err)
     if (plan_reads(p, g, err) < 0 || plan_open_devices(p, g, err) < 0 || plan_caps(p, err) < 0)
         return -1;
     plan_kernel_tiers(p, g);
+    plan_layers(p, g);
+    plan_world(p, g);
     if (plan_calls(p, err) < 0)
         return -1;
     plan_walls(p, g);
-    plan_layers(p, g);
     if (plan_needs(p, g, err) < 0)
         return -1;
     leave_truncating_to_judge(p);
+    if (p->unjudged)
+        plan_world_walls(p);
     return 0;
 }
 

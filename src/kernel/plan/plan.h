@@ -170,8 +170,9 @@ struct plan {
 
     struct plan_layer *layers;
     size_t nlayers;
-    bool world;            /* the policy writes only to layers of a world */
-    bool layers_first;     /* some have sentries inside, which are mounted over them */
+    bool world;        /* the policy writes only to layers of a world */
+    bool unjudged;     /* … where the walls alone decide who opens, creates and removes files */
+    bool layers_first; /* some have sentries inside, which are mounted over them */
     uint64_t layer_rights; /* KABI_LL_… that the wall grants in them */
 
     bool masked; /* the sentries are masks */

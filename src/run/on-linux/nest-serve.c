@@ -224,7 +224,8 @@ static struct plan_options stricter(const struct plan_options *outer, const stru
     o.strict_reads |= q->strict_reads != 0;
     o.no_masks |= q->no_masks != 0;
     o.core_dumps &= q->core_dumps != 0;
-    o.perf = o.session = o.leaves = false;
+    o.perf = o.session = o.leaves = o.unjudged = false;
+    o.tmpdir = NULL;
     o.cwd = n->asked.cwd;
     o.mounts = &n->kernel.mounts;
     return o;

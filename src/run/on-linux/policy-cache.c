@@ -43,7 +43,7 @@ bool policy_put_inputs(const struct run *r, const struct host *host, struct buf 
     buf_sized(out, plain.cwd, plain.cwd ? strlen(plain.cwd) : 0);
     if (plain.mounts)
         put_mounts(out, plain.mounts);
-    plain.cwd = NULL;
+    plain.cwd = plain.tmpdir = NULL; /* TMPDIR is a parameter of the policy */
     plain.mounts = NULL;
     plain.terse = false;
     buf_sized(out, &plain, sizeof(plain));
@@ -96,6 +96,7 @@ static const void *make_kept(struct arena *arena, void *arg)
     struct plan_options opt = r->kernel->options;
     struct kept *root = arena_new(arena, struct kept);
     opt.terse = true;
+    opt.tmpdir = run_tmpdir(r);
     if (!root || run_policy_compile(&r->policy, &err) < 0 ||
         plan_make(r->policy.graph, &opt, &r->kernel->host, &plan, &err) < 0)
         return NULL;

@@ -16,9 +16,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/own.h"
+#include "command/state-folder.h"
 #include "kernel/host/case-fold.h"
 #include "kernel/launch/host-mounts.h"
+#include "kernel/launch/layers.h"
 #include "kernel/shared/name-search.h"
 #include "macos/macos-run.h"
 #include "policy/target.h"
@@ -186,6 +189,7 @@ int run_plan(struct run *r, struct bk_err *err)
     if (run_policy_compile(&r->policy, err) < 0)
         return -1;
     struct run_kernel *k = r->kernel;
+    k->options.tmpdir = run_tmpdir(r);
     if (plan_make(r->policy.graph, &k->options, &k->host, &k->plan, err) < 0)
         return -1;
     if (!k->outer)
@@ -259,6 +263,24 @@ int run_print_plan(struct run *r, bool json, struct buf *out, struct bk_err *err
 
 /* ---- running ---- */
 
+/* Only the judge sees that a file with several names is about to change. The mark is for the
+ * summary. */
+static int settle_world(struct run *r, struct bk_err *err)
+{
+    char mark[PATH_MAX];
+    if (r->kernel->plan.unjudged && layers_have_links(&r->kernel->plan)) {
+        r->kernel->options.unjudged = false;
+        return run_plan(r, err);
+    }
+    int n = r->kernel->plan.unjudged
+                ? snprintf(mark, sizeof(mark), "%s/" WORLD_UNLISTED, r->spec->launch.world)
+                : 0;
+    OWN(fd)
+    int fd =
+        n > 0 && n < PATH_MAX ? open(mark, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
+    return n > 0 && fd < 0 ? err_sys(err, "cannot note how the world is used") : 0;
+}
+
 /* Runs in the judge's process, and reports there: the controller has no copy of the findings. */
 static int prepare(void *arg, struct launch_policy *out)
 {
@@ -267,6 +289,7 @@ static int prepare(void *arg, struct launch_policy *out)
     r->policy.unit.opt.terse = true;
     r->kernel->options.terse = true;
     const struct name_record *record = NULL;
+    r->kernel->options.tmpdir = run_tmpdir(r);
     bool kept = policy_cache_load(r);
     if (!kept && run_plan(r, &err) < 0)
         return run_refused(r, &err);
@@ -278,6 +301,8 @@ static int prepare(void *arg, struct launch_policy *out)
         if (run_plan(r, &err) < 0)
             return run_refused(r, &err);
     }
+    if (settle_world(r, &err) < 0)
+        return run_refused(r, &err);
     if (r->spec->upstream && !r->kernel->plan.gate) {
         err_set(&err, BK_E_INPUT,
                 "upstream proxy: the network is not filtered, so nothing uses it");

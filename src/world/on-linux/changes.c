@@ -180,9 +180,11 @@ static void mark_class(const struct walk *k, struct change *c)
         return;
     snprintf(full, sizeof(full), "%s%s%s", k->w->places[c->place].path, *c->path ? "/" : "",
              c->path);
-    c->protected = (uint8_t)k->classify(k->arg, full);
-    if (c->protected != PROTECTED_NO_CLASS)
-        c->marks |= MARK_PROTECTED;
+    unsigned class = k->classify(k->arg, full, c);
+    if (class == WORLD_PLAIN)
+        return;
+    c->protected = (uint8_t) class;
+    c->marks |= MARK_PROTECTED;
 }
 
 static void mark(const struct walk *k, const struct entry *e, struct change *c)
@@ -442,4 +444,23 @@ int change_open_new(const struct world *w, const struct change *c)
     const struct world_place *p = &w->places[c->place];
     const struct change as_old = {.path = c->path, .old_mode = c->new_mode};
     return c->new_real ? open_old(p, &as_old) : open_side(p->upper, c, c->new_mode);
+}
+
+bool change_found(const struct world *w, uint16_t place, const char *path)
+{
+    struct stat st;
+    const char *name;
+    OWN(fd) int above = old_above(&w->places[place], path, &name);
+    return above >= 0 && fstatat(above, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+bool change_finds(const struct world *w, uint16_t place, const char *path, struct stat *st)
+{
+    const char *name;
+    int upper = w->places[place].upper;
+    OWN(fd) int above = upper < 0 ? -1 : beneath_above(upper, path, &name);
+    bool is = above >= 0 && fstatat(above, name, st, AT_SYMLINK_NOFOLLOW) == 0;
+    if (is && !upper_is_whiteout(above, name, st))
+        return true;
+    return change_found(w, place, path);
 }

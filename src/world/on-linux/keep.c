@@ -142,7 +142,11 @@ static bool is_refused(struct keeping *k, size_t i, size_t rows)
         if ((c->marks & MARK_PROTECTED) && change_is_shown(c) && !k->w->on[0] &&
             !(k->q->classes & 1U << c->protected)) {
             char what[128];
-            snprintf(what, sizeof(what), "protected (%s)", protected_classes[c->protected].name);
+            if (c->protected == PROTECTED_NO_CLASS)
+                snprintf(what, sizeof(what), "protected, and never kept");
+            else
+                snprintf(what, sizeof(what), "protected (%s)",
+                         protected_classes[c->protected].name);
             explain(k, c, what), refused = true;
         }
     }

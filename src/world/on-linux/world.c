@@ -425,3 +425,8 @@ size_t worlds_prune(unsigned days, uint64_t bytes)
     worlds_free(list, n);
     return gone;
 }
+
+bool world_is_unlisted(const struct world *w)
+{
+    return faccessat(w->fd, WORLD_UNLISTED, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
