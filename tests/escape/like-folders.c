@@ -33,7 +33,7 @@ static void folders(void)
 }
 
 /* Creates a name in the working folder; prints where it is, and removes it. Several times: the
- * first call after a change opens the folder, the others could use a kept one. */
+ * first calls after a change open the folder, the others could use a kept one. */
 static void show(const char *what)
 {
     for (int i = 0; i < 3; i++) {

@@ -3,7 +3,7 @@
 
 /*
  * Opening a caller's working folder through /proc takes longer than anything else that the judge
- * does before it acts. So it keeps the folder's descriptor for the next call of the same thread.
+ * does before it acts. So it keeps the folder's descriptor, from a thread's second call on.
  * The path is read anew for each call, because folders can be moved.
  *
  * The judge checks and acts in the folder that it holds, so a wrong one could not get anything past
@@ -82,6 +82,7 @@ static void drop_the_dead(struct judge *j)
     }
 }
 
+/* It does not matter which path the kernel reads: the policy is not asked about it. */
 struct answer handle_chdir(struct judge *j, const struct request *r)
 {
     struct caller_folders *f = &j->folders;
@@ -132,9 +133,13 @@ static bool is_plain(const struct judge *j, int folder)
 void caller_folder_keep(struct judge *j, const struct request *r, int folder)
 {
     struct caller_folders *f = &j->folders;
-    const struct cached_thread *k = f->kept ? thread_cache_caller(j, r) : NULL;
+    struct cached_thread *k = f->kept ? thread_cache_caller(j, r) : NULL;
     if (!k || k->cwd_as_of == f->as_of || j->threads.umask_unsteady)
         return;
+    if (k->called_as_of != f->as_of) { /* many processes call only once */
+        k->called_as_of = f->as_of;
+        return;
+    }
     bool keep = is_plain(j, folder) && !may_change(j, r);
     thread_cache_set_folder(j, r, keep ? folder : -1, f->as_of);
 }

@@ -32,7 +32,7 @@ void caller_folder_observe(struct judge *j, const struct request *r);
  * sentry's view nor in a procfs. */
 int caller_folder(struct judge *j, const struct request *r);
 /* Keeps a copy of a folder that was opened during this request, if it will stay the caller's until
- * a change is reported. */
+ * a change is reported, and the caller has called before. */
 void caller_folder_keep(struct judge *j, const struct request *r, int folder);
 
 #endif

@@ -18,9 +18,10 @@ struct cached_thread {
     bool has_umask;
     mode_t umask;
     uint64_t umask_as_of;
-    uint64_t creds_as_of; /* it had the judge's credentials at this count; 0: unknown */
-    int cwd;              /* its working folder, or -1: not kept */
-    uint64_t cwd_as_of;   /* at this count of changes (caller-folder.c) */
+    uint64_t creds_as_of;  /* it had the judge's credentials at this count; 0: unknown */
+    int cwd;               /* its working folder, or -1: not kept */
+    uint64_t cwd_as_of;    /* at this count of changes (caller-folder.c) */
+    uint64_t called_as_of; /* it was opened for a call at this count */
 };
 
 /* A call of umask() that the kernel performs. */
