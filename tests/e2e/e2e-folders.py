@@ -15,7 +15,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import tap
 from processes import command_name, descendants
-from world import World, escape, people, until
+from world import World, child_named, escape, people, until
 
 FEW = ["--report", "none"]
 LAST = "/proc/sys/kernel/ns_last_pid"
@@ -93,8 +93,36 @@ def same_number(who):
            f"{who.name}: the next owner of a process's number works in its own folder", met, it.heard[-9:], shown, err[-300:])
 
 
+def held(who, world, folder):
+    """What the judge holds in that folder, after calls that were made there."""
+    child = who.start([who.buckle(), "run", *FEW, "--", "sh", "-c", f"cd {folder}; for i in 1 2 3 4; do : > made; done; echo ready; read end"],
+                      world.inside, stdin=subprocess.PIPE)
+    ready = child.stdout.readline() == b"ready\n"
+    judge = child_named(child.pid, "buckle-judge")
+    links = [os.readlink(entry.path) for entry in os.scandir(f"/proc/{judge}/fd") if os.path.islink(entry.path)] if ready and judge else None
+    child.communicate(timeout=30)
+    return links and [link for link in links if link.startswith(world.path(folder))]
+
+
+def other_mounts(who):
+    """A folder that is kept would keep its file system busy."""
+    if os.geteuid() != 0:
+        return
+    world = World(who)
+    os.mkdir(world.path("disk"))
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=777", "tmpfs", world.path("disk")], capture_output=True, check=False).returncode:
+        tap.skip("tmpfs cannot be mounted here")
+        return
+    try:
+        tap.equal(held(who, world, "sub"), [world.path("sub")], f"{who.name}: a folder on the file system where the run was started is kept")
+        tap.equal(held(who, world, "disk"), [], f"{who.name}: one on another is not")
+    finally:
+        subprocess.run(["umount", "-l", world.path("disk")], check=False)
+
+
 def main():
     for who in people():
+        other_mounts(who)
         alike(who, "usual", [])
         alike(who, "user namespaces", ["--allow-userns"])
         alike(who, "no pid namespace", [], env={"BUCKLE_PRETEND": "mount_proc=0"})
