@@ -120,6 +120,13 @@ def other_mounts(who):
         subprocess.run(["umount", "-l", world.path("disk")], check=False)
 
 
+def unreported(who):
+    """Start-up code changes its folder without a report. A program that does the same misleads nobody else."""
+    world = World(who)
+    done = who.boxed(escape("way-unreported", world.inside, world.outside), world, FEW)
+    tap.ok(done.status == 0 and done.out.count("create: ok") >= 3 and world.intact(), f"{who.name}: an unreported change gains nothing", done)
+
+
 def main():
     for who in people():
         other_mounts(who)
@@ -127,6 +134,7 @@ def main():
         alike(who, "user namespaces", ["--allow-userns"])
         alike(who, "no pid namespace", [], env={"BUCKLE_PRETEND": "mount_proc=0"})
         same_number(who)
+        unreported(who)
     return tap.done()
 
 

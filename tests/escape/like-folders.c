@@ -299,5 +299,45 @@ static int like_heir(char **a)
     return 0;
 }
 
-const struct attack attacks_like_folders[] = {
-    {"like-folders", 0, like_folders}, {"like-heir", 0, like_heir}, {0}};
+/* ---- a change that is not reported ---- */
+
+/* The number is ours: start-up code uses it (kabi.h). It must mislead nobody but the caller. */
+static void go_unreported(const char *path)
+{
+    syscall(SYS_chdir, path, 0, 0, 0, 0, 0xb0c4e1d700000000);
+}
+
+static void try_here(const char *what)
+{
+    printf("%s\n", what);
+    for (int i = 0; i < 3; i++) {
+        report("create", mkdir("made", 0700));
+        report("remove", rmdir("made"));
+        report_fd("write", open("victim", O_WRONLY));
+        report("unlink", unlink("victim"));
+        report("move", rename("sub", "moved"));
+    }
+}
+
+/* From IN to OUT and back, without a word. */
+static int way_unreported(char **a)
+{
+    chdir(a[0]);
+    mkdir("first", 0700);
+    mkdir("second", 0700);
+    go_unreported(a[1]);
+    try_here("in OUT");
+    chdir(a[1]);
+    mkdir("first", 0700);
+    mkdir("second", 0700);
+    go_unreported(a[0]);
+    try_here("in IN");
+    go_unreported(a[1]);
+    try_here("in OUT again");
+    return 0;
+}
+
+const struct attack attacks_like_folders[] = {{"like-folders", 0, like_folders},
+                                              {"like-heir", 0, like_heir},
+                                              {"way-unreported", 2, way_unreported},
+                                              {0}};

@@ -195,13 +195,18 @@ bool plan_reports_folders(const struct plan *p)
 }
 
 /* So that the judge can keep the folder (caller-folder.c). */
-static void filter_chdir(const struct plan *p, struct sys_rule *r)
+static void filter_fchdir(const struct plan *p, struct sys_rule *r)
 {
     if (plan_reports_folders(p))
         r->otherwise = notify;
 }
 
-#define filter_fchdir filter_chdir
+static void filter_chdir(const struct plan *p, struct sys_rule *r)
+{
+    filter_fchdir(p, r);
+    if (r->otherwise.verdict == SYS_NOTIFY)
+        r->tests[r->ntests++] = equal(5 | SYS_HIGH, KABI_CHDIR_UNREPORTED, allow);
+}
 
 #define filter_setuid filter_creds
 #define filter_setgid filter_creds
