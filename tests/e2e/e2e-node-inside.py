@@ -49,7 +49,7 @@ LEFT_OUT = {
     "like-fifo": "runc's filter lets signals interrupt judged calls", "like-storm": "the same", "object-receive": "the runtime passes signals on",
     "wear-forks": "a limit of `buckle run`", "wear-denies": "counts the report of `buckle run`: see neighbours() in e2e-node-escape.py",
     "wear-work": "measures `buckle run`: see run-node.py", "wear-processes": "the same", "linger": "a program of exec-race", "linger-fork": "the same", "nothing": "a program of exec-forms",
-    "like-after-exec": "a program of like-threads", "race-plant": "repositories under the default policy of `buckle run`", "race-slow": "a file system that hangs, as root of the host",
+    "like-after-exec": "a program of like-threads", "like-heir": "for folders that the judge keeps, which it does not for containers", "way-unreported": "the same", "race-plant": "repositories under the default policy of `buckle run`", "race-slow": "a file system that hangs, as root of the host",
     "race-dial": "the network is refused as a whole, or the gate's", "families": "the network namespace is the runtime's: see confined() in e2e-node.py",
 }
 

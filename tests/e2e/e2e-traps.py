@@ -136,7 +136,7 @@ def trap_4(who):
 
 ALIKE = {5: ["like-strings", "like-threads"],
          6: ["like-magic", "like-open", "like-results", "like-umask", "like-masks", "like-names",
-             "like-attributes", "like-fifo"],
+             "like-attributes", "like-folders", "like-fifo"],
          9: ["like-storm"],
          14: ["like-creds"]}
 

@@ -58,9 +58,10 @@ const char *in_folder(const char *dir, const char *name)
 int main(int argc, char **argv)
 {
     const struct attack *all[] = {
-        attacks_race,   attacks_race_socket, attacks_swap,      attacks_like,      attacks_call,
-        attacks_object, attacks_way,         attacks_wear,      attacks_machine,   attacks_program,
-        attacks_first,  attacks_like_creds,  attacks_like_wait, attacks_wear_wait, attacks_unasked};
+        attacks_race,      attacks_race_socket, attacks_swap,    attacks_like,
+        attacks_call,      attacks_object,      attacks_way,     attacks_wear,
+        attacks_machine,   attacks_program,     attacks_first,   attacks_like_creds,
+        attacks_like_wait, attacks_wear_wait,   attacks_unasked, attacks_like_folders};
     for (size_t i = 0; argc > 1 && i < sizeof(all) / sizeof(all[0]); i++)
         for (const struct attack *a = all[i]; a->name; a++)
             if (strcmp(a->name, argv[1]) == 0 && a->nargs == argc - 2)

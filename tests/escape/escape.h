@@ -21,7 +21,7 @@ struct attack {
 extern const struct attack attacks_race[], attacks_race_socket[], attacks_swap[], attacks_like[],
     attacks_call[], attacks_object[], attacks_way[], attacks_wear[], attacks_machine[],
     attacks_program[], attacks_first[], attacks_like_creds[], attacks_like_wait[],
-    attacks_wear_wait[], attacks_unasked[];
+    attacks_wear_wait[], attacks_unasked[], attacks_like_folders[];
 
 /* Returns "ok", or the name of errno, for a call's result. */
 const char *outcome(long result);

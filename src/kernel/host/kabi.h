@@ -69,6 +69,10 @@ enum { KABI_LL_RULE_PATH_BENEATH = 1, KABI_LL_CREATE_VERSION = 1 };
 
 /* Not of the kernel but ours: an option of prctl() that no kernel knows (launch/nest.h). */
 #define KABI_PRCTL_NEST 0x4275636b
+/* In the upper half of an argument that chdir() ignores: before its program starts, the command's
+ * process changes its folder without a report, which nobody could answer. No address has this half.
+ * A program that uses it misleads only the judge's memory of its own folder. */
+#define KABI_CHDIR_UNREPORTED 0xb0c4e1d7u
 
 /* ---- mounting ---- */
 

@@ -257,7 +257,7 @@ static int follow_link(struct judge *j, const struct request *r, struct pinned *
         return n < 0 ? -errno : -ENOENT;
     target[n] = '\0';
     memcpy(path, target, (size_t)n + 1);
-    OWN(fd) int parent = steal_fd(&p->parent);
+    OWN(fd) int parent = pinned_take_parent(p);
     return pin_parent_at(j, r, &parent, 0, p);
 }
 

@@ -75,6 +75,8 @@ int judge_init(struct judge *j, const struct plan *plan, const struct graph *g,
         return -1;
     j->procfs.dev = st.st_dev;
     j->procfs.block = st.st_blksize;
+    if (plan_reports_folders(plan))
+        caller_folders_begin(j, from->cwd);
     judged_handlers(j->handler);
     return 0;
 }
@@ -224,6 +226,7 @@ static void answer_call(struct judge *j, const struct seccomp_notif *n)
     if (j->execs.nwatched)
         exec_check_watched(j, r.tid);
     thread_cache_observe(j, &r);
+    caller_folder_observe(j, &r);
     if (!j->first_look || !j->first_look(j, &r))
         judge_call(j, &r);
 }

@@ -11,6 +11,7 @@
 #include "kernel/host/file-names.h"
 #include "kernel/host/kabi.h"
 #include "kernel/judge/ask.h"
+#include "kernel/judge/caller-folder.h"
 #include "kernel/judge/commands.h"
 #include "kernel/judge/creds.h"
 #include "kernel/judge/foreground.h"
@@ -90,6 +91,7 @@ struct judge {
     uint8_t handler[KABI_LAST_SYSCALL + 1]; /* enum judged_handler by call number */
 
     struct thread_cache threads;
+    struct caller_folders folders;
     struct pidfd_cache pidfds;
     struct git_judge git;
     struct own_folders own_folders;

@@ -31,9 +31,18 @@ void pinned_close(struct pinned *p)
 {
     if (p->fd >= 0)
         close(p->fd);
-    if (p->parent >= 0)
+    if (p->parent >= 0 && !p->lent)
         close(p->parent);
     p->fd = p->parent = -1;
+    p->lent = false;
+}
+
+int pinned_take_parent(struct pinned *p)
+{
+    int fd = p->lent ? fcntl(p->parent, F_DUPFD_CLOEXEC, 3) : p->parent;
+    p->parent = -1;
+    p->lent = false;
+    return fd;
 }
 
 /* Magic links of procfs lead to objects instead of paths, some to the judge's own. So the walk
@@ -288,15 +297,16 @@ static int check_folder(struct judge *j, const struct request *r, int fd, const 
     return fstat(fd, &st) < 0 ? -errno : procfs_check(j, r, fd, &st, path);
 }
 
-/* parent's path + "/" + the name without trailing slashes */
+/* parent's path + "/" + the name without trailing slashes. at: NULL if the parent was checked
+ * before. */
 static int describe_name(struct judge *j, const struct request *r, int slot, const struct statx *at,
                          struct pinned *out)
 {
     char *path = j->canonical[slot];
     int n = folder_path(j, out->parent, path, PATH_BYTES);
     size_t len = strlen(out->name);
-    int err = n < 0 ? n : check_mount(j, at);
-    if (err == 0)
+    int err = n < 0 ? n : at ? check_mount(j, at) : 0;
+    if (err == 0 && at)
         err = check_folder(j, r, out->parent, at, path);
     if (err < 0)
         return err;
@@ -334,11 +344,12 @@ static int start_of(struct judge *j, const struct request *r, int dirfd, const c
 struct start {
     int base; /* a descriptor of ours, or AT_FDCWD for an absolute path */
     char *path;
+    bool lent; /* base is kept for other calls */
 };
 
 static void start_close(struct start *s)
 {
-    if (s->base >= 0)
+    if (s->base >= 0 && !s->lent)
         close(s->base);
     s->base = -1;
 }
@@ -355,12 +366,18 @@ static int find_start(struct judge *j, const struct request *r, int dirfd, unsig
         err = caller_path_rewrite(j, r, s->path, flags);
     if (err < 0)
         return err;
-    s->base = start_of(j, r, dirfd, s->path);
+    bool cwd = dirfd == AT_FDCWD && s->path[0] != '/';
+    s->base = cwd ? caller_folder(j, r) : -1;
+    s->lent = s->base >= 0;
+    if (!s->lent)
+        s->base = start_of(j, r, dirfd, s->path);
     if (s->base < 0 && s->base != AT_FDCWD)
         return s->base;
     if (!request_is_valid(j, r))
         return -EPERM;
     thread_cache_confirm(j, r);
+    if (cwd && !s->lent)
+        caller_folder_keep(j, r, s->base);
     return 0;
 }
 
@@ -457,44 +474,17 @@ static const char *split_path(char *path, const char **folder)
     return path + n + 1;
 }
 
-/* A sentry is mounted on the name itself: what is behind it counts. */
-static int stat_below_sentry(const struct judge *j, struct pinned *out)
+/* Makes sure that the folder is the real one. Returns 1 if there is nothing more to check: a kept
+ * folder was checked when it was opened, and only mounts change. */
+static int look_at_folder(const struct judge *j, struct pinned *out, struct statx *at)
 {
-    OWN(fd) int fd = guarded_paths_open(j->guarded, out->path, out->path_len);
-    out->found = fd >= 0 && fstat(fd, &out->st) == 0;
-    return out->found || fd == -ENOENT ? 0 : fd < 0 ? fd : -errno;
+    if (!out->lent)
+        return swap_sentry_view(j, &out->parent, at);
+    return j->mounts_changed ? guarded_paths_glance(out->parent, at) : 1;
 }
 
-/* The same for a name that was searched for. */
-static int stat_bare(const struct judge *j, struct pinned *out)
-{
-    ino_t seen = out->st.st_ino;
-    OWN(fd) int fd = guarded_paths_open_bare(j->guarded, out->path, out->path_len);
-    if (fd < 0 || fstat(fd, &out->st) < 0)
-        return fd < 0 ? fd : -errno;
-    out->guarded = true;
-    return out->st.st_ino == seen ? 0 : -EPERM;
-}
-
-int pin_stat(const struct judge *j, struct pinned *out)
-{
-    char name[256 + 1];
-    if (guarded_paths_covers(j->guarded, out->path, out->path_len))
-        return stat_below_sentry(j, out);
-    size_t n = strlen(out->name);
-    while (n > 1 && out->name[n - 1] == '/')
-        n--;
-    if (n >= sizeof(name))
-        return -ENAMETOOLONG;
-    memcpy(name, out->name, n);
-    name[n] = '\0';
-    out->found = fstatat(out->parent, name, &out->st, AT_SYMLINK_NOFOLLOW) == 0;
-    if (!out->found)
-        return errno == ENOENT ? 0 : -errno;
-    return j->guarded->bare > 0 && out->st.st_dev == j->guarded->dev ? stat_bare(j, out) : 0;
-}
-
-static int pin_folder_at(struct judge *j, const struct request *r, int *base, int slot,
+/* Takes over *base, unless it is lent. */
+static int pin_folder_at(struct judge *j, const struct request *r, int *base, bool lent, int slot,
                          struct pinned *out)
 {
     const char *folder;
@@ -509,9 +499,21 @@ static int pin_folder_at(struct judge *j, const struct request *r, int *base, in
     if (fd < 0)
         return fd;
     out->parent = fd;
-    int err = swap_sentry_view(j, &out->parent, &at);
+    out->lent = here && lent;
+    int err = look_at_folder(j, out, &at);
+    if (err >= 0)
+        err = describe_name(j, r, slot, err > 0 ? NULL : &at, out);
+    if (err < 0)
+        pinned_close(out);
+    return err;
+}
+
+static int pin_parent_from(struct judge *j, const struct request *r, int *base, bool lent, int slot,
+                           struct pinned *out)
+{
+    int err = pin_folder_at(j, r, base, lent, slot, out);
     if (err == 0)
-        err = describe_name(j, r, slot, &at, out);
+        err = pin_stat(j, out);
     if (err < 0)
         pinned_close(out);
     return err;
@@ -519,12 +521,7 @@ static int pin_folder_at(struct judge *j, const struct request *r, int *base, in
 
 int pin_parent_at(struct judge *j, const struct request *r, int *base, int slot, struct pinned *out)
 {
-    int err = pin_folder_at(j, r, base, slot, out);
-    if (err == 0)
-        err = pin_stat(j, out);
-    if (err < 0)
-        pinned_close(out);
-    return err;
+    return pin_parent_from(j, r, base, false, slot, out);
 }
 
 int pin_found(struct judge *j, const struct request *r, int slot, struct pinned *p)
@@ -542,7 +539,7 @@ int pin_folder(struct judge *j, const struct request *r, int dirfd, uint64_t pat
     OWN(start) struct start s = {.base = -1};
     *out = (struct pinned){.fd = -1, .parent = -1};
     int n = read_start(j, r, dirfd, path, 0, slot, &s);
-    return n < 0 ? n : pin_folder_at(j, r, &s.base, slot, out);
+    return n < 0 ? n : pin_folder_at(j, r, &s.base, s.lent, slot, out);
 }
 
 int pin_parent(struct judge *j, const struct request *r, int dirfd, uint64_t path, int slot,
@@ -551,7 +548,7 @@ int pin_parent(struct judge *j, const struct request *r, int dirfd, uint64_t pat
     OWN(start) struct start s = {.base = -1};
     *out = (struct pinned){.fd = -1, .parent = -1};
     int n = read_start(j, r, dirfd, path, 0, slot, &s);
-    return n < 0 ? n : pin_parent_at(j, r, &s.base, slot, out);
+    return n < 0 ? n : pin_parent_from(j, r, &s.base, s.lent, slot, out);
 }
 
 int pin_parent_copied(struct judge *j, const struct request *r, const char *path, size_t n,
@@ -564,7 +561,7 @@ int pin_parent_copied(struct judge *j, const struct request *r, const char *path
         err = find_start(j, r, AT_FDCWD, 0, 0, &s);
     if (err < 0)
         return err;
-    return pin_parent_at(j, r, &s.base, 0, out);
+    return pin_parent_from(j, r, &s.base, s.lent, 0, out);
 }
 
 int pin_descriptor(struct judge *j, const struct request *r, int fd, int slot, struct pinned *out)

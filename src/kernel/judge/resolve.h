@@ -15,6 +15,7 @@ struct pinned {
     bool found;       /* the object exists */
     bool guarded;     /* a sentry is on its very name, and is not in the plan */
     bool procfs;      /* it, or its folder, is in a procfs */
+    bool lent;        /* the folder is kept for other calls (caller-folder.c), and is not closed */
     const char *name; /* last component in the copied string, with trailing slashes */
     const char *path; /* canonical path of the object, existing or not; may lack a leading / */
     size_t path_len;
@@ -22,6 +23,8 @@ struct pinned {
 };
 
 void pinned_close(struct pinned *p);
+/* Takes the folder, to close it. Returns a descriptor, or -1. */
+int pinned_take_parent(struct pinned *p);
 #define OWN_pinned pinned_close
 
 enum {

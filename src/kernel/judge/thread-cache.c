@@ -49,8 +49,10 @@ static void forget(struct cached_thread *k)
         close(k->folder);
         if (k->life >= 0)
             close(k->life);
+        if (k->cwd >= 0)
+            close(k->cwd);
     }
-    *k = (struct cached_thread){.life = -1};
+    *k = (struct cached_thread){.life = -1, .cwd = -1};
 }
 
 static bool is_alive(const struct cached_thread *k)
@@ -91,8 +93,7 @@ int thread_cache_open(struct judge *j, const struct request *r, const char *name
     return fd;
 }
 
-/* Returns the caller's entry, new or confirmed to be alive; or NULL. */
-static struct cached_thread *cached_caller(struct judge *j, const struct request *r)
+struct cached_thread *thread_cache_caller(struct judge *j, const struct request *r)
 {
     struct cached_thread *k = slot_of(j, r->tid);
     if (k->tid == r->tid && k->seen == r->id)
@@ -109,6 +110,33 @@ void thread_cache_confirm(struct judge *j, const struct request *r)
     struct cached_thread *k = slot_of(j, r->tid);
     if (k->tid == r->tid && k->seen == r->id)
         k->sure = r->id;
+}
+
+/* ---- the working folder ---- */
+
+void thread_cache_set_folder(struct judge *j, const struct request *r, int cwd, uint64_t as_of)
+{
+    struct cached_thread *k = thread_cache_caller(j, r);
+    OWN(fd) int folder = cwd < 0 ? -1 : fcntl(cwd, F_DUPFD_CLOEXEC, 3);
+    OWN(fd) int life = k && k->life < 0 && folder >= 0 ? target_pidfd(r) : -1;
+    if (!k || !request_is_valid(j, r))
+        return;
+    if (k->cwd >= 0)
+        close(k->cwd);
+    k->cwd = steal_fd(&folder);
+    k->cwd_as_of = as_of;
+    if (life >= 0)
+        k->life = steal_fd(&life);
+}
+
+void thread_cache_close_folders(struct judge *j)
+{
+    for (size_t i = 0; i < CACHED_THREADS; i++) {
+        struct cached_thread *k = &j->threads.known[i];
+        if (k->tid && k->cwd >= 0)
+            close(k->cwd);
+        k->cwd = -1;
+    }
 }
 
 /* ---- the umask ---- */
@@ -147,7 +175,7 @@ static void settle_changes(struct judge *j, const struct request *r)
 
 int thread_cache_umask(struct judge *j, const struct request *r, mode_t *mask)
 {
-    struct cached_thread *k = cached_caller(j, r);
+    struct cached_thread *k = thread_cache_caller(j, r);
     if (!k)
         return -EPERM;
     if (!k->has_umask || k->umask_as_of != j->threads.umask_changes || j->threads.umask_unsteady) {
@@ -170,13 +198,13 @@ bool thread_cache_has_creds(struct judge *j, const struct request *r)
     const struct cached_thread *k = slot_of(j, r->tid);
     if (k->tid != r->tid || !k->creds_as_of || k->creds_as_of != j->creds.as_of)
         return false;
-    k = cached_caller(j, r); /* a new entry if the number belongs to another thread by now */
+    k = thread_cache_caller(j, r); /* a new entry if the number belongs to another thread by now */
     return k && k->creds_as_of == j->creds.as_of && request_is_valid(j, r);
 }
 
 void thread_cache_set_creds(struct judge *j, const struct request *r)
 {
-    struct cached_thread *k = cached_caller(j, r);
+    struct cached_thread *k = thread_cache_caller(j, r);
     OWN(fd) int life = k && k->life < 0 ? target_pidfd(r) : -1;
     if (!k || !request_is_valid(j, r))
         return;
@@ -197,7 +225,7 @@ struct answer handle_umask(struct judge *j, const struct request *r)
 {
     settle_changes(j, r);
     j->threads.umask_changes++;
-    struct cached_thread *k = cached_caller(j, r);
+    struct cached_thread *k = thread_cache_caller(j, r);
     int folder = k ? fcntl(k->folder, F_DUPFD_CLOEXEC, 3) : -1;
     if (r->nr != SYS_umask || folder < 0 || j->threads.nchanging == CHANGING_MAX) {
         j->threads.umask_unsteady = true;

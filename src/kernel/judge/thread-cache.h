@@ -18,7 +18,10 @@ struct cached_thread {
     bool has_umask;
     mode_t umask;
     uint64_t umask_as_of;
-    uint64_t creds_as_of; /* it had the judge's credentials at this count; 0: unknown */
+    uint64_t creds_as_of;  /* it had the judge's credentials at this count; 0: unknown */
+    int cwd;               /* its working folder, or -1: not kept */
+    uint64_t cwd_as_of;    /* at this count of changes (caller-folder.c) */
+    uint64_t called_as_of; /* it was opened for a call at this count */
 };
 
 /* A call of umask() that the kernel performs. */
@@ -36,6 +39,13 @@ struct thread_cache {
     bool umask_unsteady; /* a cached umask may be wrong at any time */
 };
 
+/* Returns the caller's entry, new or confirmed to be alive; or NULL. It is the caller's if the
+ * request is valid afterwards. */
+struct cached_thread *thread_cache_caller(struct judge *j, const struct request *r);
+/* Keeps a copy of the caller's working folder, or with -1, that it cannot be kept at this count. */
+void thread_cache_set_folder(struct judge *j, const struct request *r, int cwd, uint64_t as_of);
+/* Forgets all working folders. */
+void thread_cache_close_folders(struct judge *j);
 /* Opens a file in the caller's /proc folder. Returns a descriptor or a negative errno. */
 int thread_cache_open(struct judge *j, const struct request *r, const char *name, int flags);
 /* Call it once the request was found valid after everything opened so far. */

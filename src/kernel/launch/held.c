@@ -13,8 +13,10 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "kernel/host/kabi.h"
 #include "kernel/shared/fd-pass.h"
 #include "kernel/shared/setup.h"
 
@@ -165,6 +167,12 @@ static int place(int *fds, size_t n)
     return 0;
 }
 
+/* The judge sleeps, and could not answer a report. */
+static long go_to(const char *folder)
+{
+    return syscall(SYS_chdir, folder, 0, 0, 0, 0, (uint64_t)KABI_CHDIR_UNREPORTED << 32);
+}
+
 int held_wait(const struct setup *s, char *const **argv, char *const **env, enum launch_step *step)
 {
     const struct head *h = &taken.packet.head;
@@ -186,7 +194,7 @@ int held_wait(const struct setup *s, char *const **argv, char *const **env, enum
         err = take_env(s->env, h->nenv);
     if (err == 0)
         err = place(fds, nfds);
-    if (err == 0 && start[0] && chdir(start) < 0) {
+    if (err == 0 && start[0] && go_to(start) < 0) {
         *step = STEP_CWD;
         return -errno;
     }

@@ -193,6 +193,27 @@ static void filter_creds(const struct plan *p, struct sys_rule *r)
         r->otherwise = notify;
 }
 
+/* In a container a process may change its root or its mounts, and nobody tells. */
+bool plan_reports_folders(const struct plan *p)
+{
+    return p->judge && !plan_set_is_free(p, SET_CREATES) && !p->opt.container &&
+           !p->opt.keep_userns && !p->opt.caps;
+}
+
+/* So that the judge can keep the folder (caller-folder.c). */
+static void filter_fchdir(const struct plan *p, struct sys_rule *r)
+{
+    if (plan_reports_folders(p))
+        r->otherwise = notify;
+}
+
+static void filter_chdir(const struct plan *p, struct sys_rule *r)
+{
+    filter_fchdir(p, r);
+    if (r->otherwise.verdict == SYS_NOTIFY)
+        r->tests[r->ntests++] = equal(5 | SYS_HIGH, KABI_CHDIR_UNREPORTED, allow);
+}
+
 #define filter_setuid filter_creds
 #define filter_setgid filter_creds
 #define filter_setreuid filter_creds

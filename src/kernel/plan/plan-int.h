@@ -120,6 +120,8 @@ uint64_t plan_wall_rights(enum vocab_op op);
 
 /* Whether every operation of a set (enum judged_set) is free. */
 bool plan_set_is_free(const struct plan *p, unsigned set);
+/* Whether the filter reports what changes a working folder. */
+bool plan_reports_folders(const struct plan *p);
 
 int plan_add_wall(struct plan *p, const struct bound_path *b, uint64_t rights);
 
