@@ -38,8 +38,7 @@ def test_shown(person, t):
     t.equal({k: v["change"] for k, v in rows.items()},
             {"lib": "removed", "new": "added", "new/tool": "added", "out": "added", "pipe": "added", "ran": "added",
              "run": "removed", "src/two.txt": "changed"}, "changes --json")
-    if person.uid == 0:  # the kernel notes it only for root
-        t.equal(rows["ran"].get("from"), "run", "a renamed file has its old name")
+    t.equal(rows["ran"].get("from"), "run", "a renamed file has its old name")
     r = buckle(person, "changes", world, "--diff")
     t.ok("\n two\n+more\n" in r.out, "changes --diff", r)
     r = buckle(person, "changes", world, "--", "cat", "src/two.txt", "new/tool", cwd=folder)
@@ -55,6 +54,22 @@ def test_shown(person, t):
     t.ok(r.status == 0 and not os.path.exists(f"{folder}/pipe") and not os.path.exists(f"{folder}/lib"),
          "then the rest, without the pipe", r)
     t.ok(buckle(person, "keep", world).status == 2, "the world is gone")
+
+
+def test_old_names(person, t):
+    """Of files: the kernel notes them for root. For others, what renaming keeps has to be the same."""
+    folder = made(person)
+    person.sh("for i in 1 2 3; do echo same >same-$i; done; touch -d 2020-01-01 same-*; echo one >one; echo two >two; : >empty", cwd=folder)
+    r = trying(person, folder, "mv same-1 src/same-a; mv same-2 src/same-b; mv one uno; echo more >>uno; cp two due; rm two; mv empty void",
+               "--review", "later")
+    world = world_of(r)
+    rows = {c["path"]: c for c in json.loads(buckle(person, "changes", world, "--json").out)["changes"]}
+    named = {path: row["from"] for path, row in rows.items() if row.get("from")}
+    t.equal({named.pop("src/same-a", None), named.pop("src/same-b", None)}, {"same-1", "same-2"}, "each file has one old name", r)
+    want = {"uno": "one", "void": "empty"} if person.uid == 0 else {}
+    t.equal(named, want, "a copy, and for ordinary users a changed or empty file, have none")
+    t.ok(buckle(person, "keep", world).status == 0 and not os.path.exists(f"{folder}/same-1") and os.path.exists(f"{folder}/src/same-a"),
+         "they are kept")
 
 
 def test_order(person, t):
@@ -521,7 +536,7 @@ def test_cost(person, t):
 
 
 WHOLE = [test_million, test_cost]
-TESTS = [test_shown, test_order, test_renamed, test_on, test_siblings, test_links, test_local_clone, test_success, test_outside, test_conflicts, test_protected, test_in_use,
+TESTS = [test_shown, test_old_names, test_order, test_renamed, test_on, test_siblings, test_links, test_local_clone, test_success, test_outside, test_conflicts, test_protected, test_in_use,
                test_terminal, test_races, test_forged, test_names, test_prune, test_room, test_fallback, test_many]
 chosen = sys.argv[1:]
 for_everybody(WHOLE if chosen == ["whole"] else [test for test in TESTS + (WHOLE if chosen else [])

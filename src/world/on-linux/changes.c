@@ -408,6 +408,7 @@ int changes_read(const struct world *w, world_classify_fn *classify, void *arg, 
     split_find(w, out);
     conflicts_find(w, out);
     moves_find(w, out);
+    renames_find(w, out);
     return 0;
 }
 

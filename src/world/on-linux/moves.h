@@ -7,5 +7,7 @@
 
 /* Finds the old names of folders that were renamed. The list is sorted. */
 void moves_find(const struct world *w, struct changes *c);
+/* The same of files, after that. */
+void renames_find(const struct world *w, struct changes *c);
 
 #endif
