@@ -7,7 +7,6 @@
  * reads while the client makes sure of the session, so that none waits for the other.
  */
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,15 +58,13 @@ void session_keep_spare(struct session *k, int client, const json_t *m, struct b
     control_server_answer(out, json_pack("{s:b}", "ok", 1));
 }
 
-/* It may want the spare, which looks whether it can be used while we look who that is. With two
- * processors, one is the client's and one is ours: the spare's look takes longer than what is left
- * to do for us when the client has finished, so it goes first. */
+/* It may want the spare, which looks whether it can be used while we look who that is. */
 void session_announce(void *arg)
 {
     const struct session *k = arg;
     const char soon = ORDER_SOON;
-    if (k->spare.sock && fd_packet_send(k->spare.sock, &soon, 1, -1, true) > 0)
-        sched_yield();
+    if (k->spare.sock)
+        (void)!fd_packet_send(k->spare.sock, &soon, 1, -1, true);
 }
 
 /* Nothing of this changes until the client gets its answer. */

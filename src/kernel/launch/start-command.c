@@ -34,6 +34,7 @@ static struct {
     volatile int listener, step, err;
     bool stays; /* both start on the judge's processor, and leave it at will */
     cpu_set_t processors;
+    bool kept; /* nobody preempts the command when it executes */
     _Alignas(16) char stack[STACK_BYTES], between[STACK_BYTES];
 } start;
 
@@ -100,6 +101,8 @@ static int command_main(void *arg)
     int listener = -1;
     if (start.stays)
         processor_roam(&start.processors);
+    if (start.kept)
+        processor_keep_end();
     fail_if(STEP_LIMITS, set_limits(l));
     fail_if(STEP_LIMITS, limit_core(s->plan));
     /* one layer more than the judge has, so that the judge can read this process and not the
@@ -160,7 +163,9 @@ int command_start(struct command *c, pid_t *pid, int *listener, enum launch_step
 {
     start.pid = start.listener = -1;
     start.step = start.err = 0;
-    start.stays = processor_stay(&start.processors);
+    bool held = c->s->launch->on_held != NULL;
+    start.stays = !held && processor_stay(&start.processors);
+    start.kept = held && processor_keep(); /* the go-between and us */
     if (c->pids >= 0) {
         start_in_namespace(c);
     } else {
@@ -172,6 +177,8 @@ int command_start(struct command *c, pid_t *pid, int *listener, enum launch_step
     }
     if (start.stays)
         processor_roam(&start.processors);
+    if (start.kept)
+        processor_keep_end();
     *step = (enum launch_step)start.step;
     if (start.err) {
         if (start.pid > 0)

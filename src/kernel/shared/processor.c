@@ -6,15 +6,18 @@
 #include "kernel/shared/processor.h"
 
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+/* Not every C library has these calls. */
 static void schedule(pid_t pid, int policy)
 {
-    sched_setscheduler(pid, policy, &(struct sched_param){0});
+    syscall(SYS_sched_setscheduler, pid, policy, &(struct sched_param){0});
 }
 
 bool processor_keep(void)
 {
-    if (sched_getscheduler(0) != SCHED_OTHER)
+    if (syscall(SYS_sched_getscheduler, 0) != SCHED_OTHER)
         return false;
     schedule(0, SCHED_BATCH);
     return true;
@@ -39,7 +42,12 @@ void processor_send_off(pid_t child, bool kept)
     if (kept && child > 0)
         schedule(child, SCHED_OTHER);
     if (kept)
-        schedule(0, SCHED_OTHER);
+        processor_keep_end();
+}
+
+void processor_keep_end(void)
+{
+    schedule(0, SCHED_OTHER);
 }
 
 bool processor_stay(cpu_set_t *all)

@@ -23,6 +23,8 @@
 bool processor_keep(void);
 /* Moves the child, if there is one (above 0), and undoes processor_keep(). */
 void processor_send_off(pid_t child, bool kept);
+/* Undoes it for this process alone. Children that were made meanwhile have to do so themselves. */
+void processor_keep_end(void);
 
 /*
  * A child that borrows our memory while we sleep starts soonest right here. Another processor would
