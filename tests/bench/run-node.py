@@ -119,7 +119,11 @@ class Grouped(Sandboxes):
 
     def start(self, n, calls, pause=PAUSE_US):
         children = super().start(n, calls, pause)
-        programs = [pid for pid, name, _ in all_processes() if name == "calls"]
+        until = time.monotonic() + 10  # those before may still be ending
+        programs = []
+        while len(programs) != n and time.monotonic() < until:
+            programs = [pid for pid, name, _ in all_processes() if name == "calls"]
+            time.sleep(0.05)
         if len(programs) != n:
             raise RuntimeError(f"{n} sandboxes run {len(programs)} programs")
         for pid in programs:
