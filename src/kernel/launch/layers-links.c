@@ -32,8 +32,13 @@ static bool has_links(int folder, size_t *left, int depth)
         struct stat st;
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 || e->d_type == DT_LNK)
             continue;
-        if (--*left == 0 || fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-            return *left == 0 || errno != ENOENT;
+        if (--*left == 0)
+            return true;
+        if (fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+            if (errno != ENOENT) /* else it was removed meanwhile */
+                return true;
+            continue;
+        }
         if (S_ISREG(st.st_mode) && st.st_nlink > 1)
             return true;
         if (!S_ISDIR(st.st_mode))

@@ -11,7 +11,7 @@
  * reading is about names; modes, owners, times and attributes, which no wall covers; truncating by
  * path.
  *
- * Only a simple policy can be enforced so. It must allow everything in each place, but for
+ * Only a simple policy can be enforced so. It must allow everything in each place except
  * protected names, and open nothing real besides TMPDIR, devices and /proc.
  */
 
